@@ -1,0 +1,58 @@
+"""The command line. Each command is a short layer over a function that Python users call themselves."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from unknot import __version__
+from unknot.cli import data
+from unknot.errors import UnknotError
+
+app = typer.Typer(
+    name="unknot",
+    help="What is a learned representation worth?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(data.app, name="data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"unknot {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; mistakes of the user end in one message and exit code 2, never a traceback."""
+    try:
+        app()
+    except UnknotError as error:
+        _stop(str(error), 2)
+    except KeyboardInterrupt:
+        _stop("interrupted.", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("UNKNOT_DEBUG"):
+            raise
+        kind = type(error).__name__
+        _stop(f"{kind}: {error}\nThis should not have happened; UNKNOT_DEBUG=1 shows where it did.", 1)
+
+
+def _stop(message: str, code: int) -> None:
+    typer.echo(f"unknot: {message}", err=True)
+    sys.exit(code)

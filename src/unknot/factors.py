@@ -1,0 +1,222 @@
+"""Factors of variation: their names, sizes and kinds, and the grid they span.
+
+A *class* is a number 0..size-1; a *value* is the physical quantity behind it (an angle, a hue). A point of
+the grid is a row of classes; its *index* counts the grid in storage order, last factor fastest.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unknot.errors import UnknotError, unknown
+
+Kind = Literal["ordinal", "categorical", "circular", "constant"]
+Classes = NDArray[np.int64]  # (n_points, n_factors)
+Indices = NDArray[np.int64]  # (n_points,)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor of variation.
+
+    Args:
+        name: what the factor is called.
+        size: how many classes it has.
+        kind: "ordinal", "categorical", "circular" (the last class neighbours the first) or "constant".
+        values: the physical value (or the name) of each class; the class number itself if left out.
+
+    >>> Factor("scale", 6, values=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0)).numbers[2]
+    np.float64(0.7)
+    """
+
+    name: str
+    size: int
+    kind: Kind = "ordinal"
+    values: tuple[float | str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise unknown("kind of factor", self.kind, get_args(Kind))
+        if self.size < 1:
+            raise UnknotError(f"factor '{self.name}': size is {self.size}; a factor has at least one class.")
+        if (self.size == 1) != (self.kind == "constant"):
+            raise UnknotError(
+                f"factor '{self.name}': has {self.size} class(es) and kind '{self.kind}'; exactly the factors "
+                "with one class are of kind 'constant'. Drop the factor or change its kind."
+            )
+        if self.values and len(self.values) != self.size:
+            raise UnknotError(
+                f"factor '{self.name}': has {self.size} classes but {len(self.values)} values; give one each."
+            )
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The physical value of every class; the class number where values are missing or are names."""
+        if self.values and not any(isinstance(value, str) for value in self.values):
+            return np.array(self.values, dtype=np.float64)
+        return np.arange(self.size, dtype=np.float64)
+
+    def label(self, class_: int) -> str:
+        """How a class is shown to people: its name or value."""
+        if not self.values:
+            return str(class_)
+        value = self.values[class_]
+        return value if isinstance(value, str) else f"{value:.4g}"
+
+
+@dataclass(frozen=True)
+class FactorSpace:
+    """The grid of all combinations of some factors, never materialised.
+
+    >>> space = FactorSpace((Factor("shape", 3, "categorical"), Factor("x", 32), Factor("y", 32)))
+    >>> space.size, space.shape
+    (3072, (3, 32, 32))
+    >>> space.indices([[0, 1, 0]])
+    array([32])
+    >>> space.classes([32])
+    array([[0, 1, 0]])
+    """
+
+    factors: tuple[Factor, ...]
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        factors = tuple(self.factors)
+        object.__setattr__(self, "factors", factors)
+        if not factors:
+            raise UnknotError("a factor space needs at least one factor; got none.")
+        repeated = [a for a, b in pairwise(sorted(f.name for f in factors)) if a == b]
+        if repeated:
+            raise UnknotError(f"factor space: the name '{repeated[0]}' occurs twice; names must differ.")
+        size = 1
+        for factor in factors:
+            size *= factor.size
+        if size >= 2**63:
+            raise UnknotError(f"factor space: {size:.3g} points do not fit a 64-bit index; use fewer factors.")
+        object.__setattr__(self, "size", size)
+
+    def __len__(self) -> int:
+        return len(self.factors)
+
+    def __iter__(self) -> Iterator[Factor]:
+        return iter(self.factors)
+
+    def __getitem__(self, name: str) -> Factor:
+        return self.factors[self.position(name)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Factor names in storage order."""
+        return tuple(f.name for f in self.factors)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Factor sizes in storage order: the shape of an array with one entry per grid point."""
+        return tuple(f.size for f in self.factors)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Factor sizes as an array."""
+        return np.array(self.shape, dtype=np.int64)
+
+    @cached_property
+    def strides(self) -> NDArray[np.int64]:
+        """How far the index moves when a factor's class grows by one."""
+        strides = np.ones(len(self.factors), dtype=np.int64)
+        for i in range(len(self.factors) - 2, -1, -1):
+            strides[i] = strides[i + 1] * self.shape[i + 1]
+        return strides
+
+    def position(self, name: str) -> int:
+        """The column of a factor, by name."""
+        if name not in self.names:
+            raise unknown("factor", name, self.names)
+        return self.names.index(name)
+
+    def check(self, classes: ArrayLike, who: str = "factor space") -> Classes:
+        """The classes as an (n, n_factors) int64 array, or an error naming the first entry out of range."""
+        array = np.asarray(classes)
+        if array.ndim == 1 and array.size == len(self.factors):
+            array = array[None]
+        if array.ndim != 2 or array.shape[1] != len(self.factors):
+            raise UnknotError(
+                f"{who}: classes have shape {array.shape}; expected (n, {len(self.factors)}), one column each "
+                f"for {', '.join(self.names)}."
+            )
+        if not np.issubdtype(array.dtype, np.integer):
+            if array.size and not np.all(np.equal(np.mod(array, 1), 0)):
+                raise UnknotError(f"{who}: classes must be whole numbers; got {array.dtype} with fractions.")
+            array = array.astype(np.int64)
+        array = np.ascontiguousarray(array, dtype=np.int64)
+        bad = (array < 0) | (array >= self.sizes)
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            factor = self.factors[column]
+            raise UnknotError(
+                f"{who}: row {row} has class {array[row, column]} for factor '{factor.name}'; "
+                f"it has classes 0..{factor.size - 1}."
+            )
+        return array
+
+    def indices(self, classes: ArrayLike) -> Indices:
+        """Grid index of each row of classes."""
+        result: Indices = self.check(classes) @ self.strides
+        return result
+
+    def classes(self, indices: ArrayLike) -> Classes:
+        """Row of classes of each grid index."""
+        array = np.atleast_1d(np.asarray(indices, dtype=np.int64))
+        if array.size and (array.min() < 0 or array.max() >= self.size):
+            wrong = array[(array < 0) | (array >= self.size)][0]
+            raise UnknotError(f"factor space: index {wrong} is outside the grid of {self.size} points.")
+        return array[:, None] // self.strides % self.sizes
+
+    def numbers(self, classes: ArrayLike) -> NDArray[np.float64]:
+        """Physical values of each row of classes."""
+        checked = self.check(classes)
+        return np.stack([f.numbers[checked[:, i]] for i, f in enumerate(self.factors)], axis=1)
+
+    def scaled(self, classes: ArrayLike) -> NDArray[np.float64]:
+        """Classes divided by size - 1, so that every factor spans [0, 1]; constants are 0."""
+        return self.check(classes) / np.maximum(self.sizes - 1, 1)
+
+    def sample(self, n: int, rng: np.random.Generator, *, fixed: Mapping[str, int] | None = None) -> Classes:
+        """Draw n points uniformly, with replacement; factors in `fixed` keep the class given there."""
+        points = rng.integers(0, self.sizes, size=(n, len(self.factors)), dtype=np.int64)
+        for name, class_ in (fixed or {}).items():
+            points[:, self.position(name)] = class_
+        return self.check(points) if fixed else points
+
+    def chunks(self, size: int = 65_536) -> Iterator[Classes]:
+        """All points in index order, `size` at a time."""
+        for start in range(0, self.size, size):
+            yield self.classes(np.arange(start, min(start + size, self.size), dtype=np.int64))
+
+    def subspace(self, names: Iterable[str]) -> "FactorSpace":
+        """The space of some of the factors, in the order given."""
+        return FactorSpace(tuple(self[name] for name in names))
+
+
+def space(
+    sizes: Mapping[str, int], *, categorical: Sequence[str] = (), circular: Sequence[str] = ()
+) -> FactorSpace:
+    """A factor space from names and sizes alone.
+
+    >>> space({"shape": 3, "x": 32}, categorical=["shape"]).shape
+    (3, 32)
+    """
+
+    def kind(name: str, size: int) -> Kind:
+        if size == 1:
+            return "constant"
+        return "categorical" if name in categorical else "circular" if name in circular else "ordinal"
+
+    for name in (*categorical, *circular):
+        if name not in sizes:
+            raise unknown("factor", name, sizes)
+    return FactorSpace(tuple(Factor(name, size, kind(name, size)) for name, size in sizes.items()))

@@ -1,0 +1,1 @@
+"""Metrics of representations: plain arrays in, a `Score` out."""

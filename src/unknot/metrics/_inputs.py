@@ -1,0 +1,247 @@
+"""Checked input of a metric: latents as float64, factors as codes 0..K-1, what was left out and why.
+
+Every metric calls `prepare` first, so that all of them treat labels, constants, NaN and missing test rows alike.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError, UnknotWarning
+
+Rng = int | np.random.Generator
+UNSEEN = -1  # code of a test value that never occurs in the training rows
+BINS_OF_CONTINUOUS = 20
+MOST_CLASSES = 100  # a column with more classes than this, and more than half as many as rows, is an identifier
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Latents and factors, checked; constant factors are gone from `factors` and listed in `skipped`."""
+
+    latents: NDArray[np.float64]  # (n, d)
+    factors: NDArray[np.int64]  # (n, k) codes 0..K-1 of the factors that vary
+    sizes: NDArray[np.int64]  # (k,) number of codes
+    numbers: NDArray[np.float64]  # (n, k) the factors as the caller gave them, for regressions
+    kept: NDArray[np.int64]  # (k,) which of the caller's columns these are
+    names: tuple[str, ...]  # of all the caller's columns
+    continuous: NDArray[np.bool_]  # (k,) whether a factor was given as real numbers
+    latents_test: NDArray[np.float64] | None = None
+    factors_test: NDArray[np.int64] | None = None  # UNSEEN where a value is not among the training rows
+    numbers_test: NDArray[np.float64] | None = None
+    skipped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def n_factors(self) -> int:
+        """How many factors vary."""
+        return len(self.kept)
+
+    def spread(self, per_factor: Any) -> NDArray[np.float64]:
+        """Values of the varying factors at the caller's columns along the last axis, NaN where skipped."""
+        values = np.asarray(per_factor, dtype=np.float64)
+        full = np.full((*values.shape[:-1], len(self.names)), np.nan)
+        full[..., self.kept] = values
+        return full
+
+    def about(self) -> dict[str, Any]:
+        """The entries every score's `parts` should have."""
+        n_test = 0 if self.latents_test is None else len(self.latents_test)
+        return {
+            "factor_names": list(self.names),
+            "skipped": dict(self.skipped),
+            "notes": list(self.notes),
+            "n_rows": len(self.latents),
+            "n_test_rows": n_test,
+        }
+
+
+def prepare(
+    who: str,
+    latents: Any,
+    factors: Any,
+    latents_test: Any = None,
+    factors_test: Any = None,
+    *,
+    held_out: bool = False,
+    rng: Rng = 0,
+    continuous: Literal["bin", "keep", "refuse"] = "bin",
+    names: Sequence[str] | None = None,
+    min_factors: int = 1,
+) -> Rows:
+    """Check what the caller passed and bring it into the one form metrics compute with.
+
+    Args:
+        who: the metric's name, for messages.
+        latents: (n, d) numbers: numpy, torch, pandas or nested lists.
+        factors: (n, k) whole numbers, or real numbers where `continuous` allows.
+        latents_test: held-out latents; with `held_out`, a third of the rows is split off where they are missing.
+        factors_test: held-out factors.
+        held_out: whether the metric evaluates on held-out rows.
+        rng: decides the split.
+        continuous: what to do with a real-valued factor: cut it into 20 bins of equal count, keep one code
+            per distinct value (for metrics that only regress on `numbers`), or refuse.
+        names: factor names; a pandas table brings its own.
+        min_factors: how many varying factors the definition needs.
+    """
+    z = check_latents(who, latents)
+    y, found = _as_table(who, factors)
+    labels = tuple(names) if names is not None else found
+    if len(labels) != y.shape[1]:
+        raise UnknotError(f"{who}: {len(labels)} factor names for {y.shape[1]} factors; give one name each.")
+    _same_length(who, z, y, "latents", "factors")
+    if len(z) < 2:
+        raise UnknotError(f"{who}: {len(z)} row(s); at least two samples are needed.")
+    if (latents_test is None) != (factors_test is None):
+        raise UnknotError(f"{who}: latents_test and factors_test go together; only one was given.")
+    z_test = y_test = None
+    if latents_test is not None:
+        z_test = check_latents(who, latents_test, "latents_test")
+        y_test, _ = _as_table(who, factors_test, "factors_test")
+        _same_length(who, z_test, y_test, "latents_test", "factors_test")
+        for name, a, b in (("latents", z, z_test), ("factors", y, y_test)):
+            if a.shape[1] != b.shape[1]:
+                raise UnknotError(f"{who}: {name} has {a.shape[1]} columns, {name}_test {b.shape[1]}.")
+    elif held_out:
+        order = np.random.default_rng(rng).permutation(len(z))
+        test, train = order[: max(1, len(z) // 3)], order[max(1, len(z) // 3) :]
+        z, z_test, y, y_test = z[train], z[test], y[train], y[test]
+    return _encode(who, z, y, z_test, y_test, labels, continuous, min_factors)
+
+
+def check_latents(who: str, latents: Any, what: str = "latents") -> NDArray[np.float64]:
+    """Latents as a finite (n, d) float64 array, or an error that names the columns at fault."""
+    array = as_array(latents)
+    if array.dtype.kind not in "fiub":
+        raise UnknotError(f"{who}: {what} holds {array.dtype} values; expected numbers.")
+    if array.ndim == 3:
+        raise UnknotError(
+            f"{who}: {what} has shape {array.shape}, which looks like slots (n, k, d); flatten them on purpose "
+            "with latents.reshape(len(latents), -1) or --flatten-slots."
+        )
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise UnknotError(f"{who}: {what} has shape {array.shape}; expected (n_samples, n_latents).")
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        bad = np.flatnonzero(~np.isfinite(array).all(axis=0))
+        count = int((~np.isfinite(array)).sum())
+        raise UnknotError(
+            f"{who}: {what} has {count} NaN or infinite entries, in column(s) {', '.join(map(str, bad[:10]))}; "
+            "a model that diverged cannot be scored. Drop those rows or columns."
+        )
+    return array
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """Numpy array of anything array-like: torch tensors on any device, pandas tables, nested lists."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        if str(values.dtype) == "torch.bfloat16":
+            values = values.float()
+        return np.asarray(values.numpy())
+    return np.asarray(values)
+
+
+def dead(latents: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which latents have no variance, up to rounding."""
+    result: NDArray[np.bool_] = latents.std(axis=0) <= 1e-12 * np.maximum(1.0, np.abs(latents.mean(axis=0)))
+    return result
+
+
+def _as_table(who: str, factors: Any, what: str = "factors") -> tuple[NDArray[Any], tuple[str, ...]]:
+    if factors is None:
+        raise UnknotError(f"{who}: needs factors, and got none.")
+    array = as_array(factors)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise UnknotError(f"{who}: {what} has shape {array.shape}; expected (n_samples, n_factors).")
+    names = tuple(map(str, getattr(factors, "columns", range(array.shape[1]))))
+    if array.dtype.kind not in "fiub":
+        raise UnknotError(
+            f"{who}: {what} holds {array.dtype} values; expected whole numbers. Encode strings first, for "
+            "example with np.unique(column, return_inverse=True)[1]."
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        bad = [names[j] for j in np.flatnonzero(~np.isfinite(array).all(axis=0))]
+        raise UnknotError(f"{who}: {what} has NaN or infinite entries in {', '.join(bad)}; drop those rows.")
+    return array, names
+
+
+def _same_length(who: str, a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str) -> None:
+    if len(a) != len(b):
+        raise UnknotError(
+            f"{who}: {name_a} has {len(a)} rows, {name_b} has {len(b)}; both need one row per sample. "
+            "Did a data loader drop its last batch?"
+        )
+
+
+def _encode(
+    who: str,
+    z: NDArray[np.float64],
+    y: NDArray[Any],
+    z_test: NDArray[np.float64] | None,
+    y_test: NDArray[Any] | None,
+    names: tuple[str, ...],
+    continuous: str,
+    min_factors: int,
+) -> Rows:
+    codes, codes_test, sizes, kept, real = [], [], [], [], []
+    skipped: dict[str, str] = {}
+    notes: list[str] = []
+    for j, name in enumerate(names):
+        column, test = y[:, j], None if y_test is None else y_test[:, j]
+        is_real = y.dtype.kind == "f" and bool(np.any(column != np.round(column)))
+        if is_real and continuous == "refuse":
+            raise UnknotError(
+                f"{who}: factor '{name}' holds real numbers; {who} is defined for classes. Discretise it first."
+            )
+        if is_real and continuous == "bin":
+            edges = np.unique(np.quantile(column, np.linspace(0, 1, BINS_OF_CONTINUOUS + 1)[1:-1]))
+            column = np.searchsorted(edges, column, side="right")
+            test = None if test is None else np.searchsorted(edges, test, side="right")
+            notes.append(f"factor '{name}' is continuous: cut into {len(edges) + 1} bins of equal count.")
+        values, code = np.unique(column, return_inverse=True)
+        if len(values) == 1:
+            skipped[name] = "constant"
+            continue
+        if not is_real and len(values) > max(MOST_CLASSES, len(column) // 2):
+            raise UnknotError(
+                f"{who}: factor '{name}' has {len(values)} distinct values in {len(column)} rows; that is an "
+                "identifier, not a factor. Leave the column out (--factors), or pass real numbers if it is a "
+                "measurement."
+            )
+        codes.append(code)
+        sizes.append(len(values))
+        kept.append(j)
+        real.append(is_real)
+        if test is not None:
+            at = np.minimum(np.searchsorted(values, test), len(values) - 1)
+            codes_test.append(np.where(values[at] == test, at, UNSEEN))
+    if not kept:
+        raise UnknotError(f"{who}: every factor is constant ({', '.join(names)}); nothing can be scored.")
+    if len(kept) < min_factors:
+        raise UnknotError(
+            f"{who}: needs at least {min_factors} factors that vary; got {len(kept)} ({names[kept[0]]})."
+        )
+    if skipped:
+        text = f"{who}: left out constant factor(s) {', '.join(skipped)}."
+        warnings.warn(text, UnknotWarning, stacklevel=4)
+    return Rows(
+        latents=z,
+        factors=np.stack(codes, axis=1).astype(np.int64),
+        sizes=np.array(sizes, dtype=np.int64),
+        numbers=y[:, kept].astype(np.float64),
+        kept=np.array(kept, dtype=np.int64),
+        names=names,
+        continuous=np.array(real, dtype=np.bool_),
+        latents_test=z_test,
+        factors_test=None if y_test is None else np.stack(codes_test, axis=1).astype(np.int64),
+        numbers_test=None if y_test is None else y_test[:, kept].astype(np.float64),
+        skipped=skipped,
+        notes=notes,
+    )

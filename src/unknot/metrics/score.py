@@ -1,0 +1,134 @@
+"""What a metric returns, the facts recorded beside it, and how a variant is named."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar, cast
+
+from unknot.errors import UnknotError, unknown
+
+Measure = Literal[
+    "modularity", "compactness", "explicitness", "holistic", "robustness", "independence", "fairness"
+]
+Invariance = Literal["rows", "latents", "sign", "scale", "shift", "rotation"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """The headline number, and everything it was made from.
+
+    Attributes:
+        value: the headline number.
+        parts: per-factor values, matrices, alignment; "skipped" (factor -> reason) and "notes" (sentences)
+            say what was left out or assumed.
+    """
+
+    value: float
+    parts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a metric without running it; tables, tests and reports read it here.
+
+    Attributes:
+        title: the metric's name in a sentence.
+        measures: the question it answers.
+        bounds: smallest and largest value the definition allows.
+        higher_is_better: direction.
+        chance: what a code that knows nothing about the factors gets, in words or as a number.
+        reference: the paper.
+        cost: "instant" (no training, well under a second), "seconds" or "minutes" at 10,000 rows.
+        also: scalar entries of `parts` that belong beside the headline in a table, with what each measures.
+        identity: the options that are part of the metric's identity, such as ("bins",).
+        invariances: what may be done to the input without moving the value.
+        labels: whether factors are needed at all.
+        version: rises whenever the numbers of the same call change.
+    """
+
+    title: str
+    measures: Measure
+    bounds: tuple[float, float]
+    chance: str | float
+    reference: str
+    higher_is_better: bool = True
+    cost: Literal["instant", "seconds", "minutes"] = "instant"
+    also: Mapping[str, Measure] = field(default_factory=dict)
+    identity: tuple[str, ...] = ()
+    invariances: frozenset[Invariance] = frozenset({"rows", "latents"})
+    labels: bool = True
+    version: int = 1
+
+
+class Metric(Protocol):
+    """A metric: `metric(latents, factors, *, options) -> Score`, with its facts as an attribute."""
+
+    facts: Facts
+    __name__: str
+    __doc__: str | None
+
+    def __call__(self, latents: Any, factors: Any = None, /, **options: Any) -> Score:
+        """Score latents (n, d) against factors (n, k)."""
+
+
+F = TypeVar("F", bound=Callable[..., Score])
+
+
+def facts(record: Facts) -> Callable[[F], F]:
+    """Record the facts of a metric beside it; the function itself is unchanged."""
+
+    def attach(function: F) -> F:
+        cast(Any, function).facts = record
+        return function
+
+    return attach
+
+
+def identity(metric: Metric, **options: Any) -> str:
+    """The full name of a variant: `mig[bins=20]`, `dci[gbt]`; words stand bare, numbers with their name."""
+    parameters = inspect.signature(metric).parameters
+    words = []
+    for name in metric.facts.identity:
+        value = options.get(name, parameters[name].default)
+        words.append(value if isinstance(value, str) else f"{name}={value}")
+    return f"{metric.__name__}[{','.join(words)}]" if words else metric.__name__
+
+
+def parse_identity(text: str, metrics: Mapping[str, Metric]) -> tuple[str, dict[str, Any]]:
+    """The metric and options a full name stands for, the reverse of `identity`.
+
+    A bare word is the value of the first identity option that is a word.
+    """
+    match = re.fullmatch(r"\s*(\w+)\s*(?:\[(.*)\])?\s*", text)
+    if match is None:
+        raise UnknotError(f"metric '{text}' is not a name like mig, mig[bins=20] or dci[lasso].")
+    name, inside = match.groups()
+    if name not in metrics:
+        raise unknown("metric", name, metrics)
+    metric = metrics[name]
+    parameters = inspect.signature(metric).parameters
+    words = [n for n in metric.facts.identity if isinstance(parameters[n].default, str)]
+    options: dict[str, Any] = {}
+    for item in filter(None, (inside or "").split(",")):
+        key, equals, value = item.partition("=")
+        key, value = (key.strip(), value.strip()) if equals else (words.pop(0) if words else "", item.strip())
+        if key not in metric.facts.identity:
+            known = ", ".join(metric.facts.identity) or "none"
+            raise UnknotError(f"metric '{text}': '{item}' is not an option of {name}'s name; those are: {known}.")
+        options[key] = _as_type_of(parameters[key].default, value, text)
+    return name, options
+
+
+def _as_type_of(default: object, value: str, text: str) -> object:
+    if value in ("True", "False"):
+        return value == "True"
+    if isinstance(default, str):
+        return value
+    try:
+        return int(value) if re.fullmatch(r"[+-]?\d+", value) else float(value)
+    except ValueError:
+        raise UnknotError(f"metric '{text}': '{value}' should be a number.") from None
