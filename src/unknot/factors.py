@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from unknot.errors import UnknotError, unknown
 Kind = Literal["ordinal", "categorical", "circular", "constant"]
 Classes = NDArray[np.int64]  # (n_points, n_factors)
 Indices = NDArray[np.int64]  # (n_points,)
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,12 @@ class Factor:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise unknown("kind of factor", self.kind, get_args(Kind))
-        if self.size < 1:
-            raise UnknotError(f"factor '{self.name}': size is {self.size}; a factor has at least one class.")
+        if isinstance(self.size, bool) or int(self.size) != self.size or self.size < 1:
+            raise UnknotError(
+                f"factor '{self.name}': size is {self.size}; it is a whole number of classes, at least one."
+            )
+        object.__setattr__(self, "size", int(self.size))
+        object.__setattr__(self, "values", tuple(self.values))
         if (self.size == 1) != (self.kind == "constant"):
             raise UnknotError(
                 f"factor '{self.name}': has {self.size} class(es) and kind '{self.kind}'; exactly the factors "
@@ -58,8 +63,8 @@ class Factor:
     def numbers(self) -> NDArray[np.float64]:
         """The physical value of every class; the class number where values are missing or are names."""
         if self.values and not any(isinstance(value, str) for value in self.values):
-            return np.array(self.values, dtype=np.float64)
-        return np.arange(self.size, dtype=np.float64)
+            return _frozen(np.array(self.values, dtype=np.float64))
+        return _frozen(np.arange(self.size, dtype=np.float64))
 
     def label(self, class_: int) -> str:
         """How a class is shown to people: its name or value."""
@@ -122,7 +127,7 @@ class FactorSpace:
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Factor sizes as an array."""
-        return np.array(self.shape, dtype=np.int64)
+        return _frozen(np.array(self.shape, dtype=np.int64))
 
     @cached_property
     def strides(self) -> NDArray[np.int64]:
@@ -130,7 +135,7 @@ class FactorSpace:
         strides = np.ones(len(self.factors), dtype=np.int64)
         for i in range(len(self.factors) - 2, -1, -1):
             strides[i] = strides[i + 1] * self.shape[i + 1]
-        return strides
+        return _frozen(strides)
 
     def position(self, name: str) -> int:
         """The column of a factor, by name."""
@@ -148,11 +153,7 @@ class FactorSpace:
                 f"{who}: classes have shape {array.shape}; expected (n, {len(self.factors)}), one column each "
                 f"for {', '.join(self.names)}."
             )
-        if not np.issubdtype(array.dtype, np.integer):
-            if array.size and not np.all(np.equal(np.mod(array, 1), 0)):
-                raise UnknotError(f"{who}: classes must be whole numbers; got {array.dtype} with fractions.")
-            array = array.astype(np.int64)
-        array = np.ascontiguousarray(array, dtype=np.int64)
+        array = np.ascontiguousarray(_whole(array, f"{who}: classes"))
         bad = (array < 0) | (array >= self.sizes)
         if bad.any():
             row, column = np.argwhere(bad)[0]
@@ -170,7 +171,9 @@ class FactorSpace:
 
     def classes(self, indices: ArrayLike) -> Classes:
         """Row of classes of each grid index."""
-        array = np.atleast_1d(np.asarray(indices, dtype=np.int64))
+        array = np.atleast_1d(_whole(np.asarray(indices), "factor space: indices"))
+        if array.ndim != 1:
+            raise UnknotError(f"factor space: indices have shape {array.shape}; expected one number per point.")
         if array.size and (array.min() < 0 or array.max() >= self.size):
             wrong = array[(array < 0) | (array >= self.size)][0]
             raise UnknotError(f"factor space: index {wrong} is outside the grid of {self.size} points.")
@@ -189,17 +192,58 @@ class FactorSpace:
         """Draw n points uniformly, with replacement; factors in `fixed` keep the class given there."""
         points = rng.integers(0, self.sizes, size=(n, len(self.factors)), dtype=np.int64)
         for name, class_ in (fixed or {}).items():
+            if not 0 <= class_ < self[name].size:
+                raise UnknotError(
+                    f"factor space: cannot fix '{name}' at class {class_}; it has classes 0..{self[name].size - 1}."
+                )
             points[:, self.position(name)] = class_
-        return self.check(points) if fixed else points
+        return points
 
     def chunks(self, size: int = 65_536) -> Iterator[Classes]:
         """All points in index order, `size` at a time."""
+        if size < 1:
+            raise UnknotError(f"factor space: chunks of {size} points; give a size of at least one.")
         for start in range(0, self.size, size):
             yield self.classes(np.arange(start, min(start + size, self.size), dtype=np.int64))
 
     def subspace(self, names: Iterable[str]) -> "FactorSpace":
         """The space of some of the factors, in the order given."""
         return FactorSpace(tuple(self[name] for name in names))
+
+    def first(self, name: str, n: int) -> "FactorSpace":
+        """The space in which one factor keeps only its first n classes; class numbers stay as they were.
+
+        A circular factor that loses classes no longer closes, so it becomes ordinal; one that keeps a single
+        class becomes constant.
+
+        >>> space({"angle": 40, "x": 32}, circular=["angle"]).first("angle", 10)["angle"].kind
+        'ordinal'
+        """
+        factor = self[name]
+        if not 1 <= n <= factor.size:
+            raise UnknotError(
+                f"factor space: cannot keep the first {n} classes of '{name}', which has {factor.size}."
+            )
+        if n == factor.size:
+            return self
+        open_kind: Kind = "ordinal" if factor.kind == "circular" else factor.kind
+        shorter = Factor(name, n, "constant" if n == 1 else open_kind, factor.values[:n])
+        return FactorSpace(tuple(shorter if f.name == name else f for f in self.factors))
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """The factors as plain lists and dicts; `from_json` reads them back."""
+        return [{"name": f.name, "size": f.size, "kind": f.kind, "values": list(f.values)} for f in self.factors]
+
+    @classmethod
+    def from_json(cls, record: Sequence[Mapping[str, Any]]) -> "FactorSpace":
+        """The space that `as_json` described."""
+        try:
+            return cls(tuple(Factor(r["name"], r["size"], r["kind"], tuple(r.get("values", ()))) for r in record))
+        except (KeyError, TypeError) as error:
+            raise UnknotError(
+                "factor space: expected a list of factors with name, size, kind and values; "
+                f"could not read {record!r:.200} ({error})."
+            ) from None
 
 
 def space(
@@ -220,3 +264,21 @@ def space(
         if name not in sizes:
             raise unknown("factor", name, sizes)
     return FactorSpace(tuple(Factor(name, size, kind(name, size)) for name, size in sizes.items()))
+
+
+def _whole(array: NDArray[Any], who: str) -> NDArray[np.int64]:
+    """The array as int64, or an error where that would change a number."""
+    if array.dtype.kind not in "iubf":
+        if array.size:
+            raise UnknotError(f"{who} must be whole numbers; got values of type {array.dtype}.")
+        return array.astype(np.int64)
+    if array.dtype.kind == "f" and not np.all(np.isfinite(array) & (np.floor(array) == array)):
+        raise UnknotError(f"{who} must be whole numbers; got {array.dtype} with fractions, NaN or infinities.")
+    if array.size and (array.max() >= 2**63 or array.min() < -(2**63)):
+        raise UnknotError(f"{who} must fit 64 bits; got {array.max()}.")
+    return array.astype(np.int64, copy=False)
+
+
+def _frozen(array: NDArray[T]) -> NDArray[T]:
+    array.setflags(write=False)  # cached and shared
+    return array

@@ -7,8 +7,14 @@ from typing import Annotated
 import typer
 
 from unknot import __version__
-from unknot.cli import data
+from unknot.cli.data import app as data
+from unknot.cli.metrics import metrics
+from unknot.cli.score import score
 from unknot.errors import UnknotError
+
+# One thread in each process: on a shared machine two were measured several times slower than one.
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 app = typer.Typer(
     name="unknot",
@@ -17,7 +23,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(data.app, name="data")
+app.command()(score)
+app.command()(metrics)
+app.add_typer(data, name="data")
 
 
 def _version(wanted: bool) -> None:

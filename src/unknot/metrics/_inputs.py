@@ -180,6 +180,16 @@ def _same_length(who: str, a: NDArray[Any], b: NDArray[Any], name_a: str, name_b
         )
 
 
+def _classes(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Distinct values and the code of each row; whole numbers of small range are counted, not sorted."""
+    low, high = column.min(), column.max()
+    if column.dtype.kind == "f" or int(high) - int(low) > 4 * len(column) + 1024:
+        values, codes = np.unique(column, return_inverse=True)
+        return values, codes.reshape(-1)
+    present = np.bincount(column - low) > 0
+    return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[column - low]
+
+
 def _encode(
     who: str,
     z: NDArray[np.float64],
@@ -205,7 +215,7 @@ def _encode(
             column = np.searchsorted(edges, column, side="right")
             test = None if test is None else np.searchsorted(edges, test, side="right")
             notes.append(f"factor '{name}' is continuous: cut into {len(edges) + 1} bins of equal count.")
-        values, code = np.unique(column, return_inverse=True)
+        values, code = _classes(column if is_real else column.astype(np.int64))
         if len(values) == 1:
             skipped[name] = "constant"
             continue

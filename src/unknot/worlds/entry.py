@@ -37,7 +37,8 @@ class Entry:
         licence: of the published data, or of ours for rendered worlds.
         reference: the paper or page to cite.
         open: builds the world, given the folder that holds data files (None: where they are usually kept).
-        files: the published files it reads; none for rendered worlds.
+        files: the published files it reads, all of them needed; none for rendered worlds.
+        alternatives: other published files, any one of which serves instead.
         stand_in: the name of the rendered world with the same factors, if there is one.
     """
 
@@ -47,4 +48,5 @@ class Entry:
     reference: str
     open: Callable[[Path | None], World]
     files: tuple[PublishedFile, ...] = ()
+    alternatives: tuple[PublishedFile, ...] = ()
     stand_in: str = ""

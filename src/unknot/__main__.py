@@ -1,0 +1,5 @@
+"""`python -m unknot`."""
+
+from unknot.cli import main
+
+main()

@@ -1,0 +1,79 @@
+"""`unknot metrics`: what each metric is, before it is run."""
+
+import inspect
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unknot.errors import unknown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def metrics(
+    name: Annotated[str, typer.Argument(help="Explain this one.")] = "",
+) -> None:
+    """List the metrics, or explain one: formula, range, defaults, pitfalls, reference."""
+    from rich.console import Console
+
+    from unknot.metrics import METRICS
+
+    console = Console()
+    if not name:
+        _list(console)
+        return
+    key = name.partition("[")[0]
+    if key not in METRICS:
+        raise unknown("metric", name, METRICS)
+    _explain(console, key)
+
+
+def _list(console: "Console") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from unknot.metrics import METRICS
+    from unknot.metrics.score import identity
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("metric", "what it is", "measures", "range", "better", "cost"):
+        table.add_column(column, no_wrap=column in ("metric", "range"))
+    for metric in METRICS.values():
+        facts = metric.facts
+        better = "higher" if facts.higher_is_better else "lower"
+        bounds = f"{facts.bounds[0]:g}..{facts.bounds[1]:g}"
+        table.add_row(Text(identity(metric)), facts.title, facts.measures, bounds, better, facts.cost)
+    console.print(table)
+    console.print("unknot metrics NAME explains one.", style="dim")
+
+
+def _explain(console: "Console", key: str) -> None:
+    from rich.text import Text
+
+    from unknot.metrics import METRICS
+    from unknot.metrics.score import identity
+
+    metric = METRICS[key]
+    facts = metric.facts
+    console.print(Text(f"{identity(metric)}: {facts.title}", style="bold"))
+    doc = (inspect.getdoc(metric) or "").partition("\n>>>")[0]
+    console.print(Text(doc.rstrip()))
+    console.print()
+    direction = "higher is better" if facts.higher_is_better else "lower is better"
+    facts_lines = {
+        "measures": facts.measures,
+        "range": f"{facts.bounds[0]:g} to {facts.bounds[1]:g}, {direction}",
+        "chance": str(facts.chance),
+        "also reported": ", ".join(facts.also) or "-",
+        "unmoved by": ", ".join(sorted(facts.invariances)) or "-",
+        "cost": facts.cost,
+        "version": str(facts.version),
+        "reference": facts.reference,
+    }
+    for label, text in facts_lines.items():
+        console.print(Text.assemble((f"{label:>14}  ", "dim"), text))
+    data = {"latents", "factors", "latents_test", "factors_test"}
+    options = [p for p in inspect.signature(metric).parameters.values() if p.name not in data]
+    defaults = ", ".join(f"{p.name}={p.default!r}" for p in options if p.default is not p.empty)
+    console.print(Text.assemble((f"{'defaults':>14}  ", "dim"), defaults or "-"))

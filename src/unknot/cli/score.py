@@ -1,0 +1,104 @@
+"""`unknot score`: every metric that applies to a file of latents."""
+
+import re
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unknot.errors import UnknotError, UnknotWarning
+
+if TYPE_CHECKING:
+    from unknot.scoring import Scorecard
+
+
+def score(
+    file: Annotated[Path, typer.Argument(help="Latents: .npz, .safetensors, .csv, .parquet or .npy.")],
+    factors_file: Annotated[Path | None, typer.Argument(help="Factors, if in a file of their own.")] = None,
+    metrics: Annotated[str, typer.Option(help="Only these, such as mig,dci[lasso].")] = "",
+    exclude: Annotated[str, typer.Option(help="All but these.")] = "",
+    factors: Annotated[str, typer.Option(help="Only these factors, by name, such as scale,shape.")] = "",
+    seed: Annotated[int, typer.Option(help="Decides splits, resamples and draws.")] = 0,
+    limit: Annotated[int | None, typer.Option(help="Use at most this many rows.")] = None,
+    bootstrap: Annotated[int, typer.Option(help="Resamples for 95 % intervals of training-free metrics.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    flatten_slots: Annotated[
+        bool, typer.Option("--flatten-slots", help="Lay slots (n, k, d) side by side.")
+    ] = False,
+    json: Annotated[str, typer.Option(help="Write all numbers to this file; - for standard output.")] = "",
+    csv: Annotated[str, typer.Option(help="Write the table to this file; - for standard output.")] = "",
+    plot: Annotated[Path | None, typer.Option(help="Draw a Hinton diagram into this picture.")] = None,
+) -> None:
+    """Score a representation: is it disentangled, compact, explicit?"""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from unknot.representation import read_representation
+    from unknot.scoring import Record, plan, run, scorecard
+
+    quiet = "-" in (json, csv)
+    console = Console(stderr=quiet)
+    representation = read_representation(file, factors_file)
+    if flatten_slots:
+        representation = representation.flattened()
+    if factors:
+        representation = representation.with_factors(_names(factors))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknotWarning)  # the table says what was left out
+        todo = plan(
+            representation,
+            metrics=_names(metrics),
+            exclude=_names(exclude),
+            seed=seed,
+            limit=limit,
+            bootstrap=bootstrap,
+        )
+    records: list[Record] = []
+    interrupted = False
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("scoring", total=len(todo.tasks))
+        try:
+            for record in run(todo, jobs=jobs, starting=lambda id_: progress.update(task, description=id_)):
+                records.append(record)
+                progress.advance(task)
+        except KeyboardInterrupt:
+            interrupted = True
+    card = scorecard(todo, records)
+    _write(card, [file, *([factors_file] if factors_file else [])], json, csv, plot)
+    if not quiet:
+        from unknot.reports.terminal import show
+
+        show(card, console)
+    if interrupted:
+        console.print(f"interrupted: {len(records)} of {len(todo.tasks)} metrics are done.")
+        raise typer.Exit(130)
+    if not card.values():
+        raise UnknotError("no metric could be computed: " + "; ".join(r.refused for r in records))
+
+
+def _write(card: "Scorecard", files: list[Path], json: str, csv: str, plot: Path | None) -> None:
+    from unknot.atomic import written_whole
+
+    if json or csv:
+        from unknot.reports.scorecard import scorecard_record, to_csv, to_json
+
+        texts = [(json, lambda: to_json(scorecard_record(card, files))), (csv, lambda: to_csv(card))]
+        for target, text in texts:
+            if target == "-":
+                typer.echo(text(), nl=False)
+            elif target:
+                with written_whole(target) as beside:
+                    beside.write_text(text(), encoding="utf-8")
+    if plot is not None:
+        if card.shares is None:
+            raise UnknotError("--plot: a Hinton diagram needs factors, and there are none.")
+        from unknot.reports.hinton import hinton_figure
+
+        hinton_figure(card.shares, [v.factor for v in card.verdicts], plot, title=files[0].stem)
+
+
+def _names(text: str) -> list[str]:
+    """Split at commas outside brackets."""
+    return [name.strip() for name in re.split(r",(?![^\[]*\])", text) if name.strip()]

@@ -1,0 +1,94 @@
+"""Compiled draws from a table of latents whose rows are grouped by factor values.
+
+`order[j]` lists the rows by their value of factor j, values that only one row has last; the `sizes[j, v]` rows of
+value v begin at place `starts[j, v]`, and places below `usable[j]` belong to values that two rows or more share.
+Random numbers are 32-bit words made by the caller: (word * m) >> 32 is a draw from 0..m-1.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(cache=True)
+def pair_differences(
+    latents: NDArray[np.float64],
+    codes: NDArray[np.int64],
+    order: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    usable: NDArray[np.int64],
+    factors: NDArray[np.int64],
+    words: NDArray[np.uint32],
+) -> NDArray[np.float64]:
+    """Mean |z - z'| (points, d) over pairs of different rows that share the value of the point's factor.
+
+    Args:
+        latents: (n, d).
+        codes: (k, n) the value of each factor.
+        order: (k, n) rows by value.
+        starts: (k, values) where each value begins in `order`.
+        sizes: (k, values) how many rows it has.
+        usable: (k,) how many places may be drawn.
+        factors: (points,) the factor of each point.
+        words: (points, batch, 2) random words.
+    """
+    points, batch = words.shape[0], words.shape[1]
+    d = latents.shape[1]
+    out = np.zeros((points, d))
+    for p in range(points):
+        j = factors[p]
+        total = out[p]
+        for q in range(batch):
+            place = np.int64((np.uint64(words[p, q, 0]) * np.uint64(usable[j])) >> np.uint64(32))
+            a = order[j, place]
+            value = codes[j, a]
+            size = sizes[j, value]
+            # A shift of 1..size-1 inside the group: any other row of it, all equally likely.
+            other = place + 1 + np.int64((np.uint64(words[p, q, 1]) * np.uint64(size - 1)) >> np.uint64(32))
+            if other >= starts[j, value] + size:
+                other -= size
+            b = order[j, other]
+            for i in range(d):
+                total[i] += abs(latents[a, i] - latents[b, i])
+        for i in range(d):
+            total[i] /= batch
+    return out
+
+
+@njit(cache=True)
+def shared_variances(
+    latents: NDArray[np.float64],
+    codes: NDArray[np.int64],
+    order: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    usable: NDArray[np.int64],
+    factors: NDArray[np.int64],
+    words: NDArray[np.uint32],
+) -> NDArray[np.float64]:
+    """Variance (points, d; ddof 1) of batches of rows that share one value of the point's factor.
+
+    Arguments as in `pair_differences`, but words are (points, batch + 1): the first one picks the value.
+    """
+    points, batch = words.shape[0], words.shape[1] - 1
+    d = latents.shape[1]
+    out = np.empty((points, d))
+    total, squares = np.empty(d), np.empty(d)
+    for p in range(points):
+        j = factors[p]
+        origin = order[j, np.int64((np.uint64(words[p, 0]) * np.uint64(usable[j])) >> np.uint64(32))]
+        value = codes[j, origin]
+        start, size = starts[j, value], np.uint64(sizes[j, value])
+        total[:] = 0.0
+        squares[:] = 0.0
+        for q in range(batch):
+            row = order[j, start + np.int64((np.uint64(words[p, q + 1]) * size) >> np.uint64(32))]
+            for i in range(d):
+                # Relative to one row of the group, so that equal rows have a variance of exactly 0.
+                x = latents[row, i] - latents[origin, i]
+                total[i] += x
+                squares[i] += x * x
+        for i in range(d):
+            out[p, i] = max(0.0, (squares[i] - total[i] * total[i] / batch) / (batch - 1))
+    return out

@@ -1,0 +1,73 @@
+"""Linear softmax heads: one logistic regression per factor on standardised latents, judged on held-out rows."""
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.metrics._inputs import UNSEEN, Rng, Rows, dead
+
+
+def hold_out(rows: Rows, rng: Rng) -> Rows:
+    """The rows with a third of them moved to the test side, unless the caller gave test rows."""
+    if rows.latents_test is not None:
+        return rows
+    n = len(rows.latents)
+    order = np.random.default_rng(rng).permutation(n)
+    test, train = order[: max(1, n // 3)], order[max(1, n // 3) :]
+    return replace(
+        rows,
+        latents=rows.latents[train],
+        factors=rows.factors[train],
+        numbers=rows.numbers[train],
+        latents_test=rows.latents[test],
+        factors_test=rows.factors[test],
+        numbers_test=rows.numbers[test],
+    )
+
+
+def standardised(
+    train: NDArray[np.float64], test: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both sets with the mean and standard deviation of the training rows; dead latents become 0."""
+    mean, scale = train.mean(axis=0), train.std(axis=0)
+    gone = dead(train)
+    scale[gone] = 1.0
+    z, z_test = (train - mean) / scale, (test - mean) / scale
+    z[:, gone] = 0.0
+    z_test[:, gone] = 0.0
+    return z, z_test
+
+
+def fit(latents: NDArray[np.float64], codes: NDArray[np.int64], **options: Any) -> tuple[Any, bool]:
+    """A multinomial logistic regression and whether its solver converged; None if only one class occurs."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
+
+    if np.all(codes == codes[0]):
+        return None, True
+    model = LogisticRegression(**options)
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+        warnings.simplefilter("always")
+        model.fit(latents, codes)
+    return model, not any(issubclass(w.category, ConvergenceWarning) for w in caught)
+
+
+def log_probabilities(model: Any, latents: NDArray[np.float64], size: int, only: int) -> NDArray[np.float64]:
+    """Log-probability (n, size) of every class; a class unseen in training has the smallest float's."""
+    floor = np.finfo(np.float64).eps
+    probabilities = np.full((len(latents), size), floor)
+    if model is None:
+        probabilities[:, only] = 1.0
+    else:
+        probabilities[:, model.classes_] = np.maximum(model.predict_proba(latents), floor)
+    return np.log(probabilities)
+
+
+def accuracy(model: Any, latents: NDArray[np.float64], codes: NDArray[np.int64], only: int) -> float:
+    """Share of rows predicted right; a value unseen in training is an error."""
+    predicted = np.full(len(codes), only) if model is None else model.predict(latents)
+    return float(np.mean((predicted == codes) & (codes != UNSEEN)))

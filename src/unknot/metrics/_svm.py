@@ -1,0 +1,200 @@
+"""Linear support vector machines on a single feature, solved exactly.
+
+    min over (w, b)   (w^2 + b^2) / 2 + sum_r C_r max(0, 1 - t_r (w x_r + b))^2,      t_r = +1 or -1
+
+With one feature the rows inside the margin form an interval of the sorted feature, so that the gradient and the
+Hessian come from prefix sums of (1, x, x^2) by binary search, and Newton's method costs O(log n) per step.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+MAX_NEWTON = 100
+TOLERANCE = 1e-12  # of the gradient, relative to the one at zero
+
+
+@njit(cache=True)
+def _prefix(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums (n + 1, 3) of 1, x and x^2 over the first rows."""
+    sums = np.zeros((len(values) + 1, 3))
+    for r in range(len(values)):
+        sums[r + 1, 0] = sums[r, 0] + 1.0
+        sums[r + 1, 1] = sums[r, 1] + values[r]
+        sums[r + 1, 2] = sums[r, 2] + values[r] * values[r]
+    return sums
+
+
+@njit(cache=True)
+def _inside(
+    values: NDArray[np.float64], sums: NDArray[np.float64], w: float, b: float, side: float, out: NDArray[np.float64]
+) -> None:
+    """Sums over the sorted values with side * (w x + b) < 1: what a class on that side has inside its margin."""
+    n = len(values)
+    slope = side * w
+    if slope == 0.0:
+        out[:] = sums[n] if side * b < 1.0 else 0.0 * sums[n]
+        return
+    edge = (1.0 - side * b) / slope
+    if slope > 0.0:
+        out[:] = sums[np.searchsorted(values, edge, side="left")]
+    else:
+        out[:] = sums[n] - sums[np.searchsorted(values, edge, side="right")]
+
+
+@njit(cache=True)
+def _state(
+    everyone: NDArray[np.float64],
+    sums_all: NDArray[np.float64],
+    own: NDArray[np.float64],
+    sums_own: NDArray[np.float64],
+    centre: float,
+    c_pos: float,
+    c_neg: float,
+    w: float,
+    b: float,
+    out: NDArray[np.float64],
+) -> None:
+    """Objective, gradient (2) and Hessian (3) at (w, b), where b is the intercept of the centred feature."""
+    pos, neg, own_neg = np.empty(3), np.empty(3), np.empty(3)
+    _inside(own, sums_own, w, b, 1.0, pos)
+    _inside(everyone, sums_all, w, b, -1.0, neg)
+    _inside(own, sums_own, w, b, -1.0, own_neg)
+    neg -= own_neg
+    s0, s1, s2 = c_pos * pos[0] + c_neg * neg[0], c_pos * pos[1] + c_neg * neg[1], c_pos * pos[2] + c_neg * neg[2]
+    t0, t1 = c_pos * pos[0] - c_neg * neg[0], c_pos * pos[1] - c_neg * neg[1]
+    intercept = b - w * centre  # liblinear shrinks the intercept of the feature as it is
+    quadratic = w * w * s2 + 2.0 * w * b * s1 + b * b * s0
+    out[0] = 0.5 * (w * w + intercept * intercept) + s0 - 2.0 * (w * t1 + b * t0) + quadratic
+    out[1] = w - centre * intercept + 2.0 * (w * s2 + b * s1 - t1)
+    out[2] = intercept + 2.0 * (w * s1 + b * s0 - t0)
+    out[3] = 1.0 + centre * centre + 2.0 * s2
+    out[4] = -centre + 2.0 * s1
+    out[5] = 1.0 + 2.0 * s0
+
+
+@njit(cache=True)
+def _solve(
+    everyone: NDArray[np.float64],
+    sums_all: NDArray[np.float64],
+    own: NDArray[np.float64],
+    centre: float,
+    c_pos: float,
+    c_neg: float,
+) -> tuple[float, float]:
+    """Slope and (centred) intercept that part a class from the rest."""
+    sums_own = _prefix(own)
+    w, b = 0.0, 0.0
+    now, then = np.empty(6), np.empty(6)
+    _state(everyone, sums_all, own, sums_own, centre, c_pos, c_neg, w, b, now)
+    enough = TOLERANCE * (abs(now[1]) + abs(now[2]))
+    for _ in range(MAX_NEWTON):
+        if abs(now[1]) + abs(now[2]) <= enough:
+            break
+        determinant = now[3] * now[5] - now[4] * now[4]
+        step_w = (now[4] * now[2] - now[5] * now[1]) / determinant
+        step_b = (now[4] * now[1] - now[3] * now[2]) / determinant
+        descent = now[1] * step_w + now[2] * step_b
+        size = 1.0
+        while True:  # the objective is convex and piecewise quadratic: nearly always the full step
+            _state(everyone, sums_all, own, sums_own, centre, c_pos, c_neg, w + size * step_w, b + size * step_b, then)
+            if then[0] <= now[0] + 1e-4 * size * descent or size < 1e-10:
+                break
+            size *= 0.5
+        if size < 1e-10:  # rounding: no better point in this direction
+            break
+        w, b = w + size * step_w, b + size * step_b
+        now[:] = then
+    return w, b
+
+
+@njit(cache=True)
+def fit(
+    x: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    cost: float,
+) -> NDArray[np.float64]:
+    """Slope and intercept (lines, 2) of each class against the rest; one line if there are two classes.
+
+    Args:
+        x: (n,) the feature, sorted.
+        labels: (n,) classes 0..K-1 in the same order.
+        counts: (K,) rows of each class.
+        cost: the penalty C of a row inside the margin.
+    """
+    n, k = len(x), len(counts)
+    centre = x.mean()
+    everyone = x - centre
+    sums_all = _prefix(everyone)
+    starts = np.zeros(k + 1, dtype=np.int64)
+    for c in range(k):
+        starts[c + 1] = starts[c] + counts[c]
+    by_class = np.empty(n)
+    cursor = starts[:k].copy()
+    for r in range(n):
+        by_class[cursor[labels[r]]] = everyone[r]
+        cursor[labels[r]] += 1
+    lines = np.empty((1 if k == 2 else k, 2))
+    for c in range(len(lines)):
+        positive = 1 if k == 2 else c
+        weight = n / (k * counts[positive])
+        # With more than two classes liblinear gives only the positive one its balanced weight.
+        rest = n / (k * counts[0]) if k == 2 else 1.0
+        own = by_class[starts[positive] : starts[positive + 1]]
+        w, b = _solve(everyone, sums_all, own, centre, cost * weight, cost * rest)
+        lines[c, 0], lines[c, 1] = w, b - w * centre
+    return lines
+
+
+@njit(cache=True)
+def accuracy(x: NDArray[np.float64], labels: NDArray[np.int64], lines: NDArray[np.float64]) -> float:
+    """Share of rows whose class has the highest line (lowest class on ties); unseen classes are always wrong."""
+    n = len(x)
+    best, winner = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
+    if len(lines) == 1:
+        for r in range(n):
+            winner[r] = 1 if lines[0, 0] * x[r] + lines[0, 1] > 0.0 else 0
+    else:
+        for c in range(len(lines)):
+            w, b = lines[c, 0], lines[c, 1]
+            for r in range(n):
+                value = w * x[r] + b
+                better = value > best[r]
+                best[r] = value if better else best[r]
+                winner[r] = c if better else winner[r]
+    right = 0
+    for r in range(n):
+        right += winner[r] == labels[r]
+    return right / n
+
+
+@njit(cache=True)
+def accuracies(
+    latents: NDArray[np.float64],
+    order: NDArray[np.int64],
+    factors: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    latents_test: NDArray[np.float64],
+    factors_test: NDArray[np.int64],
+    cost: float,
+) -> NDArray[np.float64]:
+    """Test accuracy (d, k) of each factor from each latent alone.
+
+    Args:
+        latents: (d, n) one row per latent.
+        order: (d, n) what sorts it.
+        factors: (k, n) codes.
+        sizes: (k,) number of codes.
+        latents_test: (d, m).
+        factors_test: (k, m).
+        cost: the penalty C.
+    """
+    d, k = len(latents), len(factors)
+    result = np.empty((d, k))
+    for i in range(d):
+        x = latents[i][order[i]]
+        for j in range(k):
+            lines = fit(x, factors[j][order[i]], np.bincount(factors[j], minlength=sizes[j]), cost)
+            result[i, j] = accuracy(latents_test[i], factors_test[j], lines)
+    return result

@@ -1,0 +1,219 @@
+"""How far latents are from independent of one another; no labels needed, and nothing said about factors.
+
+A rotated code of Gaussian latents is as good here as the code itself.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.metrics._information import contingency, equal_width, table_information
+from unknot.metrics._inputs import check_latents, dead
+from unknot.metrics.score import Facts, Score, facts
+
+REFERENCE = (
+    "Locatello et al. 2019, Challenging Common Assumptions in the Unsupervised Learning of Disentangled "
+    "Representations, arXiv:1811.12359"
+)
+BLOCK = 16  # latents counted against all others at once
+
+
+@facts(
+    Facts(
+        title="Gaussian total correlation",
+        measures="independence",
+        bounds=(0.0, float("inf")),
+        chance="no labels; independent latents have 0 (about d^2 / (4 n) by estimation noise)",
+        reference=REFERENCE,
+        higher_is_better=False,
+        invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
+        labels=False,
+    )
+)
+def gaussian_total_correlation(latents: Any, factors: Any = None) -> Score:
+    """Total correlation of a Gaussian with the covariance of the latents, in nats.
+
+    TC = ( sum_i log S_ii - log det S ) / 2        in [0, inf], 0 is best
+
+    Edge cases: latents without variance are left out and named in `parts["notes"]`; a latent that is a linear
+    function of others gives inf, which is the right value; fewer than two latents give 0.
+
+    Args:
+        latents: (n, d).
+        factors: not used.
+
+    Returns:
+        Score with `parts["covariance"]` (d, d) of the latents that vary.
+
+    >>> gaussian_total_correlation([[-1, -1], [-1, 1], [1, -1], [1, 1]]).value
+    0.0
+    """
+    covariance, notes = _covariance("gaussian_total_correlation", latents)
+    value = 0.0
+    if len(covariance) > 1:
+        scale = np.sqrt(np.diag(covariance))
+        eigenvalues = np.linalg.eigvalsh(covariance / np.outer(scale, scale))
+        if eigenvalues[0] <= len(eigenvalues) * np.finfo(np.float64).eps * eigenvalues[-1]:
+            value = float("inf")
+            notes.append("the covariance is singular: a latent is a linear function of others.")
+        else:
+            value = max(0.0, float(-0.5 * np.log(eigenvalues).sum()))
+    return Score(value, _parts(latents, covariance, notes))
+
+
+@facts(
+    Facts(
+        title="Gaussian Wasserstein correlation",
+        measures="independence",
+        bounds=(0.0, float("inf")),
+        chance="no labels; independent latents have 0",
+        reference=REFERENCE,
+        higher_is_better=False,
+        invariances=frozenset({"rows", "latents", "sign", "shift"}),
+        labels=False,
+    )
+)
+def gaussian_wasserstein_correlation(latents: Any, factors: Any = None) -> Score:
+    """Squared Wasserstein distance from a Gaussian with the latents' covariance to one without correlations.
+
+    W = 2 tr S - 2 tr( (D^(1/2) S D^(1/2))^(1/2) ),  D = diag S        in [0, 2 tr S), 0 is best
+
+    It grows with the variance of the latents; `gaussian_wasserstein_correlation_norm` divides that out.
+
+    Edge cases: latents without variance add nothing, are left out and named in `parts["notes"]`; fewer than two
+    latents give 0.
+
+    Args:
+        latents: (n, d).
+        factors: not used.
+
+    Returns:
+        Score with `parts["covariance"]` (d, d) of the latents that vary.
+
+    >>> round(gaussian_wasserstein_correlation([[-1, -1], [1, 1]]).value, 6)
+    2.343146
+    """
+    covariance, notes = _covariance("gaussian_wasserstein_correlation", latents)
+    return Score(_wasserstein(covariance), _parts(latents, covariance, notes))
+
+
+@facts(
+    Facts(
+        title="Gaussian Wasserstein correlation over total variance",
+        measures="independence",
+        bounds=(0.0, 2.0),
+        chance="no labels; independent latents have 0",
+        reference=REFERENCE,
+        higher_is_better=False,
+        invariances=frozenset({"rows", "latents", "sign", "shift"}),
+        labels=False,
+    )
+)
+def gaussian_wasserstein_correlation_norm(latents: Any, factors: Any = None) -> Score:
+    """`gaussian_wasserstein_correlation` divided by the total variance tr S.
+
+    In [0, 2), 0 is best. Scaling all latents alike leaves it alone, scaling one of them does not.
+
+    Edge cases: as `gaussian_wasserstein_correlation`; 0 if no latent varies.
+
+    Args:
+        latents: (n, d).
+        factors: not used.
+
+    Returns:
+        Score with `parts["covariance"]` (d, d) of the latents that vary.
+
+    >>> round(gaussian_wasserstein_correlation_norm([[-1, -1], [1, 1]]).value, 6)
+    0.585786
+    """
+    covariance, notes = _covariance("gaussian_wasserstein_correlation_norm", latents)
+    total = float(np.trace(covariance))
+    value = _wasserstein(covariance) / total if total > 0 else 0.0
+    return Score(value, _parts(latents, covariance, notes))
+
+
+@facts(
+    Facts(
+        title="Mean mutual information of pairs of latents",
+        measures="independence",
+        bounds=(0.0, float("inf")),
+        chance="no labels; independent latents have 0 plus the counting bias (bins - 1)^2 / (2 n)",
+        reference=REFERENCE,
+        higher_is_better=False,
+        identity=("bins",),
+        invariances=frozenset({"rows", "latents", "scale", "shift"}),
+        labels=False,
+    )
+)
+def mutual_info_score(
+    latents: Any, factors: Any = None, *, bins: int = 20, bias_correction: bool = False
+) -> Score:
+    """Mean over pairs of latents of the mutual information of their equal-width bins, in nats.
+
+    MIS = mean_(i != l) I(z_i; z_l)        in [0, log bins], 0 is best
+
+    Edge cases: a latent without variance shares nothing with any other; one latent gives 0.
+
+    Args:
+        latents: (n, d).
+        factors: not used.
+        bins: how many bins of equal width each latent gets.
+        bias_correction: subtract the bias (B - 1)(B' - 1) / (2 n) from every I, never below 0.
+
+    Returns:
+        Score with `parts["mutual_information"]` (d, d) in nats; its diagonal holds entropies (uncorrected).
+
+    >>> round(mutual_info_score([[0, 0], [0, 0], [1, 1], [1, 1]]).value, 6)
+    0.693147
+    """
+    z = check_latents("mutual_info_score", latents)
+    _enough_rows("mutual_info_score", z)
+    codes = equal_width(z, bins)
+    d = codes.shape[1]
+    information = np.zeros((d, d))
+    for start in range(0, d, BLOCK):
+        block = codes[:, start : start + BLOCK].astype(np.int64)
+        sizes = np.full(block.shape[1], bins, dtype=np.int64)
+        tables = contingency(np.ascontiguousarray(codes[:, start:]), bins, block, sizes)
+        part = table_information(tables, correct=bias_correction)
+        information[start:, start : start + BLOCK] = part
+        information[start : start + BLOCK, start:] = part.T
+    between = information[~np.eye(d, dtype=bool)]
+    parts = {"mutual_information": information, "bins": bins, "n_rows": len(z), "notes": []}
+    return Score(float(between.mean()) if d > 1 else 0.0, parts)
+
+
+def _wasserstein(covariance: NDArray[np.float64]) -> float:
+    if len(covariance) < 2:
+        return 0.0
+    scale = np.sqrt(np.diag(covariance))
+    eigenvalues = np.linalg.eigvalsh(covariance * np.outer(scale, scale))
+    roots = np.sqrt(np.maximum(eigenvalues, 0.0)).sum()
+    return max(0.0, 2.0 * float(np.trace(covariance) - roots))
+
+
+def _covariance(who: str, latents: Any) -> tuple[NDArray[np.float64], list[str]]:
+    """Covariance (ddof 1) of the latents that vary, and a note on those that do not."""
+    z = check_latents(who, latents)
+    _enough_rows(who, z)
+    notes = []
+    gone = dead(z)
+    if gone.any():
+        notes.append(f"left out latent(s) without variance: {', '.join(map(str, np.flatnonzero(gone)))}.")
+    z = z[:, ~gone]
+    if 1 < z.shape[1] >= len(z):
+        notes.append(f"{len(z)} rows for {z.shape[1]} latents: the covariance cannot have full rank.")
+    centred = z - z.mean(axis=0)
+    covariance: NDArray[np.float64] = centred.T @ centred / (len(z) - 1)
+    return covariance, notes
+
+
+def _enough_rows(who: str, latents: NDArray[np.float64]) -> None:
+    if len(latents) < 2:
+        raise UnknotError(f"{who}: {len(latents)} row(s); at least two samples are needed.")
+
+
+def _parts(latents: Any, covariance: NDArray[np.float64], notes: list[str]) -> dict[str, Any]:
+    return {"covariance": covariance, "n_rows": len(latents), "notes": notes}

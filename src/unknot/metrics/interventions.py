@@ -1,0 +1,312 @@
+"""Where interventional metrics get latents whose factors they control: a table of rows, or a world and an encoder.
+
+A table can only be asked for rows it has. Holding a factor fixed means drawing among the rows that share its value:
+the same thing as an intervention if the factors are independent in the table, otherwise a conditional.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unknot.errors import UnknotError
+from unknot.factors import Classes
+from unknot.metrics._inputs import as_array, check_latents, prepare
+from unknot.worlds.world import Images, World, sample
+
+Latents = NDArray[np.float64]
+Encode = Callable[[Images], Any]  # (n, height, width, channels) uint8 -> (n, d)
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Latents under control of the factors. Factors are numbered as in `names`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the factors."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each factor has; constants have one."""
+
+    @property
+    def support(self) -> Mapping[str, NDArray[np.int64]]:
+        """How many rows each value of a factor has, where rows are limited."""
+
+    def latents(self, n: int, rng: np.random.Generator) -> Latents:
+        """Latents (n, d) of random points."""
+
+    def pair_differences(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
+        """For each factor given: mean |z - z'| (points, d) over `batch` pairs that share its value.
+
+        Each pair has a value of its own.
+        """
+
+    def shared_variances(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
+        """For each factor given: variance (points, d; ddof 1) of `batch` points that all share one value of it."""
+
+    def counterfactuals(self, factor: int, n: int, rng: np.random.Generator) -> Latents:
+        """Latents (values, n, d) of the same n random points with one factor set to each of its values in turn."""
+
+
+class TableSource:
+    """Draws from the rows of a table.
+
+    Values that only one row has cannot be held fixed and are never drawn for that; `support` counts rows.
+
+    Args:
+        latents: (n, d).
+        factors: (n, k) whole numbers.
+        names: factor names.
+
+    >>> source = TableSource([[0.0], [0.0], [1.0], [1.0]], [[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> source.shared_variances([0, 0], batch=8, rng=np.random.default_rng(0)).ravel()
+    array([0., 0.])
+    """
+
+    def __init__(self, latents: Any, factors: Any, names: Sequence[str] | None = None) -> None:
+        self._latents = np.ascontiguousarray(check_latents("TableSource", latents))
+        table = as_array(factors)
+        if table.ndim != 2 or len(table) != len(self._latents) or not len(table):
+            raise UnknotError(
+                f"TableSource: latents have {len(self._latents)} rows, factors shape {table.shape}; expected one "
+                "row of factors (n, k) per row of latents."
+            )
+        self.names = tuple(names) if names is not None else tuple(map(str, range(table.shape[1])))
+        self._groups = _Groups(table)
+        self.sizes = tuple(len(counts) for counts in self._groups.counts)
+
+    @property
+    def support(self) -> Mapping[str, NDArray[np.int64]]:
+        """How many rows each value of each factor has, values in ascending order."""
+        return dict(zip(self.names, self._groups.counts, strict=True))
+
+    def latents(self, n: int, rng: np.random.Generator) -> Latents:
+        """Latents of n random rows, with replacement."""
+        return self._latents[rng.integers(0, len(self._latents), size=n)]
+
+    def pair_differences(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
+        """Mean |z - z'| over pairs of different rows that share a value; see `Source`."""
+        from unknot.metrics._gathers import pair_differences
+
+        chosen = self._groups.check(factors)
+        words = rng.integers(0, 2**32, size=(len(chosen), batch, 2), dtype=np.uint32)
+        result: Latents = pair_differences(self._latents, *self._groups.arrays, chosen, words)
+        return result
+
+    def shared_variances(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
+        """Variances of batches of rows that share a value; see `Source`."""
+        from unknot.metrics._gathers import shared_variances
+
+        chosen = self._groups.check(factors)
+        words = rng.integers(0, 2**32, size=(len(chosen), batch + 1), dtype=np.uint32)
+        result: Latents = shared_variances(self._latents, *self._groups.arrays, chosen, words)
+        return result
+
+    def counterfactuals(self, factor: int, n: int, rng: np.random.Generator) -> Latents:
+        """The same points with one factor set to each value, looked up; only a complete grid has them all."""
+        codes = self._groups.codes
+        cells = np.prod([float(size) for size in self.sizes])
+        strides = np.cumprod([1, *self.sizes[:0:-1]])[::-1] if cells <= len(self._latents) else np.zeros(0, np.int64)
+        keys = strides @ codes if len(strides) else np.zeros(0, np.int64)
+        if len(np.unique(keys)) != cells:
+            raise UnknotError(
+                f"TableSource: {len(self._latents)} rows do not hold all {cells:.0f} combinations of the factors, so "
+                "what setting one factor would do is not known. Pass a WorldSource, or a table of the whole grid."
+            )
+        order = np.argsort(keys, kind="stable")
+        starts = np.searchsorted(keys[order], np.arange(int(cells) + 1))
+        base = keys[rng.integers(0, len(keys), size=n)]
+        base -= base // strides[factor] % self.sizes[factor] * strides[factor]
+        wanted = base + np.arange(self.sizes[factor])[:, None] * strides[factor]
+        # A cell may have several rows (noise besides the factors): any of them.
+        low, high = starts[wanted], starts[wanted + 1]
+        return self._latents[order[rng.integers(low, high)]]
+
+
+class WorldSource:
+    """Samples a world and encodes what it shows.
+
+    An incomplete world is sampled among the images it has, as a table is. Each draw is encoded afresh, which is
+    what the papers did; `pool` encodes a number of images once and draws from those, far faster.
+
+    Args:
+        world: any `World`.
+        encode: images (n, height, width, channels) uint8 to latents (n, d).
+        batch_size: how many images are encoded at once.
+    """
+
+    def __init__(self, world: World, encode: Encode, *, batch_size: int = 128) -> None:
+        self._world, self._encode, self._batch_size = world, encode, batch_size
+        self.names: tuple[str, ...] = world.factors.names
+        self.sizes: tuple[int, ...] = world.factors.shape
+        self._groups = None if world.rows is None else _Groups(world.rows)
+
+    @property
+    def support(self) -> Mapping[str, NDArray[np.int64]]:
+        """How many images each value has in an incomplete world; empty where any point can be had."""
+        return {} if self._groups is None else dict(zip(self.names, self._groups.counts, strict=True))
+
+    def latents(self, n: int, rng: np.random.Generator) -> Latents:
+        """Latents of n random points."""
+        return self._encoded(sample(self._world, n, rng), rng)
+
+    def pair_differences(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
+        """Mean |z - z'| over pairs that share a value; see `Source`."""
+        points = []
+        for factor in np.asarray(factors):
+            a, b = self._pairs(int(factor), batch, rng)
+            latents = self._encoded(np.concatenate([a, b]), rng)
+            points.append(np.abs(latents[:batch] - latents[batch:]).mean(axis=0))
+        return np.stack(points)
+
+    def shared_variances(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
+        """Variances of batches that share a value; see `Source`."""
+        points = [self._encoded(self._sharing(int(f), batch, rng), rng) for f in np.asarray(factors)]
+        return np.stack([latents.var(axis=0, ddof=1) for latents in points])
+
+    def counterfactuals(self, factor: int, n: int, rng: np.random.Generator) -> Latents:
+        """The same n points with one factor set to each of its values."""
+        if self._groups is not None:
+            raise UnknotError(
+                f"WorldSource: {self._world.name} lacks some combinations of its factors, so that one factor cannot "
+                "be set freely. Use a world with a complete grid."
+            )
+        points = sample(self._world, n, rng)
+        result = []
+        for value in range(self.sizes[factor]):
+            points[:, factor] = value
+            result.append(self._encoded(points, rng))
+        return np.stack(result)
+
+    def pool(self, n: int, rng: np.random.Generator) -> TableSource:
+        """A table of n random points, encoded once; with 50,000 of them scores move less than between seeds."""
+        points = sample(self._world, n, rng)
+        return TableSource(self._encoded(points, rng), points, self.names)
+
+    def _pairs(self, factor: int, batch: int, rng: np.random.Generator) -> tuple[Classes, Classes]:
+        if self._groups is not None and self._world.rows is not None:
+            a, b = self._groups.pairs(factor, batch, rng)
+            return self._world.rows[a], self._world.rows[b]
+        first, second = (self._world.factors.sample(batch, rng) for _ in range(2))
+        second[:, factor] = first[:, factor]
+        return first, second
+
+    def _sharing(self, factor: int, batch: int, rng: np.random.Generator) -> Classes:
+        if self._groups is not None and self._world.rows is not None:
+            return self._world.rows[self._groups.sharing(factor, batch, rng)]
+        points = self._world.factors.sample(batch, rng)
+        points[:, factor] = points[0, factor]
+        return points
+
+    def _encoded(self, points: Classes, rng: np.random.Generator) -> Latents:
+        noise = rng if self._world.stochastic else None
+        parts = []
+        for start in range(0, len(points), self._batch_size):
+            images = self._world.images(points[start : start + self._batch_size], rng=noise)
+            parts.append(check_latents("WorldSource", self._encode(images), "encode(images)"))
+            if len(parts[-1]) != len(images):
+                raise UnknotError(
+                    f"WorldSource: encode returned {len(parts[-1])} rows for {len(images)} images; expected one each."
+                )
+        return np.concatenate(parts)
+
+
+class _Groups:
+    """The rows of a table by their value of each factor, values that one row alone has last."""
+
+    def __init__(self, table: NDArray[Any]) -> None:
+        n, k = table.shape
+        self.counts: list[NDArray[np.int64]] = []
+        self.codes, self.order = np.empty((k, n), dtype=np.int64), np.empty((k, n), dtype=np.int64)
+        for j in range(k):
+            _, self.codes[j], counts = np.unique(table[:, j], return_inverse=True, return_counts=True)
+            self.counts.append(counts.astype(np.int64))
+            self.order[j] = np.argsort(self.codes[j] + len(counts) * (counts == 1)[self.codes[j]], kind="stable")
+        most = max(map(len, self.counts))
+        self.starts, self.sizes = np.zeros((k, most), dtype=np.int64), np.zeros((k, most), dtype=np.int64)
+        for j, counts in enumerate(self.counts):
+            by_value = np.argsort(counts == 1, kind="stable")
+            self.starts[j, by_value] = np.cumsum(counts[by_value]) - counts[by_value]
+            self.sizes[j, : len(counts)] = counts
+        self.usable = np.array([counts[counts > 1].sum() for counts in self.counts], dtype=np.int64)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+        """What the compiled draws take."""
+        return self.codes, self.order, self.starts, self.sizes, self.usable
+
+    def check(self, factors: ArrayLike) -> NDArray[np.int64]:
+        """Factor numbers, all of which have a value that two rows share."""
+        chosen = np.ascontiguousarray(factors, dtype=np.int64)
+        for j in np.unique(chosen):
+            if not 0 <= j < len(self.usable) or self.usable[j] == 0:
+                raise UnknotError(
+                    f"factor {j} cannot be held fixed: no two rows share a value of it. Give more rows, or leave "
+                    "the factor out."
+                )
+        return chosen
+
+    def pairs(self, factor: int, n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Two different rows each time that share the factor's value."""
+        place = rng.integers(0, self.usable[self.check([factor])[0]], size=n)
+        first = self.order[factor, place]
+        start, size = (table[factor, self.codes[factor, first]] for table in (self.starts, self.sizes))
+        other = start + (place - start + rng.integers(1, size)) % size
+        return first, self.order[factor, other]
+
+    def sharing(self, factor: int, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Rows that all share one value of the factor."""
+        value = self.codes[factor, self.order[factor, rng.integers(0, self.usable[self.check([factor])[0]])]]
+        start = self.starts[factor, value]
+        return self.order[factor, start + rng.integers(0, self.sizes[factor, value], size=n)]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A source ready for a metric: which of its factors vary, and what `parts` should say."""
+
+    source: Source
+    factors: NDArray[np.int64]  # (k,) the source's factors that vary
+    columns: NDArray[np.int64]  # (k,) where their values belong among all factors
+    about: dict[str, Any]
+
+    def spread(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Values of the varying factors among all factors, along the last axis, NaN where skipped."""
+        array = np.asarray(values, dtype=np.float64)
+        full = np.full((*array.shape[:-1], len(self.about["factor_names"])), np.nan)
+        full[..., self.columns] = array
+        return full
+
+
+def drawn(who: str, latents: Any, factors: Any, source: Source | None) -> Drawn:
+    """The source a metric samples: the one given, else the rows; an error if it cannot hold two factors fixed."""
+    if source is None:
+        rows = prepare(who, latents, factors, min_factors=2)
+        names = tuple(rows.names[j] for j in rows.kept)
+        ready = Drawn(
+            TableSource(rows.latents, rows.factors, names), np.arange(rows.n_factors), rows.kept, rows.about()
+        )
+    else:
+        varying = np.flatnonzero(np.array(source.sizes) > 1)
+        if len(varying) < 2:
+            raise UnknotError(f"{who}: needs at least 2 factors that vary; the source has {len(varying)}.")
+        skipped = {name: "constant" for name, size in zip(source.names, source.sizes, strict=True) if size < 2}
+        notes = [f"latents were drawn from a {type(source).__name__}; rows passed beside it are not used."]
+        about = {"factor_names": list(source.names), "skipped": skipped, "notes": notes}
+        ready = Drawn(source, varying, varying, about)
+    support = ready.source.support
+    for name in (ready.source.names[j] for j in ready.factors):
+        if name in support and support[name].max() < 2:
+            raise UnknotError(
+                f"{who}: no two rows share a value of factor '{name}', so it cannot be held fixed. Give more rows, "
+                "leave the factor out, or pass source=WorldSource(world, encode)."
+            )
+        alone = int((support[name] == 1).sum()) if name in support else 0
+        if alone:
+            ready.about["notes"].append(f"{alone} value(s) of factor '{name}' have one row only and were not drawn.")
+    ready.about["support"] = {name: counts for name, counts in support.items()}
+    return ready

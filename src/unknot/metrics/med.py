@@ -1,0 +1,140 @@
+"""MED: disentanglement and completeness of DCI with mutual information in place of trained importances."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.metrics._importance import completeness, disentanglement
+from unknot.metrics._information import share, width_information
+from unknot.metrics._inputs import Rng, Rows, prepare
+from unknot.metrics.score import Facts, Score, facts
+
+
+@facts(
+    Facts(
+        title="MED: DCI with mutual information",
+        measures="modularity",
+        bounds=(0.0, 1.0),
+        chance="near 0 (0.005 for noise at 10,000 rows); completeness of few uninformed latents can be higher",
+        reference="Cao et al. 2022, An Empirical Study on Disentanglement of Negative-free Contrastive Learning, "
+        "arXiv:2206.04756",
+        cost="seconds",
+        also={"completeness": "compactness", "informativeness": "explicitness"},
+        identity=("bins",),
+        invariances=frozenset({"rows", "latents", "scale", "shift"}),
+    )
+)
+def med(
+    latents: Any,
+    factors: Any,
+    *,
+    latents_test: Any = None,
+    factors_test: Any = None,
+    bins: int = 20,
+    normalise: bool = True,
+    top: int | None = None,
+    informativeness: bool = True,
+    bias_correction: bool = False,
+    rng: Rng = 0,
+) -> Score:
+    """Disentanglement of DCI with mutual information in place of trained importances.
+
+    R_ij = I(z_i; y_j) / sum_l I(z_l; y_j)                       each factor's column sums to one
+    D    = sum_i rho_i ( 1 - H(R_i.) / log k ),  rho_i = sum_j R_ij / sum R        headline: each latent, one factor?
+    C    = mean_j ( 1 - H(R_.j) / log d )                         completeness: each factor, one latent?
+    I    = mean_j test accuracy of a logistic regression on all latents, standardised   (informativeness)
+
+    All in [0, 1], 1 is best. No importances are trained, so D and C have no randomness.
+
+    Edge cases: constant factors are left out and listed in `parts["skipped"]`; a factor nobody knows has a column of
+    zeros (no part in D, C_j = 0); D of one factor and C of one latent are undefined: NaN and a note; a class unseen
+    in training is an error of the classifier.
+
+    Args:
+        latents: (n, d); D and C use these rows only.
+        factors: (n, k).
+        latents_test: held-out latents for I; without them a third of the rows is held out for I.
+        factors_test: held-out factors.
+        bins: how many bins of equal width each latent gets.
+        normalise: False keeps R_ij = I(z_i; y_j) as it is and weighs factors in C by their share of all information:
+            the "MED" row of Table 1 of Mahon et al.
+        top: keep for each factor only the `top` latents that know it best of all factors, those of highest D_i,
+            and compute everything on them; for codes of many latents.
+        informativeness: False leaves I out, and with it the only training.
+        bias_correction: subtract the bias (B - 1)(K - 1) / (2 n) from every I(z_i; y_j), never below 0.
+        rng: decides which rows are held out.
+
+    Returns:
+        Score of D with `parts["completeness"]`, `parts["informativeness"]`, `parts["per_latent"]` (D_i),
+        `parts["per_factor"]` (C_j), `parts["accuracy"]` (k,), `parts["importance"]` (d, k) and
+        `parts["mutual_information"]` (d, k) in nats. Latents that `top` dropped have NaN.
+
+    >>> factors = np.stack(np.meshgrid(range(4), range(3)), axis=-1).reshape(-1, 2)
+    >>> round(med(factors * 1.0, factors, informativeness=False).value, 6)
+    1.0
+    """
+    if top is not None and top < 1:
+        raise UnknotError(f"med: top is {top}; expected the number of latents per factor, at least 1.")
+    rows = prepare("med", latents, factors, latents_test, factors_test)
+    information = width_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction)
+    importance = share(information, information.sum(axis=0)) if normalise else information
+    used = np.arange(len(importance)) if top is None else _best(importance, top)
+    chosen = importance[used]
+    if normalise:
+        chosen = share(chosen, chosen.sum(axis=0))
+    d_value, per_latent = disentanglement(chosen)
+    c_value, per_factor = completeness(chosen, weighted=not normalise)
+    if rows.n_factors == 1:
+        rows.notes.append("one factor only: disentanglement compares factors and is undefined.")
+    if len(used) == 1:
+        rows.notes.append("one latent only: completeness compares latents and is undefined.")
+    spread_latent = np.full(len(importance), np.nan)
+    spread_latent[used] = per_latent
+    parts: dict[str, Any] = {
+        "disentanglement": d_value,
+        "completeness": c_value,
+        "per_latent": spread_latent,
+        "per_factor": rows.spread(per_factor),
+        "importance": rows.spread(importance),
+        "mutual_information": rows.spread(information),
+        "latents_used": used,
+        "bins": bins,
+    }
+    if informativeness:
+        accuracies = _accuracies(rows, used, rng)
+        parts |= {"informativeness": float(accuracies.mean()), "accuracy": rows.spread(accuracies)}
+    return Score(d_value, {**rows.about(), **parts})
+
+
+def _best(importance: NDArray[np.float64], top: int) -> NDArray[np.int64]:
+    """Latents that are among the `top` most disentangled of those that know the same factor best."""
+    _, scores = disentanglement(importance)
+    factor = importance.argmax(axis=1)
+    kept = []
+    for j in range(importance.shape[1]):
+        members = np.flatnonzero((factor == j) & (importance.sum(axis=1) > 0))
+        kept.append(members[np.argsort(-scores[members], kind="stable")[:top]])
+    used = np.sort(np.concatenate(kept))
+    if len(used) == 0:
+        raise UnknotError("med: no latent knows anything about any factor; top cannot choose among them.")
+    return used
+
+
+def _accuracies(rows: Rows, used: NDArray[np.int64], rng: Rng) -> NDArray[np.float64]:
+    from unknot.metrics._logistic import accuracy, fit, hold_out, standardised
+
+    split = hold_out(rows, rng)
+    if split.latents_test is None or split.factors_test is None:
+        raise UnknotError("med: informativeness needs held-out rows.")
+    z, z_test = standardised(split.latents[:, used], split.latents_test[:, used])
+    result = np.empty(rows.n_factors)
+    for j in range(rows.n_factors):
+        codes = split.factors[:, j]
+        model, converged = fit(z, codes, max_iter=1000)
+        result[j] = accuracy(model, z_test, split.factors_test[:, j], int(codes[0]))
+        if not converged:
+            name = rows.names[rows.kept[j]]
+            rows.notes.append(f"the logistic regression for '{name}' stopped before it converged.")
+    return result

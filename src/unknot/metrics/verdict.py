@@ -1,0 +1,74 @@
+"""In words: which latent carries each factor, how well, and how exclusively.
+
+Read off the mutual information of every latent with every factor (20 equal-width bins, corrected for the bias
+of counting), as a share of what there is to know about the factor.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.metrics._information import entropy, width_information
+from unknot.metrics._inputs import Rows
+
+BINS = 20
+FOUND, PARTLY, CLEARLY = 0.05, 0.3, 0.8  # share of a factor's entropy that its best latent knows
+SHARED = 0.25  # a second latent that knows this much of what the best one knows shares the factor
+ALSO = 0.25  # another factor the latent knows this well, beside the one it knows best, is carried too
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Where one factor is to be found.
+
+    Attributes:
+        factor: its name.
+        latent: the latent that knows most about it; None if none knows anything.
+        share: I(latent; factor) / H(factor), in [0, 1].
+        gap: how much of H(factor) the best latent knows beyond the runner-up.
+        exclusivity: how much of what the latent knows is about this factor, in [0, 1].
+        text: all of this in a few words.
+    """
+
+    factor: str
+    latent: int | None
+    share: float
+    gap: float
+    exclusivity: float
+    text: str
+
+
+def information_shares(rows: Rows) -> NDArray[np.float64]:
+    """(d, k) mutual information as a share of each varying factor's entropy, corrected for bias."""
+    information = width_information(rows.latents, rows.factors, rows.sizes, BINS, correct=True)
+    entropies = np.array([entropy(np.bincount(column)) for column in rows.factors.T])
+    return information / entropies
+
+
+def verdicts(shares: NDArray[np.float64], names: Sequence[str]) -> list[Verdict]:
+    """One verdict for each column of `information_shares`."""
+    return [_verdict(shares, j, names) for j in range(shares.shape[1])]
+
+
+def _verdict(shares: NDArray[np.float64], j: int, names: Sequence[str]) -> Verdict:
+    order = np.argsort(-shares[:, j], kind="stable")
+    best = int(order[0])
+    share = float(shares[best, j])
+    second = float(shares[order[1], j]) if len(order) > 1 else 0.0
+    exclusivity = share / float(shares[best].sum()) if share > 0 else 0.0
+    if share < FOUND:
+        return Verdict(names[j], None, share, share - second, exclusivity, "in no single latent")
+    how = "clearly" if share >= CLEARLY else "partly" if share >= PARTLY else "weakly"
+    sharers = [f"z{i}" for i in order[1:3] if shares[i, j] >= SHARED * share]
+    alone = f"shared with {' and '.join(sharers)}" if sharers else "alone"
+    others = [names[l] for l in np.argsort(-shares[best]) if l != j and shares[best, l] >= ALSO * share]
+    also = f"; z{best} also carries {', '.join(others[:2])}" if others else ""
+    return Verdict(names[j], best, share, share - second, exclusivity, f"z{best} {how}, {alone}{also}")
+
+
+def as_record(verdict: Verdict) -> dict[str, Any]:
+    """The verdict as plain values."""
+    return {name: getattr(verdict, name) for name in Verdict.__dataclass_fields__}

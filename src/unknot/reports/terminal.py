@@ -1,0 +1,119 @@
+"""A scorecard in the terminal."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from unknot.metrics import METRICS
+from unknot.metrics.score import Facts, Measure
+from unknot.reports.hinton import hinton_text
+from unknot.scoring import Record, Scorecard
+
+QUESTIONS: dict[Measure, str] = {
+    "modularity": "Does each latent know one factor?",
+    "compactness": "Does one latent suffice for each factor?",
+    "explicitness": "Can the factors be read off?",
+    "holistic": "Does each factor have a latent of its own?",
+    "robustness": "Do other factors leave a latent alone?",
+    "independence": "Are the latents independent of each other?",
+    "fairness": "Do predictions ignore the other factors?",
+}
+WIDEST = 60  # latents shown in the terminal's Hinton diagram
+
+
+def show(card: Scorecard, console: Console) -> None:
+    """Print the scores by the question they answer, a verdict on each factor, and a Hinton diagram."""
+    labels = [label for measure in QUESTIONS for _, label, _, _ in _rows(card, measure)]
+    for measure, question in QUESTIONS.items():
+        if any(True for _ in _rows(card, measure)):
+            console.print(Text.assemble((measure, "bold cyan"), (f"  {question}", "cyan")))
+            console.print(_table(card, measure, width=max(map(len, labels)), wide=console.width >= 90))
+    for record in card.records.values():
+        if record.score is None:
+            console.print(Text.assemble(("refused ", "yellow"), record.refused))
+    for note in _notes(card):
+        console.print(Text(f"note: {note}", style="dim"))
+    if card.shares is not None:
+        console.print()
+        console.print(_verdicts(card))
+        names = [verdict.factor for verdict in card.verdicts]
+        if card.shares.shape[0] <= WIDEST and card.shares.max() > 0:
+            console.print(Text("\nWho knows what: I(latent; factor) / H(factor), latents from left to right"))
+            console.print(Text(hinton_text(card.shares, names)))
+    seconds = sum(record.seconds for record in card.records.values())
+    console.print(Text(f"\n{len(card.records)} metrics in {seconds:.1f} s, seed {card.plan.seed}", style="dim"))
+
+
+def _table(card: Scorecard, measure: Measure, *, width: int, wide: bool) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(min_width=width + 2, no_wrap=True)
+    table.add_column(justify="right", min_width=9, no_wrap=True)
+    with_interval = any(record.interval for record in card.records.values())
+    if with_interval:
+        table.add_column(justify="right", min_width=14, no_wrap=True)
+    table.add_column(min_width=6, no_wrap=True, style="dim")
+    table.add_column(style="dim", overflow="fold")
+    if wide:
+        table.add_column(justify="right", style="dim", no_wrap=True)
+    for record, label, value, headline in _rows(card, measure):
+        facts = METRICS[record.name].facts
+        cells = [Text(f"  {label}"), _number(value)]
+        if with_interval:
+            low_high = record.interval if headline else None
+            cells.append(Text(f"{low_high[0]:.3f}..{low_high[1]:.3f}" if low_high else ""))
+        cells += [Text("higher" if facts.higher_is_better else "lower"), Text(_chance(facts) if headline else "")]
+        if wide:
+            cells.append(Text(f"{record.seconds:.2f} s" if headline else ""))
+        table.add_row(*cells)
+    return table
+
+
+def _rows(card: Scorecard, measure: Measure) -> Iterator[tuple[Record, str, float, bool]]:
+    for record in card.records.values():
+        if record.score is None:
+            continue
+        facts = METRICS[record.name].facts
+        if facts.measures == measure:
+            yield record, record.id, record.score.value, True
+        for part, measures in facts.also.items():
+            if measures == measure and part in record.score.parts:
+                yield record, f"{record.id} {part}", float(record.score.parts[part]), False
+
+
+def _verdicts(card: Scorecard) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("factor", no_wrap=True)
+    table.add_column("known", justify="right")
+    table.add_column("exclusive", justify="right")
+    table.add_column("carried by")
+    for verdict in card.verdicts:
+        exclusive = "-" if verdict.latent is None else f"{verdict.exclusivity:.2f}"
+        table.add_row(Text(verdict.factor), f"{verdict.share:.2f}", exclusive, Text(verdict.text))
+    return table
+
+
+def _notes(card: Scorecard) -> list[str]:
+    notes: list[str] = []
+    if card.plan.rows is not None:
+        notes += [f"factor '{name}' was left out: {why}." for name, why in card.plan.rows.skipped.items()]
+        notes += card.plan.rows.notes
+    for record in card.records.values():
+        notes += [f"{record.id}: {text}" for text in record.warnings]
+        if record.score is not None:
+            notes += [f"{record.id}: {text}" for text in record.score.parts.get("notes", [])]
+    return list(dict.fromkeys(notes))
+
+
+def _number(value: float) -> Text:
+    return Text("undefined" if np.isnan(value) else f"{value:.3f}", style="bold")
+
+
+def _chance(facts: Facts) -> str:
+    """The chance level, less what `unknot metrics NAME` explains."""
+    if not isinstance(facts.chance, str):
+        return f"chance {facts.chance:g}"
+    return "chance " + re.split("[;:,(]", facts.chance)[0].strip()

@@ -1,0 +1,239 @@
+"""A representation on disk: latents (or slots), the factors behind them, and what is known of each latent.
+
+One `.npz` that any framework can write:
+
+| key | shape | |
+|---|---|---|
+| `latents` | (n, d), or (n, k, d) for slots | required |
+| `factors` | (n, f) whole or real numbers | the factor classes of each row |
+| `latents_test`, `factors_test` | as above | held-out rows; split off by the metrics when missing |
+| `factor_names` | (f,) strings | |
+| `kl` | (d,) | mean KL of each latent to its prior |
+
+`.safetensors` files use the same keys. A `.csv` or `.parquet` table has columns `latent_...` and `factor_<name>`;
+a pair of `.npy`, `.csv` or `.parquet` files holds latents and factors apart.
+"""
+
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.atomic import written_whole
+from unknot.errors import UnknotError, unknown
+
+KEYS = ("latents", "factors", "latents_test", "factors_test", "factor_names", "kl")
+TABLES = (".csv", ".parquet")
+
+
+@dataclass(frozen=True)
+class Representation:
+    """Latents with the factors they came from. See the module's table for what each field holds."""
+
+    latents: NDArray[Any]
+    factors: NDArray[Any] | None = None
+    factor_names: tuple[str, ...] = ()
+    latents_test: NDArray[Any] | None = None
+    factors_test: NDArray[Any] | None = None
+    kl: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if self.factors is not None:
+            if self.factors.ndim == 1:
+                object.__setattr__(self, "factors", self.factors[:, None])
+            if self.factors_test is not None and self.factors_test.ndim == 1:
+                object.__setattr__(self, "factors_test", self.factors_test[:, None])
+            width = self.factors.shape[1]
+            names = tuple(map(str, self.factor_names)) or tuple(f"factor_{j}" for j in range(width))
+            if len(names) != width:
+                raise UnknotError(
+                    f"representation: {len(names)} factor names for {width} factors; give one name each."
+                )
+            object.__setattr__(self, "factor_names", names)
+        elif self.factors_test is not None:
+            raise UnknotError("representation: factors_test without factors; give both or neither.")
+
+    def flattened(self) -> "Representation":
+        """The same rows with slots (n, k, d) laid side by side as (n, k * d) latents."""
+
+        def flat(rows: NDArray[Any] | None) -> NDArray[Any] | None:
+            return None if rows is None else rows.reshape(len(rows), -1)
+
+        return replace(
+            self, latents=self.latents.reshape(len(self.latents), -1), latents_test=flat(self.latents_test)
+        )
+
+    def with_factors(self, names: Sequence[str]) -> "Representation":
+        """The same rows with only the factors named, in that order."""
+        if self.factors is None:
+            raise UnknotError("representation: has no factors to choose from.")
+        for name in names:
+            if name not in self.factor_names:
+                raise unknown("factor", name, self.factor_names)
+        columns = [self.factor_names.index(name) for name in names]
+        test = None if self.factors_test is None else self.factors_test[:, columns]
+        return replace(self, factors=self.factors[:, columns], factors_test=test, factor_names=tuple(names))
+
+    def write(self, path: Path | str) -> Path:
+        """Write one compressed `.npz`, complete or not at all."""
+        path = Path(path)
+        arrays = {key: getattr(self, key) for key in KEYS if getattr(self, key) is not None}
+        arrays["factor_names"] = np.array(self.factor_names, dtype=np.str_)
+        with written_whole(path) as beside, beside.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+        return path
+
+
+def read_representation(path: Path | str, factors: Path | str | None = None) -> Representation:
+    """Read a representation from one file, or latents and factors from two."""
+    path = Path(path)
+    if factors is not None:
+        return _read_pair(path, Path(factors))
+    _must_exist(path)
+    if path.suffix == ".npz":
+        return _from_arrays(path, _read_npz(path))
+    if path.suffix == ".safetensors":
+        return _from_arrays(path, _read_safetensors(path))
+    if path.suffix in TABLES:
+        return _read_table(path)
+    if path.suffix == ".npy":
+        return Representation(latents=_read_npy(path))
+    raise UnknotError(
+        f"{path}: a '{path.suffix or 'nameless'}' file is not a representation; expected .npz, .safetensors, .csv, "
+        ".parquet, or two files (latents, then factors) of .npy, .csv or .parquet."
+    )
+
+
+def _must_exist(path: Path) -> None:
+    if path.is_dir():
+        raise UnknotError(f"{path}: is a folder; expected a file of latents.")
+    if not path.exists():
+        raise UnknotError(f"{path}: no such file.")
+
+
+def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    if not zipfile.is_zipfile(path):
+        raise UnknotError(f"{path}: is truncated or not an .npz; write it again with np.savez.")
+    arrays: dict[str, NDArray[Any]] = {}
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            for key in archive.files:
+                if key in KEYS:
+                    arrays[key] = archive[key]
+            if "latents" not in archive.files:
+                found = ", ".join(archive.files) or "nothing"
+                raise UnknotError(
+                    f"{path}: has no array 'latents'; it holds {found}. Rename the array of latents."
+                )
+    except UnknotError:
+        raise
+    except ValueError as error:
+        if "allow_pickle" in str(error):
+            raise UnknotError(
+                f"{path}: holds Python objects (pickle), which could run code; save plain arrays of numbers instead."
+            ) from None
+        raise UnknotError(f"{path}: is not a readable .npz ({error}).") from None
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise UnknotError(f"{path}: is damaged ({error}); write it again with np.savez.") from None
+    return arrays
+
+
+def _read_npy(path: Path) -> NDArray[Any]:
+    _must_exist(path)
+    try:
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise UnknotError(f"{path}: is not a readable .npy of numbers ({error}).") from None
+    return array
+
+
+def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        raise UnknotError(f"{path}: reading safetensors needs an extra: pip install unknot[files].") from None
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            arrays = {key: file.get_tensor(key) for key in file.keys() if key in KEYS}
+            found, metadata = ", ".join(file.keys()), file.metadata() or {}
+    except (SafetensorError, OSError, TypeError) as error:
+        raise UnknotError(f"{path}: is not a readable safetensors file ({error}).") from None
+    if "latents" not in arrays:
+        raise UnknotError(f"{path}: has no tensor 'latents'; it holds {found or 'nothing'}.")
+    if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
+        arrays["factor_names"] = np.array(json.loads(metadata["factor_names"]))
+    return arrays
+
+
+def _from_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Representation:
+    names = tuple(map(str, arrays.get("factor_names", np.array([])).ravel()))
+    try:
+        return Representation(
+            latents=arrays["latents"],
+            factors=arrays.get("factors"),
+            factor_names=names,
+            latents_test=arrays.get("latents_test"),
+            factors_test=arrays.get("factors_test"),
+            kl=arrays.get("kl"),
+        )
+    except UnknotError as error:
+        raise UnknotError(f"{path}: {error}") from None
+
+
+def _read_frame(path: Path) -> Any:
+    import pandas as pd
+
+    _must_exist(path)
+    try:
+        frame = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+    except (ValueError, OSError, UnicodeDecodeError) as error:
+        raise UnknotError(f"{path}: is not a readable {path.suffix[1:]} table ({error}).") from None
+    words = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
+    if words:
+        raise UnknotError(f"{path}: column(s) {', '.join(words)} hold text; expected numbers only.")
+    return frame
+
+
+def _read_table(path: Path) -> Representation:
+    frame = _read_frame(path)
+    latents = [c for c in frame.columns if str(c).startswith("latent_")]
+    factors = [c for c in frame.columns if str(c).startswith("factor_")]
+    others = [str(c) for c in frame.columns if c not in latents and c not in factors]
+    if not latents or others:
+        raise UnknotError(
+            f"{path}: expected columns latent_... and factor_<name>; "
+            + (f"'{others[0]}' is neither." if others else "no latent_ column is there.")
+            + " Rename the columns, or give latents and factors as two files."
+        )
+    return Representation(
+        latents=frame[latents].to_numpy(),
+        factors=_columns(frame[factors]) if factors else None,
+        factor_names=tuple(str(c).removeprefix("factor_") for c in factors),
+    )
+
+
+def _read_pair(latents: Path, factors: Path) -> Representation:
+    def values(path: Path) -> tuple[NDArray[Any], tuple[str, ...]]:
+        if path.suffix == ".npy":
+            return _read_npy(path), ()
+        if path.suffix in TABLES:
+            frame = _read_frame(path)
+            return _columns(frame), tuple(map(str, frame.columns))
+        raise UnknotError(f"{path}: of two files each must be .npy, .csv or .parquet.")
+
+    z, _ = values(latents)
+    y, names = values(factors)
+    return Representation(latents=z, factors=y, factor_names=names)
+
+
+def _columns(frame: Any) -> NDArray[Any]:
+    """A table of whole numbers stays one; anything else becomes real numbers."""
+    kinds = {frame[c].dtype.kind for c in frame.columns}
+    array: NDArray[Any] = frame.to_numpy(dtype=np.int64 if kinds <= set("iub") else np.float64)
+    return array

@@ -1,0 +1,328 @@
+"""Score a representation with every metric that applies: `unknot.score(latents, factors)`.
+
+Each metric is run on its own with the same seed, so that a number does not depend on which others were asked
+for, in which order, or in how many processes.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError, UnknotWarning
+from unknot.metrics import METRICS
+from unknot.metrics._inputs import Rows, as_array, check_latents, prepare
+from unknot.metrics.score import Score, identity, parse_identity
+from unknot.metrics.verdict import Verdict, information_shares, verdicts
+from unknot.representation import Representation, read_representation
+
+TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
+
+
+@dataclass(frozen=True)
+class Record:
+    """One metric's result.
+
+    Attributes:
+        id: the variant's full name, such as `mig[bins=20]`.
+        name: the metric's key in METRICS.
+        options: what it was called with besides the data.
+        score: value and parts; None if the metric refused.
+        seconds: wall time, resampling included.
+        refused: why there is no score.
+        interval: 95 % bootstrap interval of the value, if asked for.
+        warnings: what was said while it ran.
+    """
+
+    id: str
+    name: str
+    options: Mapping[str, Any]
+    score: Score | None
+    seconds: float
+    refused: str = ""
+    interval: tuple[float, float] | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be scored, and how: made by `plan`, worked through by `run`."""
+
+    representation: Representation
+    rows: Rows | None  # None without factors
+    tasks: tuple[tuple[str, Mapping[str, Any]], ...]
+    seed: int = 0
+    limit: int | None = None
+    bootstrap: int = 0
+
+    @property
+    def ids(self) -> list[str]:
+        """Full names of the metrics, in the order they are shown."""
+        return [identity(METRICS[name], **options) for name, options in self.tasks]
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """All scores of one representation, with what is needed to get them again."""
+
+    plan: Plan
+    records: Mapping[str, Record]
+    verdicts: Sequence[Verdict] = field(default_factory=tuple)
+    shares: NDArray[np.float64] | None = None  # (d, factors that vary): I(latent; factor) / H(factor)
+
+    def __getitem__(self, name: str) -> Score:
+        """The score of a metric, by its full or short name."""
+        for record in self.records.values():
+            if name in (record.id, record.name):
+                if record.score is None:
+                    raise UnknotError(f"{record.id} has no score: {record.refused}")
+                return record.score
+        raise UnknotError(f"no score of '{name}' here; there are {', '.join(self.records)}.")
+
+    def values(self) -> dict[str, float]:
+        """Full name -> value of every metric that could be computed."""
+        return {id_: float(record.score) for id_, record in self.records.items() if record.score is not None}
+
+
+def score(latents: Any, factors: Any = None, *, jobs: int = 1, **options: Any) -> Scorecard:
+    """Score latents against factors with every metric that applies.
+
+    Args:
+        latents: (n, d) array, torch tensor or table; or a `Representation`; or the path of its file.
+        factors: (n, f) factor classes; without them only the label-free metrics run.
+        jobs: number of processes.
+        options: `metrics`, `exclude`, `seed`, `limit`, `bootstrap`, `latents_test`, `factors_test`,
+            `factor_names`: see `plan`.
+
+    >>> import unknot
+    >>> latents, factors = unknot.examples.toy_m1()
+    >>> round(unknot.score(latents, factors, metrics=["mig"])["mig"].value, 3)
+    0.189
+    """
+    todo = plan(latents, factors, **options)
+    return scorecard(todo, run(todo, jobs=jobs))
+
+
+def plan(
+    latents: Any,
+    factors: Any = None,
+    *,
+    metrics: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    seed: int = 0,
+    limit: int | None = None,
+    bootstrap: int = 0,
+    latents_test: Any = None,
+    factors_test: Any = None,
+    factor_names: Sequence[str] = (),
+) -> Plan:
+    """Check the input and choose the metrics; nothing is computed yet.
+
+    Args:
+        latents: as in `score`.
+        factors: as in `score`.
+        metrics: which ones, by short or full name (`"mig"`, `"dci[lasso]"`); all that apply if left out.
+        exclude: which ones not.
+        seed: decides splits, resamples and whatever a metric draws.
+        limit: use at most this many rows. Without it, metrics that train something use at most the literature's
+            10,000 training and 5,000 test rows, and the others all rows.
+        bootstrap: number of resamples for a 95 % interval of each training-free metric.
+        latents_test: held-out latents; a third of the rows is split off by `seed` where they are missing.
+        factors_test: held-out factors.
+        factor_names: names of the factors.
+    """
+    representation = _gather(latents, factors, latents_test, factors_test, factor_names)
+    if limit is not None and limit < 2:
+        raise UnknotError(f"score: limit is {limit}; at least two rows are needed.")
+    if bootstrap < 0 or bootstrap == 1:
+        raise UnknotError(
+            f"score: bootstrap is {bootstrap}; use 0 for none, or a number of resamples such as 200."
+        )
+    rows = None
+    if representation.factors is None:
+        check_latents("score", representation.latents)
+    else:
+        rows = prepare(
+            "score",
+            representation.latents,
+            representation.factors,
+            representation.latents_test,
+            representation.factors_test,
+            names=representation.factor_names,
+        )
+    tasks = _choose(metrics, exclude, labelled=rows is not None)
+    return Plan(representation, rows, tasks, seed, limit, bootstrap)
+
+
+def run(todo: Plan, *, jobs: int = 1, starting: Callable[[str], None] | None = None) -> Iterator[Record]:
+    """Work through a plan, yielding each metric's record as it is finished.
+
+    Args:
+        todo: what to do.
+        jobs: number of processes.
+        starting: called with a metric's full name just before it runs (in one process only).
+    """
+    if jobs < 1:
+        raise UnknotError(f"score: jobs is {jobs}; expected at least one process.")
+    if jobs == 1 or len(todo.tasks) == 1:
+        for (name, options), id_ in zip(todo.tasks, todo.ids, strict=True):
+            if starting is not None:
+                starting(id_)
+            yield _run_one(todo, name, options)
+        return
+    from joblib import Parallel, delayed
+
+    costs = ("minutes", "seconds", "instant")  # longest first keeps all processes busy to the end
+    slow_first = sorted(todo.tasks, key=lambda task: costs.index(METRICS[task[0]].facts.cost))
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(_run_one)(todo, name, options) for name, options in slow_first
+    )
+
+
+def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:
+    """Gather the records of a plan, in its order, with a verdict on each factor."""
+    found = {record.id: record for record in records}
+    ordered = {id_: found[id_] for id_ in todo.ids if id_ in found}
+    if todo.rows is None:
+        return Scorecard(todo, ordered)
+    shares = information_shares(todo.rows)
+    names = [todo.rows.names[j] for j in todo.rows.kept]
+    return Scorecard(todo, ordered, verdicts(shares, names), shares)
+
+
+def _gather(
+    latents: Any, factors: Any, latents_test: Any, factors_test: Any, names: Sequence[str]
+) -> Representation:
+    if isinstance(latents, str | Path):
+        return read_representation(latents, factors if isinstance(factors, str | Path) else None)
+    if isinstance(latents, Representation):
+        return latents
+    return Representation(
+        latents=as_array(latents),
+        factors=None if factors is None else as_array(factors),
+        factor_names=tuple(names) or tuple(map(str, getattr(factors, "columns", ()))),
+        latents_test=None if latents_test is None else as_array(latents_test),
+        factors_test=None if factors_test is None else as_array(factors_test),
+    )
+
+
+def _choose(
+    metrics: Sequence[str] | None, exclude: Sequence[str], *, labelled: bool
+) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    left_out = {parse_identity(text, METRICS)[0] for text in exclude}
+    if metrics:
+        wanted = [parse_identity(text, METRICS) for text in metrics]
+        needing = [name for name, _ in wanted if METRICS[name].facts.labels]
+        if needing and not labelled:
+            raise UnknotError(
+                f"score: {', '.join(needing)} needs factors, and there are none; give a file of factors."
+            )
+    else:
+        wanted = [(name, {}) for name, metric in METRICS.items() if labelled or not metric.facts.labels]
+    chosen = tuple((name, options) for name, options in wanted if name not in left_out)
+    if not chosen:
+        raise UnknotError("score: every metric is excluded; nothing is left to compute.")
+    return chosen
+
+
+def _run_one(todo: Plan, name: str, options: Mapping[str, Any]) -> Record:
+    """Run one metric; a refusal is a result, any other error is a bug and passes through."""
+    metric = METRICS[name]
+    id_ = identity(metric, **options)
+    start = time.perf_counter()
+    data = _data(todo, name)
+    refused, interval, result = "", None, None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = _call(name, data, options, todo.seed)
+            if todo.bootstrap and metric.facts.cost == "instant":
+                interval = _interval(todo, name, options, data, result)
+        except UnknotError as error:
+            refused = str(error)
+    # constant factors are announced once, by `plan`, not by each metric again
+    said = dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, UnknotWarning))
+    return Record(id_, name, dict(options), result, time.perf_counter() - start, refused, interval, tuple(said))
+
+
+@dataclass(frozen=True)
+class _Data:
+    """The rows one metric sees."""
+
+    latents: NDArray[np.float64]
+    factors: NDArray[Any] | None
+    latents_test: NDArray[np.float64] | None = None
+    factors_test: NDArray[Any] | None = None
+
+    def resampled(self, rng: np.random.Generator) -> "_Data":
+        pick = rng.integers(0, len(self.latents), len(self.latents))
+        latents, factors = self.latents[pick], None if self.factors is None else self.factors[pick]
+        if self.latents_test is None or self.factors_test is None:
+            return _Data(latents, factors)
+        pick = rng.integers(0, len(self.latents_test), len(self.latents_test))
+        return _Data(latents, factors, self.latents_test[pick], self.factors_test[pick])
+
+
+def _data(todo: Plan, name: str) -> _Data:
+    rep, metric = todo.representation, METRICS[name]
+    rng = np.random.default_rng(todo.seed)
+    cap = todo.limit if todo.limit is not None or metric.facts.cost == "instant" else TRAIN_ROWS + TEST_ROWS
+    held_out = "latents_test" in signature(metric).parameters
+    if not held_out or rep.factors is None:
+        keep = _subset(len(rep.latents), cap, rng)
+        return _Data(rep.latents[keep], None if rep.factors is None else rep.factors[keep])
+    if rep.latents_test is not None and rep.factors_test is not None:
+        train = _subset(len(rep.latents), cap and -(-cap * 2 // 3), rng)
+        test = _subset(len(rep.latents_test), cap and max(1, cap // 3), rng)
+        return _Data(rep.latents[train], rep.factors[train], rep.latents_test[test], rep.factors_test[test])
+    order = rng.permutation(len(rep.latents))[:cap]
+    n_test = max(1, len(order) // 3)
+    train, test = order[n_test:], order[:n_test]
+    return _Data(rep.latents[train], rep.factors[train], rep.latents[test], rep.factors[test])
+
+
+def _subset(n: int, cap: int | None, rng: np.random.Generator) -> Any:
+    if cap is None or n <= cap:
+        return slice(None)
+    return np.sort(rng.choice(n, size=cap, replace=False))
+
+
+def _call(name: str, data: _Data, options: Mapping[str, Any], seed: int) -> Score:
+    metric = METRICS[name]
+    parameters = signature(metric).parameters
+    extra: dict[str, Any] = dict(options)
+    if "rng" in parameters:
+        extra["rng"] = seed
+    if "latents_test" in parameters and data.latents_test is not None:
+        extra |= {"latents_test": data.latents_test, "factors_test": data.factors_test}
+    return metric(data.latents, data.factors, **extra)
+
+
+def _interval(
+    todo: Plan, name: str, options: Mapping[str, Any], data: _Data, result: Score
+) -> tuple[float, float] | None:
+    """How far the value would scatter on other rows like these: the spread of resamples, about the value itself.
+
+    Repeated rows add bias to counts, so the resamples' own mean is taken off; the value's bias stays.
+    """
+    if not np.isfinite(result.value):
+        return None
+    rng = np.random.default_rng([todo.seed, todo.bootstrap])
+    draws = []
+    for _ in range(todo.bootstrap):
+        # a resample of few rows can lose a factor's only other value; what cannot be scored is drawn no interval from
+        with suppress(UnknotError):
+            draws.append(_call(name, data.resampled(rng), options, todo.seed).value)
+    draws = [draw for draw in draws if np.isfinite(draw)]
+    if len(draws) < max(2, todo.bootstrap // 2):
+        return None
+    spread = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
+    ends = np.clip(result.value + spread, *METRICS[name].facts.bounds)
+    return float(ends[0]), float(ends[1])

@@ -1,0 +1,119 @@
+"""Arrays inside `.h5` files: read whole, in blocks, or by rows. h5py is imported on first use."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.factors import Indices
+
+MAGIC = b"\x89HDF\r\n\x1a\n"
+
+
+def is_hdf5(path: Path) -> bool:
+    """Whether a file begins as HDF5 files do, or is named like one."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC or path.suffix in (".h5", ".hdf5")
+    except FileNotFoundError:
+        raise UnknotError(f"{path}: no such file.") from None
+
+
+def members(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+    """Shape and type of every array in a file."""
+    found: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if hasattr(item, "shape"):
+            found[name] = (tuple(item.shape), item.dtype)
+
+    with opened(path) as file:
+        file.visititems(visit)
+    return found
+
+
+def read(path: Path, key: str) -> NDArray[Any]:
+    """One array, whole."""
+    with opened(path) as file:
+        array: NDArray[Any] = dataset(file, path, key)[()]
+        return array
+
+
+def blocks(path: Path, key: str, rows: int) -> Iterator[NDArray[Any]]:
+    """One array, `rows` rows at a time."""
+    with opened(path) as file:
+        array = dataset(file, path, key)
+        for start in range(0, array.shape[0], rows):
+            yield array[start : start + rows]
+
+
+class HDF5Pictures:
+    """A stack of pictures read from the file when asked for.
+
+    h5py wants rows sorted and distinct; they are asked for so, and handed out in the caller's order.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        self.path, self.key = path, key
+        with opened(path) as file:
+            array = dataset(file, path, key)
+            self.shape: tuple[int, ...] = tuple(array.shape)
+            self.dtype: np.dtype[Any] = array.dtype
+            self.chunk: tuple[int, ...] | None = array.chunks
+        self._file: Any = None
+
+    def __getitem__(self, rows: Indices, /) -> NDArray[Any]:
+        if self._file is None:
+            self._file = _open(self.path)
+        distinct, back = np.unique(rows, return_inverse=True)
+        try:
+            pictures: NDArray[Any] = self._file[self.key][distinct]
+        except OSError as error:
+            raise _whole(self.path, error) from error
+        return pictures[back.reshape(-1)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An open file does not travel to another process; that one opens its own.
+        return {**self.__dict__, "_file": None}
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """An HDF5 file for reading; what is wrong with it is said in words."""
+    file = _open(path)
+    try:
+        yield file
+    except OSError as error:
+        raise _whole(path, error) from error
+    finally:
+        file.close()
+
+
+def dataset(file: Any, path: Path, key: str) -> Any:
+    """One array of an open file, by name."""
+    if key not in file or not hasattr(file[key], "shape"):
+        raise UnknotError(f"{path}: has no array '{key}'; it holds {', '.join(file) or 'nothing'}.")
+    return file[key]
+
+
+def _open(path: Path) -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise UnknotError(f"{path}: reading HDF5 needs h5py; pip install unknot[files].") from None
+    try:
+        return h5py.File(path, "r")
+    except FileNotFoundError:
+        raise UnknotError(f"{path}: no such file.") from None
+    except OSError as error:
+        raise _whole(path, error) from error
+
+
+def _whole(path: Path, error: OSError) -> UnknotError:
+    return UnknotError(
+        f"{path}: cannot be read as HDF5 ({error}); it may be cut short or damaged. Download it again."
+    )

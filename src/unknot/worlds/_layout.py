@@ -1,0 +1,32 @@
+"""Where each number of a packed scene is: the columns that `raytracer` writes and `_trace` reads."""
+
+NOTHING, SPHERE, BOX, CYLINDER, CONE, CAPSULE, POLYHEDRON, PLANE, RECTANGLE, DISC = range(10)
+
+# A body: one row. A slice of three or nine numbers is named by its first column.
+KIND = 0
+CENTER = 1  # x, y, z
+MAP = 4  # 3 x 3, rows first: p -> MAP (p - CENTER) takes the world to the frame where the shape is a unit shape
+EXTRA = 13  # half the length of a capsule's segment over its radius, or the inner radius of a disc over the outer
+FIRST_FACE, LAST_FACE = 14, 15  # rows of the table of half-spaces, for a polyhedron
+REACH = 16  # radius of a sphere about CENTER that holds the body; 0 where there is none (a plane)
+COLOR = 17  # r, g, b
+AMBIENT, DIFFUSE, SPECULAR, SHININESS, REFLECTIVITY = 20, 21, 22, 23, 24
+CASTS = 25  # 1 if it throws shadows
+LABEL = 26  # its number in instance masks
+CHECKER, TILE = 27, 28  # how much a checkerboard darkens, and the side of its tiles
+BODY_WIDTH = 29
+
+# A light.
+TOWARDS = 0  # x, y, z of its position, or the unit direction to it
+POWER = 3  # r, g, b
+RADIUS = 6  # of the disc it shines from; for a directional light the tangent of the angle that disc is seen under
+RAYS = 7  # shadow rays to that disc
+IS_DIRECTION, IS_SHADOWING, IS_FADING, IS_AIMED = 8, 9, 10, 11
+AIM = 12  # x, y, z of the unit direction an aimed lamp faces
+LIGHT_WIDTH = 15
+
+# A camera.
+EYE = 0
+RIGHT, UP, FORWARD = 3, 6, 9
+TANGENT = 12  # of half the vertical field of view
+CAMERA_WIDTH = 13

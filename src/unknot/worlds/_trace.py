@@ -1,0 +1,338 @@
+"""Images, instance masks and silhouettes of packed scenes, one ray at a time; compiled.
+
+An image is traced at the corners of its pixels. Where the four corners of a pixel see the same body in nearly the
+same colour, the pixel is their mean; only the others, those that an edge runs through, are sampled inside.
+Each body is tried only within the rectangle it projects to.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from unknot.worlds._intersect import FAST, MISS, meet
+from unknot.worlds._layout import (
+    CAPSULE,
+    CENTER,
+    EXTRA,
+    EYE,
+    FIRST_FACE,
+    FORWARD,
+    KIND,
+    LABEL,
+    LAST_FACE,
+    MAP,
+    NOTHING,
+    PLANE,
+    RIGHT,
+    TANGENT,
+    UP,
+)
+from unknot.worlds._shade import RGB, Scenes, Table, radiance
+
+CONTRAST = 0.08  # a larger difference between the corners of a pixel counts as an edge
+CLIP = 1e-3  # nearest depth that is projected
+THIN = 0.8  # bodies whose thinnest half is fewer pixels than this may hide between corners
+
+# Columns of `views`, one row per body: the eye and the camera's axes in the body's frame, then its rectangle.
+_EYE, _FORWARD, _RIGHT, _UP, _TOP, _BOTTOM, _LEFT, _RIGHTMOST, _IS_THIN = 0, 3, 6, 9, 12, 13, 14, 15, 16
+VIEW_WIDTH = 17
+
+
+@njit(**FAST)
+def _hide(views: Table, b: int) -> None:
+    """Give body b an empty rectangle."""
+    views[b, _TOP], views[b, _BOTTOM], views[b, _LEFT], views[b, _RIGHTMOST] = 1e6, -2.0, 1e6, -2.0
+    views[b, _IS_THIN] = 0.0
+
+
+@njit(**FAST)
+def _rectangle(
+    bodies: Scenes, s: int, b: int, cameras: Table, height: int, width: int, views: Table, corners: Table
+) -> None:
+    """Write the rows and columns, in pixels from the top left, between which body b can be seen."""
+    views[b, _TOP], views[b, _LEFT] = 0.0, 0.0
+    views[b, _BOTTOM], views[b, _RIGHTMOST] = height, width
+    views[b, _IS_THIN] = 0.0
+    kind = int(bodies[s, b, KIND])
+    if kind == PLANE:
+        return
+    focal = 0.5 * height / cameras[s, TANGENT]
+    depth = 0.0
+    for k in range(3):
+        depth += (bodies[s, b, CENTER + k] - cameras[s, EYE + k]) * cameras[s, FORWARD + k]
+    thinnest = MISS
+    for corner in range(8):
+        x, y, z = 0.0, 0.0, 0.0
+        for axis in range(3):
+            row = MAP + 3 * axis
+            m0, m1, m2 = bodies[s, b, row], bodies[s, b, row + 1], bodies[s, b, row + 2]
+            size = m0 * m0 + m1 * m1 + m2 * m2
+            thinnest = min(thinnest, 1.0 / math.sqrt(size))
+            # The frame's axes are orthogonal, so the way back is the transposed map with rows rescaled.
+            step = 1.0 / size if corner >> axis & 1 else -1.0 / size
+            if axis == 2:
+                if kind > PLANE:
+                    step = 0.0
+                elif kind == CAPSULE:
+                    step *= 1.0 + bodies[s, b, EXTRA]
+            x, y, z = x + step * m0, y + step * m1, z + step * m2
+        x += bodies[s, b, CENTER] - cameras[s, EYE]
+        y += bodies[s, b, CENTER + 1] - cameras[s, EYE + 1]
+        z += bodies[s, b, CENTER + 2] - cameras[s, EYE + 2]
+        corners[corner, 0] = x * cameras[s, RIGHT] + y * cameras[s, RIGHT + 1] + z * cameras[s, RIGHT + 2]
+        corners[corner, 1] = x * cameras[s, UP] + y * cameras[s, UP + 1] + z * cameras[s, UP + 2]
+        corners[corner, 2] = x * cameras[s, FORWARD] + y * cameras[s, FORWARD + 1] + z * cameras[s, FORWARD + 2]
+    left, right, low, high = MISS, -MISS, MISS, -MISS
+    for corner in range(8):
+        z = corners[corner, 2]
+        if z >= CLIP:
+            x, y = corners[corner, 0] / z, corners[corner, 1] / z
+            left, right, low, high = min(left, x), max(right, x), min(low, y), max(high, y)
+        for axis in range(3):  # edges that pass through the plane of nearest depth
+            other = corner ^ (1 << axis)
+            if other > corner and (z >= CLIP) != (corners[other, 2] >= CLIP):
+                share = (CLIP - z) / (corners[other, 2] - z)
+                x = (corners[corner, 0] + share * (corners[other, 0] - corners[corner, 0])) / CLIP
+                y = (corners[corner, 1] + share * (corners[other, 1] - corners[corner, 1])) / CLIP
+                left, right, low, high = min(left, x), max(right, x), min(low, y), max(high, y)
+    if left > right:  # all of it is behind the camera
+        _hide(views, b)
+        return
+    slack = 1e-6 * width
+    views[b, _LEFT] = max(0.0, 0.5 * width + focal * left - slack)
+    views[b, _RIGHTMOST] = min(float(width), 0.5 * width + focal * right + slack)
+    views[b, _TOP] = max(0.0, 0.5 * height - focal * high - slack)
+    views[b, _BOTTOM] = min(float(height), 0.5 * height - focal * low + slack)
+    if kind < PLANE and depth > CLIP and thinnest * focal / depth < THIN:
+        views[b, _IS_THIN] = 1.0
+
+
+@njit(**FAST)
+def _look(
+    bodies: Scenes, s: int, cameras: Table, height: int, width: int, views: Table, corners: Table
+) -> None:
+    """Fill `views`: how the camera of scene s sees each body."""
+    for b in range(bodies.shape[1]):
+        if bodies[s, b, KIND] == NOTHING:
+            _hide(views, b)
+            continue
+        for axis in range(3):
+            eye, forward, right, up = 0.0, 0.0, 0.0, 0.0
+            for k in range(3):
+                m = bodies[s, b, MAP + 3 * axis + k]
+                eye += m * (cameras[s, EYE + k] - bodies[s, b, CENTER + k])
+                forward += m * cameras[s, FORWARD + k]
+                right += m * cameras[s, RIGHT + k]
+                up += m * cameras[s, UP + k]
+            views[b, _EYE + axis], views[b, _FORWARD + axis] = eye, forward
+            views[b, _RIGHT + axis], views[b, _UP + axis] = right, up
+        _rectangle(bodies, s, b, cameras, height, width, views, corners)
+
+
+@njit(**FAST)
+def _meet_view(bodies: Scenes, s: int, b: int, faces: Table, views: Table, u: float, v: float) -> float:
+    """Depth at which the camera ray through (u, v), in tangents from the middle, meets body b."""
+    return meet(  # type: ignore[no-any-return]
+        int(bodies[s, b, KIND]),
+        bodies[s, b, EXTRA],
+        faces,
+        int(bodies[s, b, FIRST_FACE]),
+        int(bodies[s, b, LAST_FACE]),
+        views[b, _EYE],
+        views[b, _EYE + 1],
+        views[b, _EYE + 2],
+        views[b, _FORWARD] + u * views[b, _RIGHT] + v * views[b, _UP],
+        views[b, _FORWARD + 1] + u * views[b, _RIGHT + 1] + v * views[b, _UP + 1],
+        views[b, _FORWARD + 2] + u * views[b, _RIGHT + 2] + v * views[b, _UP + 2],
+    )
+
+
+@njit(**FAST)
+def _encoded(x: float, curve: Table) -> float:
+    """Light as a display value: clipped to [0, 1] and sent through the tone curve, if there is one."""
+    x = max(0.0, min(1.0, x))
+    if curve.size < 2:
+        return x
+    at = x * (curve.size - 1)
+    i = min(int(at), curve.size - 2)
+    return float(curve[i] + (at - i) * (curve[i + 1] - curve[i]))
+
+
+@njit(**FAST)
+def _seen(
+    cameras: Table,
+    bodies: Scenes,
+    s: int,
+    b: int,
+    depth: float,
+    lights: Scenes,
+    sky: Table,
+    faces: Table,
+    curve: Table,
+    u: float,
+    v: float,
+    near: NDArray[np.int64],
+) -> RGB:
+    """Display colour of the camera ray through (u, v), which meets body b (-1: nothing) at `depth`."""
+    dx = cameras[s, FORWARD] + u * cameras[s, RIGHT] + v * cameras[s, UP]
+    dy = cameras[s, FORWARD + 1] + u * cameras[s, RIGHT + 1] + v * cameras[s, UP + 1]
+    dz = cameras[s, FORWARD + 2] + u * cameras[s, RIGHT + 2] + v * cameras[s, UP + 2]
+    px, py, pz = cameras[s, EYE] + depth * dx, cameras[s, EYE + 1] + depth * dy, cameras[s, EYE + 2] + depth * dz
+    size = 1.0 / math.sqrt(1.0 + u * u + v * v)
+    r, g, w = radiance(
+        bodies, s, b, lights, sky, faces, px, py, pz, dx * size, dy * size, dz * size, near
+    )
+    return _encoded(r, curve), _encoded(g, curve), _encoded(w, curve)
+
+
+@njit(**FAST)
+def draw(
+    cameras: Table,
+    bodies: Scenes,
+    lights: Scenes,
+    sky: Table,
+    faces: Table,
+    curve: Table,
+    samples: Table,
+    images: NDArray[np.uint8],
+) -> None:
+    """Fill `images` (n, height, width, 3); `samples` are the places in [0, 1)^2 looked at in a pixel with an edge."""
+    n_scenes, height, width, _ = images.shape
+    n_bodies = bodies.shape[1]
+    views = np.empty((n_bodies, VIEW_WIDTH))
+    corners = np.empty((8, 3))
+    near = np.empty(n_bodies, dtype=np.int64)
+    met = np.empty((height + 1, width + 1), dtype=np.int64)
+    depths = np.empty((height + 1, width + 1))
+    colors = np.empty((height + 1, width + 1, 3))
+    edges = np.empty((height, width), dtype=np.bool_)
+    for s in range(n_scenes):
+        _look(bodies, s, cameras, height, width, views, corners)
+        met[:] = -1
+        depths[:] = MISS
+        edges[:] = False
+        step = 2.0 * cameras[s, TANGENT] / height
+        for b in range(n_bodies):
+            top, bottom = int(math.ceil(views[b, _TOP])), int(math.floor(views[b, _BOTTOM]))
+            left, right = int(math.ceil(views[b, _LEFT])), int(math.floor(views[b, _RIGHTMOST]))
+            for i in range(top, bottom + 1):
+                v = step * (0.5 * height - i)
+                for j in range(left, right + 1):
+                    t = _meet_view(bodies, s, b, faces, views, step * (j - 0.5 * width), v)
+                    if t < depths[i, j]:
+                        depths[i, j] = t
+                        met[i, j] = b
+            if views[b, _IS_THIN] != 0.0 and bottom >= 0 and right >= 0:
+                edges[max(top - 1, 0) : bottom + 1, max(left - 1, 0) : right + 1] = True
+        for i in range(height + 1):
+            v = step * (0.5 * height - i)
+            for j in range(width + 1):
+                u = step * (j - 0.5 * width)
+                r, g, w = _seen(cameras, bodies, s, met[i, j], depths[i, j], lights, sky, faces, curve, u, v, near)
+                colors[i, j, 0], colors[i, j, 1], colors[i, j, 2] = r, g, w
+        _pixels(cameras, bodies, s, lights, sky, faces, curve, samples, views, met, colors, edges, near, images)
+
+
+@njit(**FAST)
+def _pixels(
+    cameras: Table,
+    bodies: Scenes,
+    s: int,
+    lights: Scenes,
+    sky: Table,
+    faces: Table,
+    curve: Table,
+    samples: Table,
+    views: Table,
+    met: NDArray[np.int64],
+    colors: NDArray[np.float64],
+    edges: NDArray[np.bool_],
+    near: NDArray[np.int64],
+    images: NDArray[np.uint8],
+) -> None:
+    """The mean of its corners for a plain pixel, of `samples` inside it for one with an edge."""
+    height, width = edges.shape
+    n_bodies, n_samples = bodies.shape[1], len(samples)
+    step = 2.0 * cameras[s, TANGENT] / height
+    inside = np.empty(n_bodies, dtype=np.int64)
+    for i in range(height):
+        for j in range(width):
+            edge = edges[i, j]
+            if not edge:
+                b = met[i, j]
+                edge = met[i, j + 1] != b or met[i + 1, j] != b or met[i + 1, j + 1] != b
+            if not edge:
+                for c in range(3):
+                    p, q = colors[i, j, c], colors[i, j + 1, c]
+                    x, y = colors[i + 1, j, c], colors[i + 1, j + 1, c]
+                    edge |= max(max(p, q), max(x, y)) - min(min(p, q), min(x, y)) > CONTRAST
+            if not edge or n_samples == 0:
+                for c in range(3):
+                    total = colors[i, j, c] + colors[i, j + 1, c] + colors[i + 1, j, c] + colors[i + 1, j + 1, c]
+                    images[s, i, j, c] = np.uint8(total * 63.75 + 0.5)
+                continue
+            n_inside = 0
+            for b in range(n_bodies):
+                if views[b, _TOP] <= i + 1 and views[b, _BOTTOM] >= i:
+                    if views[b, _LEFT] <= j + 1 and views[b, _RIGHTMOST] >= j:
+                        inside[n_inside] = b
+                        n_inside += 1
+            red, green, blue = 0.0, 0.0, 0.0
+            for k in range(n_samples):
+                u, v = step * (j + samples[k, 0] - 0.5 * width), step * (0.5 * height - i - samples[k, 1])
+                hit, depth = -1, MISS
+                for m in range(n_inside):
+                    t = _meet_view(bodies, s, inside[m], faces, views, u, v)
+                    if t < depth:
+                        hit, depth = inside[m], t
+                r, g, w = _seen(cameras, bodies, s, hit, depth, lights, sky, faces, curve, u, v, near)
+                red, green, blue = red + r, green + g, blue + w
+            share = 255.0 / n_samples
+            images[s, i, j, 0] = np.uint8(red * share + 0.5)
+            images[s, i, j, 1] = np.uint8(green * share + 0.5)
+            images[s, i, j, 2] = np.uint8(blue * share + 0.5)
+
+
+@njit(**FAST)
+def label(cameras: Table, bodies: Scenes, faces: Table, masks: NDArray[np.int16]) -> None:
+    """Fill `masks` (n, height, width) with the label of the body each pixel's middle sees, 0 where there is none."""
+    n_scenes, height, width = masks.shape
+    views = np.empty((bodies.shape[1], VIEW_WIDTH))
+    corners = np.empty((8, 3))
+    depths = np.empty((height, width))
+    for s in range(n_scenes):
+        _look(bodies, s, cameras, height, width, views, corners)
+        masks[s] = 0
+        depths[:] = MISS
+        step = 2.0 * cameras[s, TANGENT] / height
+        for b in range(bodies.shape[1]):
+            for i in range(max(0, int(views[b, _TOP] - 0.5)), min(height, int(views[b, _BOTTOM] + 0.5) + 1)):
+                v = step * (0.5 * height - i - 0.5)
+                for j in range(max(0, int(views[b, _LEFT] - 0.5)), min(width, int(views[b, _RIGHTMOST] + 0.5) + 1)):
+                    t = _meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v)
+                    if t < depths[i, j]:
+                        depths[i, j] = t
+                        masks[s, i, j] = int(bodies[s, b, LABEL])
+
+
+@njit(**FAST)
+def outline(cameras: Table, bodies: Scenes, faces: Table, codes: NDArray[np.int64]) -> None:
+    """Set bit l - 1 of `codes` (n, height, width) where a body labelled l >= 1 would be seen if it were alone."""
+    n_scenes, height, width = codes.shape
+    views = np.empty((bodies.shape[1], VIEW_WIDTH))
+    corners = np.empty((8, 3))
+    for s in range(n_scenes):
+        _look(bodies, s, cameras, height, width, views, corners)
+        codes[s] = 0
+        step = 2.0 * cameras[s, TANGENT] / height
+        for b in range(bodies.shape[1]):
+            if bodies[s, b, LABEL] < 1.0:
+                continue
+            bit = 1 << (int(bodies[s, b, LABEL]) - 1)
+            for i in range(max(0, int(views[b, _TOP] - 0.5)), min(height, int(views[b, _BOTTOM] + 0.5) + 1)):
+                v = step * (0.5 * height - i - 0.5)
+                for j in range(max(0, int(views[b, _LEFT] - 0.5)), min(width, int(views[b, _RIGHTMOST] + 0.5) + 1)):
+                    if _meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v) < MISS:
+                        codes[s, i, j] |= bit

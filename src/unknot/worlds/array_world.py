@@ -1,0 +1,216 @@
+"""Anybody's images with anybody's factors: a world from arrays or from one `.npz` or `.npy` file.
+
+An `.npz` holds `images` (n, h, w) or (n, h, w, c) uint8; `factors` (n, f) whole or real numbers; and, if wanted,
+`factor_names` (f,) strings and `factor_kinds` (f,) out of ordinal, categorical, circular, constant. Saved with
+`np.savez` (not `savez_compressed`) the images are memory-mapped instead of loaded.
+"""
+
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unknot.errors import UnknotError, UnknotWarning
+from unknot.factors import Classes, Factor, FactorSpace, Indices, Kind
+from unknot.worlds import _npz
+from unknot.worlds.pictures import Pictures
+from unknot.worlds.world import Images
+
+
+class ArrayWorld:
+    """Images looked up by their factor classes. The grid need not be complete, and combinations may repeat.
+
+    Of several images with the same classes, `rng` draws one; without `rng` it is the first. A combination that no
+    image has is an error that names it.
+
+    Args:
+        images: uint8 (n, h, w) or (n, h, w, c): an array, a memory map, or anything with shape, dtype and rows.
+        factors: (n, f) classes if `space` is given; else any numbers or words, whose sorted distinct values become
+            the classes. None: the images fill `space` in its order, or are told apart by number alone.
+        space: names, sizes and kinds of the factors.
+        name: what results call it.
+
+    >>> images = np.zeros((3, 8, 8), dtype=np.uint8)
+    >>> images[2] = 255
+    >>> world = ArrayWorld(images, [[0, 1.5], [0, 2.5], [1, 2.5]], name="three pictures")
+    >>> world.factors.shape, len(world.rows)
+    ((2, 2), 3)
+    >>> int(world.images([[1, 1]]).mean())
+    255
+    >>> world.images([[1, 0]])
+    Traceback (most recent call last):
+    unknot.errors.UnknotError: three pictures: no image has factor_0 = 1, factor_1 = 1.5; 3 of 4 combinations exist.
+    """
+
+    def __init__(
+        self,
+        images: Pictures | NDArray[Any],
+        factors: ArrayLike | None = None,
+        *,
+        space: FactorSpace | None = None,
+        name: str = "arrays",
+    ) -> None:
+        pictures = cast(Pictures, images if hasattr(images, "shape") else np.asarray(images))
+        _check_pictures(pictures, name)
+        n = pictures.shape[0]
+        self.name = name
+        self.pictures = pictures
+        if factors is None:
+            self.factors = space or FactorSpace((Factor("image", n, "categorical" if n > 1 else "constant"),))
+            if self.factors.size != n:
+                raise UnknotError(
+                    f"{name}: {n:,} images for a grid of {self.factors.size:,} combinations; give one image for each, "
+                    "in storage order, or say with `factors` which are there."
+                )
+            self._classes: Classes | None = None
+        else:
+            table = np.asarray(factors)
+            if len(table) != n or table.ndim not in (1, 2):
+                raise UnknotError(
+                    f"{name}: factors have shape {table.shape} for {n:,} images; expected one row of factors per image."
+                )
+            table = table[:, None] if table.ndim == 1 else table
+            self.factors, self._classes = (space, space.check(table, name)) if space else ranked(table, name)
+        if self._classes is not None and self._in_grid_order():
+            self._classes = None
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Height, width, channels."""
+        height, width, *channels = self.pictures.shape[1:]
+        return height, width, channels[0] if channels else 1
+
+    @property
+    def rows(self) -> Classes | None:
+        """The classes of every image in file order; None when every combination has an image."""
+        return None if self._classes is None or self._n_combinations == self.factors.size else self._classes
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether some combination has several images, of which `rng` draws one."""
+        return self._classes is not None and self._n_combinations < len(self._classes)
+
+    def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
+        """One image for each row of classes."""
+        wanted = self.factors.check(classes, self.name) @ self.factors.strides
+        rows = wanted if self._classes is None else self._lookup(wanted, rng)
+        pictures = np.asarray(self.pictures[rows])
+        return pictures if pictures.ndim == 4 else pictures[..., None]
+
+    def _lookup(self, wanted: Indices, rng: np.random.Generator | None) -> Indices:
+        order, indices = self._sorted
+        first = np.searchsorted(indices, wanted, side="left")
+        count = np.searchsorted(indices, wanted, side="right") - first
+        if not count.all():
+            lacking = self.factors.classes(wanted[np.argmin(count)])[0]
+            named = ", ".join(f"{f.name} = {f.label(c)}" for f, c in zip(self.factors, lacking, strict=True))
+            raise UnknotError(
+                f"{self.name}: no image has {named}; {self._n_combinations:,} of {self.factors.size:,} combinations "
+                "exist."
+            )
+        drawn: Indices = order[first if rng is None else first + rng.integers(0, count)]
+        return drawn
+
+    def _in_grid_order(self) -> bool:
+        n = self.pictures.shape[0]
+        return n == self.factors.size and bool((self._indices == np.arange(n)).all())
+
+    @property
+    def _indices(self) -> Indices:
+        indices: Indices = cast(Classes, self._classes) @ self.factors.strides
+        return indices
+
+    @cached_property
+    def _sorted(self) -> tuple[Indices, Indices]:
+        order = np.argsort(self._indices, kind="stable")
+        return order, self._indices[order]
+
+    @cached_property
+    def _n_combinations(self) -> int:
+        _, indices = self._sorted
+        return int(np.count_nonzero(np.diff(indices))) + 1
+
+
+def read_arrays(path: Path | str, *, name: str = "") -> ArrayWorld:
+    """A world from a file of `images` (and `factors`): see the module's first lines for its keys."""
+    path = Path(path)
+    name = name or path.stem
+    if path.suffix == ".npy":
+        return ArrayWorld(_read_npy(path), name=name)
+    found = _npz.members(path)
+    if "images" not in found:
+        raise UnknotError(
+            f"{path}: has no array 'images'; it holds {', '.join(found) or 'no arrays'}. Expected 'images' and 'factors' "
+            "(and 'factor_names'). Published files open by the name of their world: open_world(name, data=path)."
+        )
+    arrays = {key: _npz.read(path, key) for key in ("factors", "factor_names", "factor_kinds") if key in found}
+    images = _npz.read(path, "images")
+    if "factors" not in arrays:
+        return ArrayWorld(images, name=name)
+    table = arrays["factors"]
+    space, classes = ranked(
+        table[:, None] if table.ndim == 1 else table,
+        str(path),
+        [str(n) for n in arrays.get("factor_names", ())],
+        [str(k) for k in arrays.get("factor_kinds", ())],
+    )
+    return ArrayWorld(images, classes, space=space, name=name)
+
+
+def ranked(
+    table: NDArray[Any], who: str, names: Sequence[str] = (), kinds: Sequence[str] = ()
+) -> tuple[FactorSpace, Classes]:
+    """Numbers or words as classes: each column's distinct values, sorted, are counted from 0.
+
+    Words make a factor categorical, numbers ordinal, one value alone constant, unless `kinds` says otherwise.
+    """
+    for label, given in (("names", names), ("kinds", kinds)):
+        if len(given) not in (0, table.shape[1]):
+            raise UnknotError(f"{who}: {len(given)} factor {label} for {table.shape[1]} factors; give one each.")
+    if table.dtype.kind not in "biufUS" or (table.dtype.kind == "f" and not np.isfinite(table).all()):
+        raise UnknotError(f"{who}: factors ({table.dtype}) must be finite numbers or words.")
+    factors, columns = [], []
+    for j in range(table.shape[1]):
+        values, column = np.unique(table[:, j], return_inverse=True)
+        words = table.dtype.kind in "US"
+        plain = not words and bool((values == np.arange(len(values))).all())
+        kind = kinds[j] if kinds else "categorical" if words else "ordinal"
+        labels = () if plain else tuple(str(v) if words else float(v) for v in values)
+        kind = "constant" if len(values) == 1 else kind
+        factors.append(Factor(names[j] if names else f"factor_{j}", len(values), cast(Kind, kind), labels))
+        columns.append(column.reshape(-1))
+    return FactorSpace(tuple(factors)), np.stack(columns, axis=1).astype(np.int64)
+
+
+def _read_npy(path: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise UnknotError(f"{path}: no such file.") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise UnknotError(f"{path}: cannot be read as an .npy array ({error}).") from error
+    return array
+
+
+def _check_pictures(pictures: Pictures, name: str) -> None:
+    shape, dtype = pictures.shape, pictures.dtype
+    if len(shape) not in (3, 4) or 0 in shape:
+        raise UnknotError(
+            f"{name}: images have shape {tuple(shape)}; expected (n, height, width) or (n, height, width, channels)."
+        )
+    if len(shape) == 4 and shape[3] > 4:
+        hint = " Move the channels last: np.moveaxis(images, 1, -1)." if shape[1] <= 4 else ""
+        raise UnknotError(f"{name}: images have {shape[3]} channels (shape {tuple(shape)}); expected 1 to 4.{hint}")
+    if dtype != np.uint8:
+        hint = " If they lie in [0, 1]: (images * 255).round().astype(np.uint8)." if dtype.kind in "fb" else ""
+        raise UnknotError(f"{name}: images are of type {dtype}; expected uint8 with values 0..255.{hint}")
+    if isinstance(pictures, np.ndarray) and pictures[:64].max() == 1:
+        warnings.warn(
+            f"{name}: the first images have no value above 1, so they are all but black; if 1 means white, multiply by 255.",
+            UnknotWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,87 @@
+"""Where data files are looked for, and what is said when one is missing."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from unknot.errors import UnknotError
+from unknot.worlds.entry import Entry
+
+
+def data_folders(data: Path | str | None = None) -> tuple[Path, ...]:
+    """The folders searched, in order: the one given, `UNKNOT_DATA`, the user's cache folder."""
+    given = [data, os.environ.get("UNKNOT_DATA"), cache_folder()]
+    return tuple(dict.fromkeys(Path(folder).expanduser() for folder in given if folder))
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept when no other folder is named."""
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"]) / "unknot"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "unknot"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "unknot"
+    return Path.home() / ".cache" / "unknot"
+
+
+def find_file(name: str, data: Path | str | None = None) -> Path | None:
+    """A file by its published name, from the first folder that has it."""
+    for folder in data_folders(data):
+        if (folder / name).is_file():
+            return folder / name
+    return None
+
+
+def find_files(entry: Entry, data: Path | str | None = None) -> tuple[Path, ...]:
+    """The files a world is read from, or nothing if they are not all there.
+
+    A file given as `data` is taken as it is, whatever its name, for worlds that are read from one file.
+    """
+    if data is not None and Path(data).is_file() and len(entry.files) == 1:
+        return (Path(data),)
+    folder = Path(data).parent if data is not None and Path(data).is_file() else data
+    for choice in (entry.files, *((file,) for file in entry.alternatives)):
+        found = [path for file in choice if (path := find_file(file.name, folder))]
+        if found and len(found) == len(choice):
+            return tuple(found)
+    return ()
+
+
+def require_files(name: str, entry: Entry, data: Path | str | None = None) -> tuple[Path, ...]:
+    """The files a world is read from, or the error that says where they were looked for and how to get them."""
+    found = find_files(entry, data)
+    if not found:
+        raise missing(name, entry, data)
+    return found
+
+
+def missing(name: str, entry: Entry, data: Path | str | None = None) -> UnknotError:
+    """The error for a world whose file is not here. A stand-in is named, and never taken in silence."""
+    if data is not None and not Path(data).expanduser().exists():
+        return UnknotError(f"{name}: the data folder {data} does not exist.")
+    lacking = [file.name for file in entry.files if find_file(file.name, data) is None]
+    folders = ", ".join(str(folder) for folder in data_folders(data))
+    stand_in = f", or use the rendered stand-in '{entry.stand_in}'" if entry.stand_in else ""
+    return UnknotError(
+        f"{name}: {_listed(lacking)} not found in {folders}. Get {'it' if len(lacking) == 1 else 'them'} with "
+        f"`unknot data download {name}`, name the folder that has {'it' if len(lacking) == 1 else 'them'} (--data or "
+        f"UNKNOT_DATA){stand_in}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} files ({names[0]}, ...)"
+
+
+def bytes_in_words(n: int) -> str:
+    """A number of bytes as people say it.
+
+    >>> bytes_in_words(28_024_106)
+    '28.0 MB'
+    """
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= size:
+            return f"{n / size:.1f} {unit}"
+    return f"{n} bytes"

@@ -1,0 +1,152 @@
+"""Shapes3D, rendered: the published factor grid, with images traced in a room fitted to published frames.
+
+The layout (camera, corners, walls, object, colours) follows measurements of published frames; pixels do not equal
+the file's, so everything that comes from here is named "(rendered)", and no score should be compared with one
+published for 3dshapes.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unknot.factors import Classes, FactorSpace
+from unknot.worlds import _layout as at
+from unknot.worlds.raytracer import Batch, Light, Material, body_rows, camera_rows, light_row, render, turn
+from unknot.worlds.shapes3d import SPACE
+from unknot.worlds.world import Images
+
+# Lengths in half widths of the room; the object stands on the middle of the floor.
+SIDE = 64
+FIELD_OF_VIEW = 45.0
+DISTANCE = 0.936  # of the camera from the object's axis, along the floor
+HEIGHT = 0.244  # of the camera
+PITCH = 0.7  # degrees downwards
+WALL = 0.597
+CUBE = 0.237  # side
+ROUND = 0.1325  # radius of sphere and cylinder, and half the cylinder's height
+CAPSULE_RADIUS, CAPSULE_HEIGHT = 0.11, 0.42
+SKY = (153 / 255, 226 / 255, 249 / 255)
+
+# A headlight lights what faces the camera: walls 1.05 frontal and 0.57 at 60 degrees, front faces of objects 0.95. A
+# soft sun, high at the left and a little behind the object, adds to floor (1.3 in all), tops and the right wall.
+_HEADLIGHT = 1.0
+_SUN = 0.66
+_SUN_TOWARDS = (-0.36, 0.27, 0.893)
+_SUN_RADIUS, _SUN_RAYS = 0.22, 16
+_FLOOR = Material(ambient=0.55, diffuse=0.75 / (_SUN * _SUN_TOWARDS[2]))
+_WALLS = Material(ambient=0.09, diffuse=0.96)
+_OBJECT = Material(ambient=0.3, diffuse=0.65, specular=0.12, shininess=24.0)
+_WALL_TEXTURE = 0.03
+_BATCH = 256  # images traced at a time, so that packed scenes stay small
+
+
+@dataclass(frozen=True)
+class Shapes3DRendered:
+    """A cube, cylinder, sphere or capsule on the floor of a room under the sky, 64 x 64 x 3.
+
+    Hues are pure (saturation and value 1) and differ by 36 degrees; growing size raises the object's top while it
+    stands on the same spot; the camera turns about the object by -30 to 30 degrees.
+
+    Reference: Burgess and Kim 2018, 3D Shapes Dataset.
+
+    >>> image = Shapes3DRendered().images([[0, 3, 6, 7, 2, 7]])  # red floor, green wall, a large blue sphere
+    >>> image.shape, image[0, 60, 5].tolist()
+    ((1, 64, 64, 3), [255, 0, 0])
+    """
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        return "Shapes3D (rendered)"
+
+    @property
+    def factors(self) -> FactorSpace:
+        """Floor hue, wall hue, object hue, size, shape, azimuth."""
+        return SPACE
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Height, width, channels."""
+        return (SIDE, SIDE, 3)
+
+    @property
+    def rows(self) -> Classes | None:
+        """None: every combination of factors has its image."""
+        return None
+
+    @property
+    def stochastic(self) -> bool:
+        """False: the factors say all there is."""
+        return False
+
+    def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
+        """One uint8 image for each row of classes; `rng` is not used."""
+        checked = SPACE.check(classes, self.name)
+        images = np.empty((len(checked), *self.image_shape), dtype=np.uint8)
+        for start in range(0, len(checked), _BATCH):
+            chunk = slice(start, start + _BATCH)
+            render(scenes(checked[chunk]), SIDE, SIDE, out=images[chunk])
+        return images
+
+
+def scenes(classes: Classes) -> Batch:
+    """The packed room of each row of classes: floor, front, left and right wall, object."""
+    hues = _hues()
+    cameras, lights, room, objects = _parts()
+    floor, wall, thing, size, shape, azimuth = classes.T
+    bodies = np.empty((len(classes), 5, at.BODY_WIDTH))
+    bodies[:, :4] = room
+    bodies[:, 4] = objects[shape, size]
+    paint = slice(at.COLOR, at.COLOR + 3)
+    bodies[:, 0, paint] = hues[floor]
+    bodies[:, 1:4, paint] = hues[wall][:, None]
+    bodies[:, 4, paint] = hues[thing]
+    return Batch(cameras[azimuth], bodies, lights[azimuth], np.tile(SKY, (len(classes), 1)))
+
+
+@cache
+def _parts() -> tuple[NDArray[np.float64], ...]:
+    """Cameras and lights by azimuth, the room, and objects by shape and size, all without colour."""
+    angles = np.radians(SPACE["azimuth"].numbers)
+    ahead = np.stack([-np.sin(angles), np.cos(angles), np.full(len(angles), -math.tan(math.radians(PITCH)))], axis=1)
+    eyes = np.stack([-DISTANCE * ahead[:, 0], -DISTANCE * ahead[:, 1], np.full(len(angles), HEIGHT)], axis=1)
+    sun = Light(_SUN_TOWARDS, (_SUN,) * 3, directional=True, radius=_SUN_RADIUS, rays=_SUN_RAYS)
+    lights = np.stack(
+        [
+            [light_row(Light(tuple(-a), (_HEADLIGHT,) * 3, directional=True, shadows=False)), light_row(sun)]
+            for a in ahead
+        ]
+    )
+    walls = dict(scale=(1.0, WALL / 2, 1.0), material=_WALLS, casts=False, checker=_WALL_TEXTURE, label=2)
+    upright = turn((1, 0, 0), 90)
+    room = np.concatenate(
+        [
+            body_rows("rectangle", (0, 0, 0), material=_FLOOR, casts=False, label=1),
+            body_rows("rectangle", (0, 1, WALL / 2), rotation=upright, **walls),
+            body_rows("rectangle", (-1, 0, WALL / 2), rotation=turn((0, 0, 1), 90) @ upright, **walls),
+            body_rows("rectangle", (1, 0, WALL / 2), rotation=turn((0, 0, 1), 90) @ upright, **walls),
+        ]
+    )
+    kinds = {
+        "box": (CUBE / 2,) * 3,
+        "cylinder": (ROUND,) * 3,
+        "sphere": (ROUND,) * 3,
+        "capsule": (CAPSULE_RADIUS, CAPSULE_RADIUS, CAPSULE_HEIGHT / 2),
+    }
+    sizes = SPACE["size"].numbers[:, None]
+    objects = [
+        body_rows(kind, sizes * (0, 0, half[2]), sizes * half, material=_OBJECT, label=3)
+        for kind, half in kinds.items()
+    ]
+    return camera_rows(eyes, eyes + ahead, FIELD_OF_VIEW), lights, room, np.stack(objects)
+
+
+@cache
+def _hues() -> NDArray[np.float64]:
+    """Red, green, blue in [0, 1] of the ten hues, saturation and value 1."""
+    from colorsys import hsv_to_rgb
+
+    return np.array([hsv_to_rgb(hue, 1.0, 1.0) for hue in SPACE["object_hue"].numbers])

@@ -1,0 +1,139 @@
+"""`unknot score` and `unknot metrics`, as a user runs them."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import unknot.scoring
+from unknot.cli import app
+from unknot.metrics import METRICS
+
+GOLDENS = Path(__file__).parents[1] / "goldens"
+
+
+def _unknot(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "unknot", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"COLUMNS": "120"})
+
+
+def test_the_table_groups_scores_by_question_and_gives_verdicts() -> None:
+    done = _unknot("score", GOLDENS / "perfect.npz", "--metrics", "mig,modularity,sap[regression]")
+    assert done.returncode == 0, done.stderr
+    assert "Does each latent know one factor?" in done.stdout
+    assert "mig[bins=20]" in done.stdout
+    assert "0.999" in done.stdout
+    assert "sap[regression]" in done.stdout
+    assert "z1 clearly, alone" in done.stdout
+    assert "■" in done.stdout
+
+
+def test_json_holds_what_is_needed_to_reproduce(tmp_path: Path) -> None:
+    target = tmp_path / "scores.json"
+    done = _unknot("score", GOLDENS / "m2.npz", "--metrics", "mig", "--json", target, "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    record = json.loads(target.read_text())
+    entry = record["scores"]["mig[bins=20]"]
+    assert entry["value"] == pytest.approx(0.12936732515621352)
+    assert entry["version"] == 1
+    assert entry["seconds"] >= 0
+    assert np.shape(entry["parts"]["mutual_information"]) == (2, 2)
+    assert record["seed"] == 3
+    assert len(record["input"]["files"][0]["sha256"]) == 64
+    assert record["versions"]["numpy"]
+    assert record["complete"]
+    assert len(record["verdicts"]) == 2
+
+
+def test_json_and_csv_go_to_standard_output_alone() -> None:
+    done = _unknot("score", GOLDENS / "m1.npz", "--metrics", "mig", "--json", "-")
+    assert list(json.loads(done.stdout)["scores"]) == ["mig[bins=20]"]
+    done = _unknot("score", GOLDENS / "m1.npz", "--metrics", "mig,irs", "--csv", "-")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert rows[0]["metric"] == "mig[bins=20]"
+    assert float(rows[0]["value"]) == pytest.approx(0.18872187554086706)
+
+
+def test_plot_writes_a_picture(tmp_path: Path) -> None:
+    done = _unknot("score", GOLDENS / "m1.npz", "--metrics", "mig", "--plot", tmp_path / "hinton.png")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "hinton.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_factors_are_chosen_by_name(tmp_path: Path) -> None:
+    factors = np.random.default_rng(0).integers(0, 3, (200, 3))
+    np.savez(tmp_path / "r.npz", latents=factors * 1.0, factors=factors, factor_names=["shape", "x", "y"])
+    done = _unknot("score", tmp_path / "r.npz", "--metrics", "mig", "--factors", "x,y", "--json", "-")
+    assert json.loads(done.stdout)["input"]["factor_names"] == ["x", "y"]
+
+
+def test_slots_are_flattened_only_when_asked(tmp_path: Path) -> None:
+    factors = np.random.default_rng(0).integers(0, 3, (200, 2))
+    np.savez(tmp_path / "r.npz", latents=np.repeat(factors[:, :, None], 2, 2) * 1.0, factors=factors)
+    refused = _unknot("score", tmp_path / "r.npz", "--metrics", "mig")
+    assert refused.returncode == 2
+    assert "--flatten-slots" in refused.stderr
+    done = _unknot("score", tmp_path / "r.npz", "--metrics", "mig", "--flatten-slots", "--json", "-")
+    assert json.loads(done.stdout)["input"]["n_latents"] == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nowhere.npz"], "no such file"),
+        ([GOLDENS / "m1.npz", "--metrics", "migs"], "did you mean 'mig'"),
+        ([GOLDENS / "m1.npz", "--factors", "x"], "unknown factor 'x'"),
+        ([GOLDENS / "m1.npz", "--limit", "1"], "at least two rows"),
+        ([GOLDENS / "goldens.json"], "not a representation"),
+    ],
+)
+def test_mistakes_end_with_code_2_and_no_traceback(words: list[str | Path], message: str) -> None:
+    done = _unknot("score", *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unwritable_target_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = _unknot("score", GOLDENS / "m1.npz", "--metrics", "mig", "--json", tmp_path / "file" / "x.json")
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+
+
+def test_an_interrupt_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole_run = unknot.scoring.run
+
+    def interrupted_after_the_first(*arguments: object, **options: object) -> Iterator[unknot.scoring.Record]:
+        yield next(whole_run(*arguments, **options))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(unknot.scoring, "run", interrupted_after_the_first)
+    target = tmp_path / "scores.json"
+    done = CliRunner().invoke(app, ["score", str(GOLDENS / "m1.npz"), "--metrics", "mig,irs", "--json", str(target)])
+    assert done.exit_code == 130
+    assert "1 of 2 metrics are done" in done.output
+    record = json.loads(target.read_text())
+    assert list(record["scores"]) == ["mig[bins=20]"]
+    assert not record["complete"]
+
+
+def test_metrics_lists_every_metric_and_explains_one() -> None:
+    listed = _unknot("metrics")
+    assert listed.returncode == 0, listed.stderr
+    for name in METRICS:
+        assert name in listed.stdout
+    explained = _unknot("metrics", "mig")
+    assert "I(z_(1); y_j)" in explained.stdout
+    assert "arXiv:1802.04942" in explained.stdout
+    unknown = _unknot("metrics", "migg")
+    assert unknown.returncode == 2
+    assert "did you mean 'mig'" in unknown.stderr

@@ -1,0 +1,158 @@
+"""Files of latents: every documented format, and every way they can be wrong."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import save_file
+
+from unknot import Representation, UnknotError, read_representation
+
+LATENTS = np.arange(12, dtype=np.float32).reshape(6, 2)
+FACTORS = np.array([[0, 1], [1, 0], [0, 0], [1, 1], [2, 0], [2, 1]])
+
+
+def test_npz_round_trip_keeps_everything(tmp_path: Path) -> None:
+    full = Representation(LATENTS, FACTORS, ("shape", "x"), LATENTS[:2], FACTORS[:2], np.array([0.5, 2.0]))
+    read = read_representation(full.write(tmp_path / "new" / "r.npz"))
+    for name in ("latents", "factors", "latents_test", "factors_test", "kl"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(full, name))
+    assert read.factor_names == ("shape", "x")
+    assert [p.name for p in (tmp_path / "new").iterdir()] == ["r.npz"]
+
+
+def test_npz_without_names_gets_numbered_ones(tmp_path: Path) -> None:
+    np.savez(tmp_path / "r.npz", latents=LATENTS, factors=FACTORS)
+    assert read_representation(tmp_path / "r.npz").factor_names == ("factor_0", "factor_1")
+
+
+def test_one_factor_may_be_a_vector(tmp_path: Path) -> None:
+    np.savez(tmp_path / "r.npz", latents=LATENTS, factors=FACTORS[:, 0])
+    assert read_representation(tmp_path / "r.npz").factors.shape == (6, 1)
+
+
+def test_safetensors_carry_names_in_their_header(tmp_path: Path) -> None:
+    path = tmp_path / "r.safetensors"
+    save_file({"latents": LATENTS, "factors": FACTORS}, path, metadata={"factor_names": json.dumps(["a", "b"])})
+    read = read_representation(path)
+    assert read.factor_names == ("a", "b")
+    np.testing.assert_array_equal(read.latents, LATENTS)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_one_table_has_latent_and_factor_columns(tmp_path: Path, suffix: str) -> None:
+    frame = pd.DataFrame({"latent_0": LATENTS[:, 0], "factor_shape": FACTORS[:, 0], "latent_1": LATENTS[:, 1]})
+    path = tmp_path / f"r.{suffix}"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    read = read_representation(path)
+    np.testing.assert_array_equal(read.latents, LATENTS)
+    assert read.factor_names == ("shape",)
+    assert read.factors.dtype == np.int64
+
+
+@pytest.mark.parametrize("suffix", ["npy", "csv", "parquet"])
+def test_two_files_hold_latents_and_factors_apart(tmp_path: Path, suffix: str) -> None:
+    paths = [tmp_path / f"{name}.{suffix}" for name in ("z", "y")]
+    for path, values, columns in zip(paths, (LATENTS, FACTORS), (["a", "b"], ["shape", "x"]), strict=True):
+        if suffix == "npy":
+            np.save(path, values)
+        else:
+            frame = pd.DataFrame(values, columns=columns)
+            frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    read = read_representation(*paths)
+    np.testing.assert_array_equal(read.latents, LATENTS)
+    np.testing.assert_array_equal(read.factors, FACTORS)
+    assert read.factor_names == (("factor_0", "factor_1") if suffix == "npy" else ("shape", "x"))
+
+
+def test_slots_are_flattened_only_when_asked() -> None:
+    slots = Representation(np.arange(24.0).reshape(4, 3, 2), np.zeros((4, 1), int), (), np.zeros((2, 3, 2)))
+    assert slots.flattened().latents.shape == (4, 6)
+    assert slots.flattened().latents_test.shape == (2, 6)
+
+
+def test_factors_are_chosen_by_name() -> None:
+    full = Representation(LATENTS, FACTORS, ("shape", "x"), LATENTS, FACTORS)
+    np.testing.assert_array_equal(full.with_factors(["x"]).factors, FACTORS[:, 1:])
+    with pytest.raises(UnknotError, match="did you mean 'shape'"):
+        full.with_factors(["shap"])
+
+
+def _bad(tmp_path: Path, case: str) -> Path:
+    path = tmp_path / "bad.npz"
+    match case:
+        case "missing":
+            return tmp_path / "nowhere.npz"
+        case "folder":
+            return tmp_path
+        case "no latents":
+            np.savez(path, z=LATENTS)
+        case "pickle":
+            np.savez(path, latents=np.array([{"a": 1}], dtype=object))
+        case "truncated":
+            np.savez(path, latents=np.zeros((100, 100)))
+            path.write_bytes(path.read_bytes()[:5000])
+        case "text":
+            path.write_text("hello")
+        case "suffix":
+            path = tmp_path / "bad.mat"
+            path.write_text("hello")
+        case "damaged":
+            np.savez_compressed(path, latents=np.random.default_rng(0).normal(size=(100, 10)))
+            content = bytearray(path.read_bytes())
+            content[200:260] = b"x" * 60
+            path.write_bytes(content)
+        case "names":
+            np.savez(path, latents=LATENTS, factors=FACTORS, factor_names=np.array(["a"]))
+        case "csv columns":
+            path = tmp_path / "bad.csv"
+            path.write_text("latent_0,y\n1,2\n")
+        case "csv words":
+            path = tmp_path / "bad.csv"
+            path.write_text("latent_0,factor_y\n1,red\n")
+        case "safetensors":
+            path = tmp_path / "bad.safetensors"
+            path.write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00notjson!")
+        case "npy":
+            path = tmp_path / "bad.npy"
+            path.write_bytes(b"nothing")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("missing", "no such file"),
+        ("folder", "is a folder"),
+        ("no latents", "no array 'latents'; it holds z"),
+        ("pickle", "pickle"),
+        ("truncated", "truncated or not an .npz"),
+        ("text", "not an .npz"),
+        ("suffix", "'.mat' file is not a representation"),
+        ("damaged", "damaged"),
+        ("names", "1 factor names for 2 factors"),
+        ("csv columns", "'y' is neither"),
+        ("csv words", "hold text"),
+        ("safetensors", "not a readable safetensors"),
+        ("npy", "not a readable .npy"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_name_and_the_reason(tmp_path: Path, case: str, message: str) -> None:
+    path = _bad(tmp_path, case)
+    with pytest.raises(UnknotError, match=message) as caught:
+        read_representation(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
+    class Unwritable:
+        def __array__(self, *_: object, **__: object) -> np.ndarray:
+            raise OSError("no space left")
+
+    broken = Representation(LATENTS)
+    object.__setattr__(broken, "kl", Unwritable())
+    with pytest.raises(UnknotError, match="cannot be written"):
+        broken.write(tmp_path / "r.npz")
+    assert list(tmp_path.iterdir()) == []
