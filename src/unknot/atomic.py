@@ -1,7 +1,7 @@
 """Files that appear complete or not at all."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from unknot.errors import UnknotError
@@ -19,4 +19,5 @@ def written_whole(path: Path | str) -> Iterator[Path]:
     except OSError as error:
         raise UnknotError(f"{path}: cannot be written ({error.strerror or error}).") from error
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)

@@ -212,8 +212,10 @@ def test_drawing_into_an_array_erases_what_was_there():
     ("arguments", "message"),
     [
         ((3, 1.0, 0.0, 0.5, 0.5), "shape 3 does not exist"),
-        ((0, 0.0, 0.0, 0.5, 0.5), "scale 0 is not above 0"),
-        ((0, 1.0, np.nan, 0.5, 0.5), "orientation has a value that is not finite"),
+        ((0, 0.0, 0.0, 0.5, 0.5), "scale 0 is too small"),
+        ((0, -1.0, 0.0, 0.5, 0.5), "scale -1 is too small"),
+        ((0, 1.0, np.nan, 0.5, 0.5), "orientation has a value that is not a number"),
+        ((0, 1.0, 0.0, np.inf, 0.5), "x has a value that is not a number"),
         ((0, 1.0, 0.0, np.zeros((2, 2)), 0.5), r"shape \(2, 2\)"),
     ],
 )

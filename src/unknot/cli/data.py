@@ -1,10 +1,189 @@
 """`unknot data`: worlds, their files, their splits."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
+from unknot.cli.data_split import split_world
+
+if TYPE_CHECKING:
+    from unknot.worlds.check import Checked
+
 app = typer.Typer(no_args_is_help=True, help="Worlds with known factors: list, preview, split, download, check.")
+app.command("split")(split_world)
+
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder of data files; else UNKNOT_DATA, else the user's cache folder."),
+]
 
 
 @app.command("list")
-def list_worlds() -> None:
+def list_worlds(
+    data: Data = None,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
     """Show every world: factors, sizes, licence, and whether its file is here."""
+    from unknot.worlds import WORLDS
+    from unknot.worlds.files import data_folders
+
+    rows = [_row(name, data) for name in WORLDS]
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(rows, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("world", no_wrap=True)
+    table.add_column("factors")
+    table.add_column("grid", justify="right", no_wrap=True)
+    table.add_column("licence")
+    table.add_column("file", no_wrap=True)
+    for row in rows:
+        factors = ", ".join(f"{f['name']} {f['size']}" for f in row["factors"])
+        file = "rendered" if row["rendered"] else "here" if row["here"] else "not here"
+        table.add_row(row["name"], factors, f"{row['combinations']:,}", row["licence"], file)
+    console = Console()
+    console.print(table)
+    folders = ", ".join(str(folder) for folder in data_folders(data))
+    for path in dict.fromkeys(path for row in rows for path in row["paths"]):
+        console.print(f"here: {path}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"\nFiles are looked for in {folders}.", highlight=False, markup=False, soft_wrap=True)
+    console.print("`unknot data download NAME` gets those that are not here.", highlight=False)
+
+
+@app.command("download")
+def download_world(
+    name: Annotated[str, typer.Argument(help="A world of `unknot data list`.")],
+    data: Data = None,
+) -> None:
+    """Get the published files of a world; an interrupted download is continued."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+
+    from unknot.errors import UnknotError, unknown
+    from unknot.worlds import WORLDS
+    from unknot.worlds.download import download
+    from unknot.worlds.files import data_folders
+
+    if name not in WORLDS:
+        raise unknown("world", name, WORLDS)
+    entry = WORLDS[name]
+    if not entry.files:
+        raise UnknotError(f"{name}: is rendered, so there is nothing to download; it can be used at once.")
+    folder = data_folders(data)[0]
+    console = Console()
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    for file in entry.files:
+        with Progress(*columns, console=console, transient=True) as progress:
+            task = progress.add_task(file.name, total=file.size)
+
+            def advance(done: int, total: int | None, bar: Progress = progress, task: TaskID = task) -> None:
+                bar.update(task, completed=done, total=total)
+
+            try:
+                path = download(file, folder, advance)
+            except UnknotError as error:
+                hint = f" The rendered stand-in '{entry.stand_in}' needs no file." if entry.stand_in else ""
+                raise UnknotError(f"{error}{hint}") from error
+        checked = "checksum verified" if file.sha256 or file.md5 else "no checksum is known"
+        console.print(f"{path} ({checked})", highlight=False, markup=False, soft_wrap=True)
+    console.print(
+        f"Licence: {entry.licence}. Cite {entry.reference}.", highlight=False, markup=False, soft_wrap=True
+    )
+
+
+@app.command("check")
+def check_file(
+    file: Annotated[Path, typer.Argument(help="A published data file.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Arrays and labels only: no checksum, no mean.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Compare a file with what was published: arrays, labels, mean colour, checksum. Exit code 1 if it differs."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from unknot.worlds.check import check
+
+    console = Console(stderr=json)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("reading")
+        checked = check(
+            file,
+            quick=quick,
+            watch=lambda what, done, total: progress.update(task, description=what, completed=done, total=total),
+        )
+    if json:
+        from dataclasses import asdict
+        from json import dumps
+
+        record = {"file": str(file), "world": checked.world, "passed": checked.passed}
+        typer.echo(dumps(record | {"checks": [asdict(one) for one in checked.checks]}, indent=2))
+    else:
+        _show(checked, quick, console)
+    if not checked.passed:
+        raise typer.Exit(1)
+
+
+def _row(name: str, data: Path | None) -> dict[str, Any]:
+    from unknot.worlds import WORLDS, celeb_glow
+    from unknot.worlds.files import find_files
+
+    entry = WORLDS[name]
+    # CelebGlow opens from the files of any split; all others from the files the catalogue names.
+    paths = (celeb_glow.find(data) if name == "celeb_glow" else find_files(entry, data)) if entry.files else ()
+    factors = () if entry.factors is None else entry.factors.factors
+    return {
+        "name": name,
+        "title": entry.title,
+        "factors": [{"name": f.name, "size": f.size, "kind": f.kind} for f in factors],
+        "combinations": 0 if entry.factors is None else entry.factors.size,
+        "licence": entry.licence,
+        "reference": entry.reference,
+        "rendered": not entry.files,
+        "here": bool(paths) or not entry.files,
+        "paths": [str(path) for path in paths],
+        "files": [file.name for file in entry.files],
+        "stand_in": entry.stand_in,
+    }
+
+
+def _show(checked: "Checked", quick: bool, console: Any) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("", "check", "expected", "found"):
+        table.add_column(column, no_wrap=column == "", overflow="fold")
+    for one in checked.checks:
+        mark = Text("pass", style="green") if one.passed else Text("FAIL", style="bold red")
+        table.add_row(mark, Text(one.what), Text(one.expected), Text(one.found))
+    console.print(table)
+    verdict = "differs from" if not checked.passed else "has the arrays of" if quick else "is"
+    text = f"{checked.path} {verdict} the published file of {checked.world}."
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command("preview")
+def preview(
+    name: Annotated[str, typer.Argument(help="A world's name, a file of images or a folder of pictures.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The picture to write: .png, .jpg or .webp.")],
+    kind: Annotated[str, typer.Option(help="samples: random images; factors: one row per factor.")] = "samples",
+    seed: Annotated[int, typer.Option(min=0, help="Decides which images are shown.")] = 0,
+    data: Data = None,
+) -> None:
+    """Draw a contact sheet of a world: what its images look like, or what each factor does."""
+    import numpy as np
+
+    from unknot.worlds import open_world
+    from unknot.worlds.preview import check_picture_name, save_sheet, sheet, sheet_kind
+
+    wanted, target = sheet_kind(kind), check_picture_name(output)
+    picture = sheet(open_world(name, data=data), kind=wanted, rng=np.random.default_rng(seed))
+    save_sheet(picture, target)
+    typer.echo(f"{target}: {picture.width} x {picture.height}")

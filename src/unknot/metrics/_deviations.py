@@ -38,10 +38,10 @@ def quantile(values: NDArray[np.float64], q: float) -> float:
     place = q * (len(values) - 1)
     rank = int(place)
     if rank >= len(values) - 1:
-        return values.max()
+        return float(values.max())
     _select(values, rank)
     below, above = values[rank], values[rank + 1 :].min()
-    return below + (above - below) * (place - rank)
+    return float(below + (above - below) * (place - rank))
 
 
 @njit(cache=True)

@@ -1,86 +1,132 @@
 """The compiled inside of `boosting`: gradient boosted trees with exact splits.
 
-The best split of a node is found twice over. First at the edges of at most 256 bins per latent, from histograms that
-a node gets by subtracting its smaller child from its parent. Then, for exact splits, inside those bins only where a
-bound says that something better could hide: the sum of a bin's first rows lies between its sum of negative and
-its sum of positive residuals, so that few bins are ever opened. Trees are stored complete: a node that is not
-split sends every row left.
+The best split of a node is found in two steps. First at the edges of at most 256 bins per latent, from histograms
+which the larger child of a node gets by subtracting the smaller one from its parent. Then, for exact splits, inside
+the bins, but only where a bound says that something better could hide: the residuals of a bin's first rows add up
+to something between its negative and its positive part. One bin in a hundred is opened, so that exact splits
+cost little more than binned ones. Trees are stored complete: a node that is not split sends every row left.
 """
 
 import math
+from collections import namedtuple
 
 import numpy as np
 from numba import njit
 
 BINS = 256
-ROWS_AT_A_TIME = 64  # softmax and transposition work on blocks that stay in the fastest cache
+BLOCK = 64  # rows of a softmax at a time, so that they stay in the fastest cache
+ROOM_FOR_ROOTS = 4_000_000  # entries of the root histograms of all classes that are grown together
+PURE = 2.220446049250313e-16  # nodes whose variance is below are not split, as in scikit-learn
+FLAT = 1e-150  # leaves whose mean curvature is below are worth 0, as in scikit-learn
+
+Histogram = namedtuple("Histogram", "sums positives counts")  # of residuals, flat: latent * BINS + bin
+Split = namedtuple("Split", "latent position size sum gain")  # size and sum of the left child
 
 
 @njit(cache=True, error_model="numpy")
-def residuals(raw, y, by_class, by_row):
-    """Negative gradient of the log loss: 1[y = k] - p_k, stored as (K, n) and as (n, K)."""
+def _exp(x, out, bits, power):
+    """exp(x) for x <= 0 to the last digit or two, in a form that compiles to vector instructions."""
+    for i in range(len(x)):
+        v = max(x[i], -708.0)
+        k = math.floor(v * 1.4426950408889634 + 0.5)
+        r = v - k * 0.693145751953125 - k * 1.4286068203094172e-6  # ln 2 in two parts
+        bits[i] = (np.int64(k) + 1023) << 52  # 2^k, as `power` sees the same memory
+        p = 1.6059043836821613e-10
+        p = p * r + 2.08767569878681e-09
+        p = p * r + 2.505210838544172e-08
+        p = p * r + 2.755731922398589e-07
+        p = p * r + 2.7557319223985893e-06
+        p = p * r + 2.48015873015873e-05
+        p = p * r + 0.0001984126984126984
+        p = p * r + 0.001388888888888889
+        p = p * r + 0.008333333333333333
+        p = p * r + 0.041666666666666664
+        p = p * r + 0.16666666666666666
+        p = p * r + 0.5
+        out[i] = p * r * r + r + 1.0
+    for i in range(len(x)):
+        out[i] *= power[i]
+
+
+@njit(cache=True, error_model="numpy")
+def _softmax_residuals(raw, y, out):
+    """1[y = k] - softmax(raw)_k for a block of rows; arrays are (K, rows)."""
+    n_classes, m = raw.shape
+    top, total, shifted = np.full(m, -np.inf), np.zeros(m), np.empty(m)
+    bits = np.empty(m, dtype=np.int64)
+    power = bits.view(np.float64)
+    for k in range(n_classes):
+        row = raw[k]
+        for i in range(m):
+            top[i] = max(top[i], row[i])
+    for k in range(n_classes):
+        row, e = raw[k], out[k]
+        for i in range(m):
+            shifted[i] = row[i] - top[i]
+        _exp(shifted, e, bits, power)
+        for i in range(m):
+            total[i] += e[i]
+    for i in range(m):
+        total[i] = -1.0 / total[i]
+    for k in range(n_classes):
+        e = out[k]
+        for i in range(m):
+            e[i] *= total[i]
+    for i in range(m):
+        out[y[i], i] += 1.0
+
+
+@njit(cache=True, error_model="numpy")
+def _residuals(raw, y, by_class, by_row):
+    """Negative gradient of the log loss, as (K, n) for single trees and as (n, K) for the roots of all."""
     n_trees, n = raw.shape
-    if n_trees == 1:
+    if n_trees == 1:  # two classes
         for i in range(n):
-            r = y[i] - 1.0 / (1.0 + math.exp(-raw[0, i]))
-            by_class[0, i] = r
-            by_row[i, 0] = r
+            by_class[0, i] = by_row[i, 0] = y[i] - 1.0 / (1.0 + math.exp(-raw[0, i]))
         return
-    top = np.empty(ROWS_AT_A_TIME)
-    total = np.empty(ROWS_AT_A_TIME)
-    for start in range(0, n, ROWS_AT_A_TIME):
-        m = min(ROWS_AT_A_TIME, n - start)
-        top[:] = -np.inf
-        total[:] = 0.0
-        for k in range(n_trees):
-            for i in range(m):
-                top[i] = max(top[i], raw[k, start + i])
-        for k in range(n_trees):
-            for i in range(m):
-                by_class[k, start + i] = math.exp(raw[k, start + i] - top[i])
-            for i in range(m):
-                total[i] += by_class[k, start + i]
-        for i in range(m):
-            total[i] = -1.0 / total[i]
-        for k in range(n_trees):
-            for i in range(m):
-                by_class[k, start + i] *= total[i]
-        for i in range(m):
-            by_class[y[start + i], start + i] += 1.0
-        for i in range(m):
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        _softmax_residuals(raw[:, start:stop], y[start:stop], by_class[:, start:stop])
+        for i in range(start, stop):
+            row = by_row[i]
             for k in range(n_trees):
-                by_row[start + i, k] = by_class[k, start + i]
+                row[k] = by_class[k, i]
 
 
 @njit(cache=True, error_model="numpy")
-def root_histograms(by_row, bins, n_bins, y, first, last, sums, positives):
-    """Sum of residuals and of positive residuals per (latent, bin, class) for classes first..last-1."""
-    d, n = bins.shape
-    width = last - first
+def _root_sums(by_row, bins, first, last, sums):
+    """Sums of residuals per (latent, bin, class) for classes first..last-1, all classes at once."""
+    for f in range(len(bins)):
+        sums[f] = 0.0
+        for i in range(bins.shape[1]):
+            into, row = sums[f, bins[f, i]], by_row[i, first:last]
+            for k in range(len(row)):
+                into[k] += row[k]
+
+
+@njit(cache=True, error_model="numpy")
+def _root_histogram(sums, r, table, histogram):
+    """The root's histogram of one class; returns the sum of squared residuals."""
+    d = len(table.n_bins)
+    histogram.positives[:] = 0.0
     for f in range(d):
-        for b in range(n_bins[f]):
-            for k in range(width):
-                sums[f, b, k] = 0.0
-                positives[f, b, k] = 0.0
-        for i in range(n):
-            b = bins[f, i]
-            into = sums[f, b]
-            of = by_row[i]
-            for k in range(width):
-                into[k] += of[first + k]
-        if by_row.shape[1] == 1:
-            for i in range(n):
-                positives[f, bins[f, i], 0] += max(by_row[i, 0], 0.0)
-        else:
-            for i in range(n):
-                if first <= y[i] < last:
-                    positives[f, bins[f, i], y[i] - first] += by_row[i, y[i]]
+        for b in range(table.n_bins[f]):
+            histogram.sums[(f << 8) + b] = sums[f, b]
+            histogram.counts[(f << 8) + b] = table.counts[f, b]
+    squares = 0.0
+    for i in range(len(r)):
+        squares += r[i] * r[i]
+        if r[i] > 0:
+            for f in range(d):
+                histogram.positives[(f << 8) + table.bins_by_row[i, f]] += r[i]
+    return squares
 
 
 @njit(cache=True, error_model="numpy")
-def node_histogram(rows, r, bins_by_row, slot, node_of, sums, positives, counts):
-    """Histograms of one node from its rows; returns the sum of squared residuals."""
+def _node_histogram(rows, r, bins_by_row, slot, node_of, histogram):
+    """A node's histogram from its rows, which are marked as its own; returns the sum of squared residuals."""
     d = bins_by_row.shape[1]
+    sums, positives, counts = histogram
     sums[:] = 0.0
     positives[:] = 0.0
     counts[:] = 0
@@ -101,7 +147,17 @@ def node_histogram(rows, r, bins_by_row, slot, node_of, sums, positives, counts)
 
 
 @njit(cache=True, error_model="numpy")
-def shuffle(items, state):
+def _subtract(histogram, other):
+    for at in range(len(histogram.sums)):
+        histogram.sums[at] -= other.sums[at]
+    for at in range(len(histogram.sums)):
+        histogram.positives[at] -= other.positives[at]
+    for at in range(len(histogram.sums)):
+        histogram.counts[at] -= other.counts[at]
+
+
+@njit(cache=True, error_model="numpy")
+def _shuffle(items, state):
     """Fisher-Yates with a xorshift generator: the order in which equally good latents are tried."""
     x = state[0]
     for j in range(len(items) - 1, 0, -1):
@@ -114,14 +170,13 @@ def shuffle(items, state):
 
 
 @njit(cache=True, error_model="numpy")
-def best_split(
-    exact, size, total, slot, sums, positives, counts, r, node_of, order, starts, distinct, n_bins, latents, inverse, stats
-):
-    """Latent, sorted position, left size, left sum and gain of the best split; latent -1 if there is none."""
+def _split_between_bins(size, total, histogram, table, latents, inverse):
+    """The split with the largest S_left^2 / n_left + S_right^2 / n_right among the edges of bins."""
+    sums, _, counts = histogram
     best, best_f, best_p, best_n, best_c = -np.inf, -1, 0, 0, 0.0
     for f in latents:
         c, n, base = 0.0, 0, f << 8
-        for b in range(n_bins[f] - 1):
+        for b in range(table.n_bins[f] - 1):
             if counts[base + b] == 0:
                 continue
             c += sums[base + b]
@@ -130,35 +185,59 @@ def best_split(
                 break
             gain = c * c * inverse[n] + (total - c) * (total - c) * inverse[size - n]
             if gain > best:
-                best, best_f, best_p, best_n, best_c = gain, f, starts[f, b + 1] - 1, n, c
-    if not exact:
-        return best_f, best_p, best_n, best_c, best
+                best, best_f, best_p, best_n, best_c = gain, f, table.starts[f, b + 1] - 1, n, c
+    return Split(best_f, best_p, best_n, best_c, best)
+
+
+@njit(cache=True, error_model="numpy")
+def _extremes(rows, r):
+    lowest, highest = r[rows[0]], r[rows[0]]
+    for i in rows:
+        lowest = min(lowest, r[i])
+        highest = max(highest, r[i])
+    return lowest, highest
+
+
+@njit(cache=True, error_model="numpy")
+def _split_within_bins(found, rows, total, slot, histogram, table, latents, inverse, r, node_of):
+    """A better split than `found` inside a bin, if there is one.
+
+    With residuals r' = r - mean, the gain beyond the parent's is C^2 (1/n + 1/(N - n)) where C adds up the r' on the
+    left. Inside a bin, C moves by at most what its positive r' (upwards) or its negative r' (downwards) add up to.
+    """
+    sums, positives, counts = histogram
+    best, best_f, best_p, best_n, best_c = found.gain, found.latent, found.position, found.size, found.sum
+    size = len(rows)
     mean = total * inverse[size]
-    level = total * mean  # what the gain is when nothing is gained
-    below, above = max(0.0, mean), max(0.0, -mean)
+    parent = total * mean
+    up, down, positive = max(0.0, -mean), max(0.0, mean), 0.0
+    for b in range(table.n_bins[0]):
+        positive += positives[b]
+    one_sign = positive <= 1e-10 * size or positive - total <= 1e-10 * size
+    if one_sign:  # residuals that are all alike: bound them by their range
+        lowest, highest = _extremes(rows, r)
+        up, down = highest - mean, mean - lowest
     for f in latents:
         c, n, base = 0.0, 0, f << 8
-        for b in range(n_bins[f]):
+        for b in range(table.n_bins[f]):
             count = counts[base + b]
             if count > 1:
                 start = c - n * mean
-                high = start + positives[base + b] + above * count
-                low = start + sums[base + b] - positives[base + b] - below * count
-                reach = max(high * high, low * low)
+                high, low = start + up * count, start - down * count
+                if not one_sign:
+                    high += positives[base + b]
+                    low += sums[base + b] - positives[base + b]
                 first = inverse[n + 1] + inverse[size - n - 1]
                 last = inverse[n + count - 1] + inverse[size - n - count + 1]
-                bound = level + reach * max(first, last)
-                if bound > best:
-                    stats[0] += 1
+                if parent + max(high * high, low * low) * max(first, last) > best:
                     c_in, n_in, n_seen = c, n, n
-                    for p in range(starts[f, b], starts[f, b + 1] - 1):
-                        i = order[f, p]
+                    for p in range(table.starts[f, b], table.starts[f, b + 1] - 1):
+                        i = table.order[f, p]
                         if node_of[i] == slot:
                             c_in += r[i]
                             n_in += 1
-                        if distinct[f, p] and n_in > n_seen and n_in < size:
-                            n_seen = n_in
-                            rest = total - c_in
+                        if table.distinct[f, p] and n_in > n_seen and n_in < size:
+                            n_seen, rest = n_in, total - c_in
                             gain = c_in * c_in * inverse[n_in] + rest * rest * inverse[size - n_in]
                             if gain > best:
                                 best, best_f, best_p, best_n, best_c = gain, f, p, n_in, c_in
@@ -166,23 +245,22 @@ def best_split(
             n += count
             if n == size:
                 break
-    return best_f, best_p, best_n, best_c, best
+    return Split(best_f, best_p, best_n, best_c, best)
 
 
 @njit(cache=True, error_model="numpy")
-def midpoint(x, order, node_of, slot, position):
-    """Halfway between the two values of a node that a split at a sorted position lies between."""
-    below = position
+def _midpoint(x, order, node_of, slot, position):
+    """Halfway between the two values of a node between which a split at a sorted position lies."""
+    below, above = position, position + 1
     while node_of[order[below]] != slot:
         below -= 1
-    above = position + 1
     while node_of[order[above]] != slot:
         above += 1
     return 0.5 * np.float64(x[order[below]]) + 0.5 * np.float64(x[order[above]])
 
 
 @njit(cache=True, error_model="numpy")
-def partition(rows, x, threshold, spare):
+def _partition(rows, x, threshold, spare):
     """Move the rows with x <= threshold to the front, both parts in their old order; returns how many."""
     left, right = 0, 0
     for j in range(len(rows)):
@@ -192,121 +270,115 @@ def partition(rows, x, threshold, spare):
         spare[right] = i
         left += goes_left
         right += not goes_left
-    for j in range(right):
-        rows[left + j] = spare[j]
+    rows[left:] = spare[:right]
     return left
 
 
 @njit(cache=True, error_model="numpy")
-def boost(
-    raw, y, x, bins, bins_by_row, n_bins, order, starts, distinct, edges, root_counts,
-    exact, depth, learning_rate, features, thresholds, values, importances, state, stats
-):
-    """Add `len(features)` rounds of trees to the raw predictions, in place."""
+def _leaf(rows, r, shrink):
+    """One Newton step: shrink * sum of residuals / sum of p (1 - p), where p (1 - p) = |r| (1 - |r|)."""
+    slope, curvature = 0.0, 0.0
+    for i in rows:
+        slope += r[i]
+        curvature += abs(r[i]) * (1.0 - abs(r[i]))
+    return shrink * slope / curvature if curvature >= FLAT * len(rows) and len(rows) > 0 else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _grow(r, root_sums, table, exact, inverse, hists, rows, spare, node_of, latents, tree, importances, state):
+    """One tree on the residuals r; afterwards leaf j holds rows[bounds[j]:bounds[j + 1]]."""
+    features, thresholds = tree
+    n_inner = len(features)
+    lows, highs = np.zeros(2 * n_inner + 1, dtype=np.int64), np.zeros(2 * n_inner + 1, dtype=np.int64)
+    slots, total, squares = np.zeros(len(lows), dtype=np.int64), np.zeros(len(lows)), np.zeros(len(lows))
+    histogram = Histogram(hists.sums[0], hists.positives[0], hists.counts[0])
+    squares[0] = _root_histogram(root_sums, r, table, histogram)
+    total[0] = histogram.sums[: table.n_bins[0]].sum()
+    highs[0], used = len(r), 1
+    node_of[:] = 0
+    for i in range(len(r)):
+        rows[i] = i
+    for node in range(n_inner):
+        low, high, slot, left, right = lows[node], highs[node], slots[node], 2 * node + 1, 2 * node + 2
+        size, found = high - low, Split(-1, 0, 0, 0.0, 0.0)
+        histogram = Histogram(hists.sums[slot], hists.positives[slot], hists.counts[slot])
+        if size > 1 and squares[node] * inverse[size] - (total[node] * inverse[size]) ** 2 > PURE:
+            _shuffle(latents, state)
+            found = _split_between_bins(size, total[node], histogram, table, latents, inverse)
+            if exact:
+                found = _split_within_bins(
+                    found, rows[low:high], total[node], slot, histogram, table, latents, inverse, r, node_of
+                )
+        lows[left], highs[right] = low, high
+        if found.latent < 0:
+            features[node], thresholds[node] = 0, np.inf
+            highs[left] = lows[right] = high
+            continue
+        f = found.latent
+        if exact:
+            threshold = _midpoint(table.x[f], table.order[f], node_of, slot, found.position)
+        else:
+            threshold = table.edges[f, table.bins[f, table.order[f, found.position]]]
+        features[node], thresholds[node] = f, threshold
+        importances[f] += found.gain - total[node] * total[node] * inverse[size]
+        middle = low + _partition(rows[low:high], table.x[f], threshold, spare)
+        highs[left] = lows[right] = middle
+        total[left], total[right] = found.sum, total[node] - found.sum
+        if right < n_inner:
+            small, large = (left, right) if middle - low <= high - middle else (right, left)
+            new = Histogram(hists.sums[used], hists.positives[used], hists.counts[used])
+            mine = rows[lows[small] : highs[small]]
+            squares[small] = _node_histogram(mine, r, table.bins_by_row, used, node_of, new)
+            squares[large] = squares[node] - squares[small]
+            _subtract(histogram, new)
+            slots[small], slots[large] = used, slot
+            used += 1
+    return np.append(lows[n_inner:], len(r))
+
+
+@njit(cache=True, error_model="numpy")
+def boost(raw, y, table, exact, learning_rate, features, thresholds, values, importances, state):
+    """Add len(features) rounds of trees to the raw predictions (K, n); all outputs are filled in place."""
     n_trees, n = raw.shape
-    d = len(x)
+    d, n_leaves = len(table.x), values.shape[2]
     shrink = (n_trees - 1.0) / n_trees if n_trees > 1 else 1.0
     by_class, by_row = np.empty((n_trees, n)), np.empty((n, n_trees))
     inverse = np.zeros(n + 1)
     inverse[1:] = 1.0 / np.arange(1, n + 1)
-    chunk = max(1, min(n_trees, 4_000_000 // (d * BINS)))
-    root_sums, root_positives = np.empty((d, BINS, chunk)), np.empty((d, BINS, chunk))
-    slots = 1 << (depth - 1)
-    sums, positives = np.zeros((slots, d * BINS)), np.zeros((slots, d * BINS))
-    counts = np.zeros((slots, d * BINS), dtype=np.int32)
+    together = max(1, min(n_trees, ROOM_FOR_ROOTS // (d * BINS)))
+    shape = (max(1, n_leaves // 2), d * BINS)
+    hists = Histogram(np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int32))
     rows, spare = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    node_of = np.empty(n, dtype=np.int16)
-    latents = np.arange(d)
-    nodes = 2 << depth
-    lows, highs = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
-    slot_of = np.zeros(nodes, dtype=np.int64)
-    total, squares = np.zeros(nodes), np.zeros(nodes)
+    node_of, latents = np.empty(n, dtype=np.int16), np.arange(d)
     for t in range(len(features)):
-        residuals(raw, y, by_class, by_row)
-        for first in range(0, n_trees, chunk):
-            last = min(first + chunk, n_trees)
-            root_histograms(by_row, bins, n_bins, y, first, last, root_sums, root_positives)
+        _residuals(raw, y, by_class, by_row)
+        for first in range(0, n_trees, together):
+            last = min(first + together, n_trees)
+            sums = np.empty((d, BINS, last - first))
+            _root_sums(by_row, table.bins, first, last, sums)
             for k in range(first, last):
-                r = by_class[k]
-                for f in range(d):
-                    for b in range(n_bins[f]):
-                        at = (f << 8) + b
-                        sums[0, at] = root_sums[f, b, k - first]
-                        positives[0, at] = root_positives[f, b, k - first]
-                        counts[0, at] = root_counts[f, b]
-                total[0] = 0.0
-                squares[0] = 0.0
-                for i in range(n):
-                    rows[i] = i
-                    total[0] += r[i]
-                    squares[0] += r[i] * r[i]
-                node_of[:] = 0
-                lows[0], highs[0], slot_of[0], used = 0, n, 0, 1
-                for node in range((1 << depth) - 1):
-                    low, high, slot = lows[node], highs[node], slot_of[node]
-                    size = high - low
-                    impurity = squares[node] * inverse[size] - (total[node] * inverse[size]) ** 2
-                    f, left_size, left_sum, gain = -1, size, total[node], 0.0
-                    if size > 1 and impurity > 2.220446049250313e-16:
-                        shuffle(latents, state)
-                        f, p, left_size, left_sum, gain = best_split(
-                            exact, size, total[node], slot, sums[slot], positives[slot], counts[slot],
-                            r, node_of, order, starts, distinct, n_bins, latents, inverse, stats
-                        )
-                    left, right = 2 * node + 1, 2 * node + 2
-                    lows[left], highs[right] = low, high
-                    if f < 0:
-                        features[t, k, node], thresholds[t, k, node] = 0, np.inf
-                        highs[left] = lows[right] = high
-                        total[left], squares[left], total[right], squares[right] = 0.0, 0.0, 0.0, 0.0
-                        continue
-                    if exact:
-                        threshold = midpoint(x[f], order[f], node_of, slot, p)
-                    else:
-                        threshold = edges[f, bins[f, order[f, p]]]
-                    features[t, k, node], thresholds[t, k, node] = f, threshold
-                    importances[f] += gain - total[node] * total[node] * inverse[size]
-                    middle = low + partition(rows[low:high], x[f], threshold, spare)
-                    highs[left] = lows[right] = middle
-                    total[left], total[right] = left_sum, total[node] - left_sum
-                    if right < (1 << depth) - 1:
-                        small, large = (left, right) if middle - low <= high - middle else (right, left)
-                        new = used
-                        used += 1
-                        squares[small] = node_histogram(
-                            rows[lows[small] : highs[small]], r, bins_by_row, new, node_of,
-                            sums[new], positives[new], counts[new]
-                        )
-                        squares[large] = squares[node] - squares[small]
-                        for at in range(d * BINS):
-                            sums[slot, at] -= sums[new, at]
-                            positives[slot, at] -= positives[new, at]
-                            counts[slot, at] -= counts[new, at]
-                        slot_of[small], slot_of[large] = new, slot
-                for leaf in range(1 << depth):
-                    node = (1 << depth) - 1 + leaf
-                    top, bottom = 0.0, 0.0
-                    for j in range(lows[node], highs[node]):
-                        v = r[rows[j]]
-                        top += v
-                        bottom += abs(v) * (1.0 - abs(v))
-                    m = highs[node] - lows[node]
-                    value = 0.0
-                    if m > 0 and bottom * inverse[m] >= 1e-150:
-                        value = shrink * top / bottom
-                    values[t, k, leaf] = value
-                    for j in range(lows[node], highs[node]):
-                        raw[k, rows[j]] += learning_rate * value
+                r, tree = by_class[k], (features[t, k], thresholds[t, k])
+                bounds = _grow(
+                    r, sums[:, :, k - first], table, exact, inverse, hists, rows, spare, node_of, latents, tree,
+                    importances, state,
+                )
+                for leaf in range(n_leaves):
+                    mine = rows[bounds[leaf] : bounds[leaf + 1]]
+                    values[t, k, leaf] = _leaf(mine, r, shrink)
+                    step = learning_rate * values[t, k, leaf]
+                    for i in mine:
+                        raw[k, i] += step
 
 
 @njit(cache=True, error_model="numpy")
 def add_trees(raw, x, features, thresholds, values, learning_rate):
-    """Add the output of every tree to raw predictions (K, n) of rows x (n, d)."""
+    """Add the output of every tree to the raw predictions (K, n) of rows x (n, d)."""
     n_rounds, n_trees, n_inner = features.shape
     for t in range(n_rounds):
         for k in range(n_trees):
+            feature, threshold, value = features[t, k], thresholds[t, k], learning_rate * values[t, k]
             for i in range(len(x)):
                 node = 0
                 while node < n_inner:
-                    node = 2 * node + 1 + (x[i, features[t, k, node]] > thresholds[t, k, node])
-                raw[k, i] += learning_rate * values[t, k, node - n_inner]
+                    node = 2 * node + 1 + (x[i, feature[node]] > threshold[node])
+                raw[k, i] += value[node - n_inner]

@@ -71,9 +71,9 @@ def equal_frequency(latents: NDArray[np.float64], bins: int) -> Codes:
 def equal_frequency_cuts(ordered: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
     """Cut points, at most bins - 1, of one sorted latent (n,) into bins of about equal count.
 
-    A cut lies only between two distinct values: for every target rank m n / bins, at the nearest rank where the
-    value changes (the lower one when two are as near), half-way between the neighbours. A value belongs to the
-    bin given by the number of cuts <= it.
+    A cut lies only between two distinct values: for every target rank m n / bins, rounded to a whole one, at the
+    nearest rank where the value changes (the lower one when two are as near), half-way between the neighbours. A
+    value belongs to the bin given by the number of cuts <= it.
 
     >>> equal_frequency_cuts(np.array([0.0, 0.0, 0.0, 1.0, 2.0, 2.0]), 3)
     array([0.5, 1.5])
@@ -82,10 +82,10 @@ def equal_frequency_cuts(ordered: NDArray[np.float64], bins: int) -> NDArray[np.
     ranks = np.flatnonzero(ordered[1:] > ordered[:-1]) + 1  # rank r cuts between the r-th and the next value
     if len(ranks) == 0 or bins == 1:
         return np.empty(0)
-    scaled, targets = ranks * bins, np.arange(1, bins) * len(ordered)  # whole numbers: ties are exact
-    above = np.minimum(np.searchsorted(scaled, targets), len(ranks) - 1)
+    targets = np.rint(np.arange(1, bins) * len(ordered) / bins)  # whole ranks first: ties are exact
+    above = np.minimum(np.searchsorted(ranks, targets), len(ranks) - 1)
     below = np.maximum(above - 1, 0)
-    lower_is_near = np.abs(targets - scaled[below]) <= np.abs(scaled[above] - targets)
+    lower_is_near = np.abs(targets - ranks[below]) <= np.abs(ranks[above] - targets)
     chosen = np.unique(ranks[np.where(lower_is_near, below, above)])
     left, right = ordered[chosen - 1], ordered[chosen]
     middle = left / 2 + right / 2

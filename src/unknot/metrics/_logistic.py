@@ -41,6 +41,18 @@ def standardised(
     return z, z_test
 
 
+def one_hot(
+    train: NDArray[np.float64], test: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both sets with one input per distinct training value of each latent; other values are all zeros."""
+    values = [np.unique(column) for column in train.T]
+    z, z_test = (
+        np.hstack([(table[:, i, None] == value).astype(np.float64) for i, value in enumerate(values)])
+        for table in (train, test)
+    )
+    return z, z_test
+
+
 def fit(latents: NDArray[np.float64], codes: NDArray[np.int64], **options: Any) -> tuple[Any, bool]:
     """A multinomial logistic regression and whether its solver converged; None if only one class occurs."""
     from sklearn.exceptions import ConvergenceWarning

@@ -102,13 +102,11 @@ def train_head(
     return Head(mean, scale, net.layers())
 
 
-def _until_validated(
-    net: Net, x: NDArray[np.float32], y: Codes, recipe: Recipe, rng: np.random.Generator
-) -> None:
+def _until_validated(net: Net, x: NDArray[np.float32], y: Codes, recipe: Recipe, rng: np.random.Generator) -> None:
     order = rng.permutation(len(x))
     n_held = len(x) // 10 if len(x) // 10 >= LEAST_VALIDATION_ROWS else 0
     x_held, y_held, x, y = x[order[:n_held]], y[order[:n_held]], x[order[n_held:]], y[order[n_held:]]
-    batch = min(recipe.batch, len(x))
+    batch = min(recipe.batch, max(16, len(x) // 8), len(x))
     per_epoch = len(x) // batch  # the rows left over are others in every epoch
     steps = int(np.clip(recipe.epochs * per_epoch, *recipe.steps))
     rate = recipe.rate * min(1.0, (16 / x.shape[1]) ** 0.5)

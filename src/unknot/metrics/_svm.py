@@ -26,20 +26,39 @@ def _prefix(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @njit(cache=True)
+def _count(values: NDArray[np.float64], edge: float, equal: bool) -> int:
+    """How many of the sorted values lie below the edge, or at it if `equal` (np.searchsorted compiles slowly)."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < edge or (equal and values[middle] == edge):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
 def _inside(
-    values: NDArray[np.float64], sums: NDArray[np.float64], w: float, b: float, side: float, out: NDArray[np.float64]
+    values: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    w: float,
+    b: float,
+    side: float,
+    out: NDArray[np.float64],
 ) -> None:
     """Sums over the sorted values with side * (w x + b) < 1: what a class on that side has inside its margin."""
     n = len(values)
     slope = side * w
-    if slope == 0.0:
-        out[:] = sums[n] if side * b < 1.0 else 0.0 * sums[n]
-        return
-    edge = (1.0 - side * b) / slope
+    low, high = 0, n  # the places inside
     if slope > 0.0:
-        out[:] = sums[np.searchsorted(values, edge, side="left")]
-    else:
-        out[:] = sums[n] - sums[np.searchsorted(values, edge, side="right")]
+        high = _count(values, (1.0 - side * b) / slope, False)
+    elif slope < 0.0:
+        low = _count(values, (1.0 - side * b) / slope, True)
+    elif side * b >= 1.0:
+        high = 0
+    for m in range(3):
+        out[m] = sums[high, m] - sums[low, m]
 
 
 @njit(cache=True)
@@ -97,7 +116,9 @@ def _solve(
         descent = now[1] * step_w + now[2] * step_b
         size = 1.0
         while True:  # the objective is convex and piecewise quadratic: nearly always the full step
-            _state(everyone, sums_all, own, sums_own, centre, c_pos, c_neg, w + size * step_w, b + size * step_b, then)
+            _state(
+                everyone, sums_all, own, sums_own, centre, c_pos, c_neg, w + size * step_w, b + size * step_b, then
+            )
             if then[0] <= now[0] + 1e-4 * size * descent or size < 1e-10:
                 break
             size *= 0.5

@@ -110,7 +110,9 @@ class TableSource:
         """The same points with one factor set to each value, looked up; only a complete grid has them all."""
         codes = self._groups.codes
         cells = np.prod([float(size) for size in self.sizes])
-        strides = np.cumprod([1, *self.sizes[:0:-1]])[::-1] if cells <= len(self._latents) else np.zeros(0, np.int64)
+        strides = (
+            np.cumprod([1, *self.sizes[:0:-1]])[::-1] if cells <= len(self._latents) else np.zeros(0, np.int64)
+        )
         keys = strides @ codes if len(strides) else np.zeros(0, np.int64)
         if len(np.unique(keys)) != cells:
             raise UnknotError(
@@ -124,7 +126,8 @@ class TableSource:
         wanted = base + np.arange(self.sizes[factor])[:, None] * strides[factor]
         # A cell may have several rows (noise besides the factors): any of them.
         low, high = starts[wanted], starts[wanted + 1]
-        return self._latents[order[rng.integers(low, high)]]
+        result: Latents = self._latents[order[rng.integers(low, high)]]
+        return result
 
 
 class WorldSource:
@@ -262,7 +265,8 @@ class _Groups:
         """Rows that all share one value of the factor."""
         value = self.codes[factor, self.order[factor, rng.integers(0, self.usable[self.check([factor])[0]])]]
         start = self.starts[factor, value]
-        return self.order[factor, start + rng.integers(0, self.sizes[factor, value], size=n)]
+        rows: NDArray[np.int64] = self.order[factor, start + rng.integers(0, self.sizes[factor, value], size=n)]
+        return rows
 
 
 @dataclass(frozen=True)
@@ -307,6 +311,8 @@ def drawn(who: str, latents: Any, factors: Any, source: Source | None) -> Drawn:
             )
         alone = int((support[name] == 1).sum()) if name in support else 0
         if alone:
-            ready.about["notes"].append(f"{alone} value(s) of factor '{name}' have one row only and were not drawn.")
+            ready.about["notes"].append(
+                f"{alone} value(s) of factor '{name}' have one row only and were not drawn."
+            )
     ready.about["support"] = {name: counts for name, counts in support.items()}
     return ready

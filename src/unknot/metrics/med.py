@@ -117,9 +117,8 @@ def _best(importance: NDArray[np.float64], top: int) -> NDArray[np.int64]:
         members = np.flatnonzero((factor == j) & (importance.sum(axis=1) > 0))
         kept.append(members[np.argsort(-scores[members], kind="stable")[:top]])
     used = np.sort(np.concatenate(kept))
-    if len(used) == 0:
-        raise UnknotError("med: no latent knows anything about any factor; top cannot choose among them.")
-    return used
+    # Where no latent knows anything there is nothing to choose: keep all, and the score is at its floor.
+    return used if len(used) else np.arange(len(importance))
 
 
 def _accuracies(rows: Rows, used: NDArray[np.int64], rng: Rng) -> NDArray[np.float64]:

@@ -84,6 +84,9 @@ def sap(
     )
     matrix = _squared_correlation(rows) if regress else _accuracy(rows, cost)
     notes = list(rows.notes)
+    if regress:
+        real = [rows.names[j] for j in rows.kept[rows.continuous]]
+        notes += [f"factor '{name}' is continuous: correlated as it is." for name in real]
     if len(matrix) == 1:
         notes.append("one latent only: there is no runner-up, so its predictability counts as 0.")
     ranked = np.sort(np.vstack([np.zeros_like(matrix[:1]), matrix]), axis=0)

@@ -1,1 +1,296 @@
-"""Observations with known factors: readers of the published files, renderers, splits and pairs."""
+"""Observations with known factors: readers of the published files, renderers, splits and pairs.
+
+`WORLDS` is the catalogue; `open_world` opens one of them, or anybody's file of images or folder of pictures.
+"""
+
+from pathlib import Path
+
+from unknot.errors import UnknotError, unknown
+from unknot.worlds import cars3d, celeb_glow, dsprites, image_folder, mpi3d, shapes3d, small_norb
+from unknot.worlds.abstract_dsprites import AbstractDSprites
+from unknot.worlds.array_world import ArrayWorld, read_arrays
+from unknot.worlds.dsprites_rendered import QUARTER_SPACE, DSpritesRendered
+from unknot.worlds.dsprites_variants import (
+    SCREAM,
+    color_dsprites,
+    noisy_dsprites,
+    scream_dsprites,
+    scream_stand_in_dsprites,
+)
+from unknot.worlds.entry import Entry, PublishedFile
+from unknot.worlds.files import missing, require_files
+from unknot.worlds.world import World, sample
+
+_OURS = "Apache-2.0"
+_DSPRITES = "Matthey et al. 2017, dSprites: Disentanglement testing Sprites dataset"
+_VARIANTS = "Locatello et al. 2019, Challenging Common Assumptions, arXiv:1811.12359"
+_REASONING = "van Steenkiste et al. 2019, Are Disentangled Representations Helpful for Abstract Visual Reasoning?"
+_SHAPES3D = "Burgess and Kim 2018, 3D Shapes Dataset"
+_MPI3D = (
+    "Gondal et al. 2019, On the Transfer of Inductive Bias from Simulation to the Real World, arXiv:1906.03292"
+)
+_SCHOTT = "Schott et al. 2022, Visual Representation Learning Does Not Generalize Strongly Within the Same Domain"
+_ABSTRACT_SPACE = AbstractDSprites().factors
+
+
+def open_world(name: str | Path, *, data: Path | str | None = None) -> World:
+    """Open a world by its name in the catalogue, or from a file or folder of one's own.
+
+    A published file that is not here is an error, which names the rendered stand-in; none is taken in its place.
+
+    Args:
+        name: one of `WORLDS`; or an `.npz` or `.npy` of images; or a folder of pictures.
+        data: the folder that holds published files (or the file itself); else `UNKNOT_DATA`, else the user's cache.
+
+    >>> world = open_world("dsprites_rendered")
+    >>> world.name, world.factors.size, world.image_shape
+    ('dSprites (rendered)', 737280, (64, 64, 1))
+    """
+    if isinstance(name, str) and name in WORLDS:
+        return WORLDS[name].open(None if data is None else Path(data).expanduser())
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return image_folder.read(path)
+    published = _published_as(path.name)
+    if path.is_file() and published:
+        return WORLDS[published].open(path)
+    if path.suffix in (".npz", ".npy"):
+        return read_arrays(path)
+    if path.exists():
+        raise UnknotError(
+            f"{path}: is no world; expected an .npz or .npy of images, a folder of pictures, or one of "
+            f"{', '.join(sorted(WORLDS))}."
+        )
+    raise unknown("world", str(name), WORLDS)
+
+
+def _published_as(file_name: str) -> str:
+    """The world that is read from a published file of this name alone, if any."""
+    for name, entry in WORLDS.items():
+        for files in (entry.files, *entry.alternatives):
+            if len(files) == 1 and files[0].name == file_name:
+                return name
+    return ""
+
+
+def _files(name: str, data: Path | None) -> tuple[Path, ...]:
+    return require_files(name, WORLDS[name], data)
+
+
+def _celeb_glow(data: Path | None) -> World:
+    found = celeb_glow.find(data)
+    if not found:
+        raise missing("celeb_glow", WORLDS["celeb_glow"], data)
+    return celeb_glow.read(found)
+
+
+def _dsprites(name: str, data: Path | None) -> ArrayWorld:
+    return dsprites.read(_files(name, data)[0])
+
+
+def _mpi3d_rendered(data: Path | None) -> World:
+    from unknot.worlds.mpi3d_rendered import MPI3DRendered
+
+    return MPI3DRendered()
+
+
+def _shapes3d_rendered(data: Path | None) -> World:
+    from unknot.worlds.shapes3d_rendered import Shapes3DRendered
+
+    return Shapes3DRendered()
+
+
+WORLDS: dict[str, Entry] = {
+    "dsprites": Entry(
+        title="dSprites",
+        factors=dsprites.SPACE,
+        licence="Apache-2.0",
+        reference=_DSPRITES,
+        open=lambda data: _dsprites("dsprites", data),
+        files=(dsprites.NPZ,),
+        alternatives=((dsprites.HDF5,),),
+        stand_in="dsprites_rendered",
+    ),
+    "dsprites_rendered": Entry(
+        title="dSprites (rendered)",
+        factors=dsprites.SPACE,
+        licence=_OURS,
+        reference=_DSPRITES,
+        open=lambda data: DSpritesRendered(),
+    ),
+    "dsprites_quarter": Entry(
+        title="dSprites [0,90)",
+        factors=QUARTER_SPACE,
+        licence="Apache-2.0",
+        reference=_SCHOTT,
+        open=lambda data: dsprites.quarter(_dsprites("dsprites_quarter", data)),
+        files=(dsprites.NPZ,),
+        alternatives=((dsprites.HDF5,),),
+        stand_in="dsprites_quarter_rendered",
+    ),
+    "dsprites_quarter_rendered": Entry(
+        title="dSprites [0,90) (rendered)",
+        factors=QUARTER_SPACE,
+        licence=_OURS,
+        reference=_SCHOTT,
+        open=lambda data: DSpritesRendered(quarter=True),
+    ),
+    "dsprites_color": Entry(
+        title="Color-dSprites",
+        factors=dsprites.SPACE,
+        licence="Apache-2.0",
+        reference=_VARIANTS,
+        open=lambda data: color_dsprites(_dsprites("dsprites_color", data)),
+        files=(dsprites.NPZ,),
+        alternatives=((dsprites.HDF5,),),
+        stand_in="dsprites_color_rendered",
+    ),
+    "dsprites_color_rendered": Entry(
+        title="Color-dSprites (rendered)",
+        factors=dsprites.SPACE,
+        licence=_OURS,
+        reference=_VARIANTS,
+        open=lambda data: color_dsprites(DSpritesRendered()),
+    ),
+    "dsprites_noisy": Entry(
+        title="Noisy-dSprites",
+        factors=dsprites.SPACE,
+        licence="Apache-2.0",
+        reference=_VARIANTS,
+        open=lambda data: noisy_dsprites(_dsprites("dsprites_noisy", data)),
+        files=(dsprites.NPZ,),
+        alternatives=((dsprites.HDF5,),),
+        stand_in="dsprites_noisy_rendered",
+    ),
+    "dsprites_noisy_rendered": Entry(
+        title="Noisy-dSprites (rendered)",
+        factors=dsprites.SPACE,
+        licence=_OURS,
+        reference=_VARIANTS,
+        open=lambda data: noisy_dsprites(DSpritesRendered()),
+    ),
+    "dsprites_scream": Entry(
+        title="Scream-dSprites",
+        factors=dsprites.SPACE,
+        licence="Apache-2.0",
+        reference=_VARIANTS,
+        open=lambda data: scream_dsprites(_dsprites("dsprites_scream", data), _files("dsprites_scream", data)[1]),
+        files=(dsprites.NPZ, SCREAM),
+        alternatives=((dsprites.HDF5, SCREAM),),
+        stand_in="dsprites_scream_rendered",
+    ),
+    "dsprites_scream_rendered": Entry(
+        title="Scream-dSprites (rendered), procedural painting",
+        factors=dsprites.SPACE,
+        licence=_OURS,
+        reference=_VARIANTS,
+        open=lambda data: scream_stand_in_dsprites(DSpritesRendered()),
+    ),
+    "abstract_dsprites": Entry(
+        title="Abstract-dSprites",
+        factors=_ABSTRACT_SPACE,
+        licence="Apache-2.0",
+        reference=_REASONING,
+        open=lambda data: AbstractDSprites(_dsprites("abstract_dsprites", data)),
+        files=(dsprites.NPZ,),
+        alternatives=((dsprites.HDF5,),),
+        stand_in="abstract_dsprites_rendered",
+    ),
+    "abstract_dsprites_rendered": Entry(
+        title="Abstract-dSprites (rendered)",
+        factors=_ABSTRACT_SPACE,
+        licence=_OURS,
+        reference=_REASONING,
+        open=lambda data: AbstractDSprites(),
+    ),
+    "shapes3d": Entry(
+        title="Shapes3D",
+        factors=shapes3d.SPACE,
+        licence="Apache-2.0",
+        reference=_SHAPES3D,
+        open=lambda data: shapes3d.read(_files("shapes3d", data)[0]),
+        files=(shapes3d.H5,),
+        stand_in="shapes3d_rendered",
+    ),
+    "shapes3d_rendered": Entry(
+        title="Shapes3D (rendered)",
+        factors=shapes3d.SPACE,
+        licence=_OURS,
+        reference=_SHAPES3D,
+        open=_shapes3d_rendered,
+    ),
+    "mpi3d_toy": Entry(
+        title="MPI3D toy",
+        factors=mpi3d.SPACE,
+        licence="CC-BY-4.0",
+        reference=_MPI3D,
+        open=lambda data: mpi3d.read(
+            _files("mpi3d_toy", data)[0], "MPI3D toy", spaces=(mpi3d.SPACE, mpi3d.CHALLENGE_SPACE)
+        ),
+        files=(mpi3d.TOY,),
+        stand_in="mpi3d_rendered",
+    ),
+    "mpi3d_realistic": Entry(
+        title="MPI3D realistic",
+        factors=mpi3d.SPACE,
+        licence="CC-BY-4.0",
+        reference=_MPI3D,
+        open=lambda data: mpi3d.read(
+            _files("mpi3d_realistic", data)[0], "MPI3D realistic", spaces=(mpi3d.SPACE, mpi3d.CHALLENGE_SPACE)
+        ),
+        files=(mpi3d.REALISTIC,),
+        stand_in="mpi3d_rendered",
+    ),
+    "mpi3d_real": Entry(
+        title="MPI3D real",
+        factors=mpi3d.SPACE,
+        licence="CC-BY-4.0",
+        reference=_MPI3D,
+        open=lambda data: mpi3d.read(_files("mpi3d_real", data)[0], "MPI3D real"),
+        files=(mpi3d.REAL,),
+        stand_in="mpi3d_rendered",
+    ),
+    "mpi3d_real_complex": Entry(
+        title="MPI3D real-complex",
+        factors=mpi3d.COMPLEX_SPACE,
+        licence="CC-BY-4.0",
+        reference=_MPI3D,
+        open=lambda data: mpi3d.read(
+            _files("mpi3d_real_complex", data)[0], "MPI3D real-complex", spaces=(mpi3d.COMPLEX_SPACE,)
+        ),
+        files=(mpi3d.REAL_COMPLEX,),
+    ),
+    "mpi3d_rendered": Entry(
+        title="MPI3D (rendered)",
+        factors=mpi3d.SPACE,
+        licence=_OURS,
+        reference=_MPI3D,
+        open=_mpi3d_rendered,
+    ),
+    "celeb_glow": Entry(
+        title="CelebGlow",
+        factors=celeb_glow.SPACE,
+        licence="research use",
+        reference=_SCHOTT,
+        open=_celeb_glow,
+        files=celeb_glow.FILES,
+    ),
+    "cars3d": Entry(
+        title="Cars3D",
+        factors=cars3d.SPACE,
+        licence="not stated",
+        reference="Reed et al. 2015, Deep Visual Analogy-Making",
+        open=lambda data: cars3d.read(_files("cars3d", data)[0]),
+        files=(cars3d.ARCHIVE,),
+    ),
+    "small_norb": Entry(
+        title="SmallNORB",
+        factors=small_norb.SPACE,
+        licence="research use",
+        reference="LeCun, Huang and Bottou 2004, Learning Methods for Generic Object Recognition",
+        open=lambda data: small_norb.read(_files("small_norb", data)),
+        files=small_norb.FILES,
+    ),
+}
+
+__all__ = ["WORLDS", "ArrayWorld", "Entry", "PublishedFile", "World", "open_world", "sample"]

@@ -1,10 +1,12 @@
 """Converted copies of published files, kept beside them so that the conversion is done once."""
 
+import math
 import os
+import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,10 @@ def converted(copy: Path, sources: Sequence[Path], shape: tuple[int, ...], fill:
         fill(array)
         return array
     try:
+        # Writing to a mapped page that the disk has no room for kills the process, so ask first.
+        need, free = math.prod(shape), shutil.disk_usage(copy.parent).free
+        if need > free:
+            raise UnknotError(f"{copy}: needs {need:,} bytes, but only {free:,} are free; make room.")
         mapped = np.lib.format.open_memmap(beside, "w+", np.uint8, shape)  # type: ignore[no-untyped-call]
         fill(mapped)
         mapped.flush()
@@ -49,8 +55,7 @@ def converted(copy: Path, sources: Sequence[Path], shape: tuple[int, ...], fill:
         raise UnknotError(f"{copy}: could not be written ({error.strerror or error}); free some space.") from error
     finally:
         beside.unlink(missing_ok=True)
-    array = np.load(copy, mmap_mode="r")
-    return array
+    return cast(NDArray[np.uint8], np.load(copy, mmap_mode="r"))
 
 
 def _kept(copy: Path, stamp: int, shape: tuple[int, ...]) -> NDArray[Any] | None:
@@ -67,7 +72,8 @@ def mapped(path: Path, key: str) -> NDArray[np.uint8]:
     """An array of bytes in an `.npz`, memory-mapped: in place if stored, else from an inflated copy beside the file."""
     member = _npz.members(path).get(key)
     if member is None or member.offset is not None or member.dtype != np.uint8:
-        return _npz.read(path, key)
+        stored: NDArray[np.uint8] = _npz.read(path, key)
+        return stored
 
     def fill(images: NDArray[np.uint8]) -> None:
         start = 0

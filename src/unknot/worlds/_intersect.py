@@ -19,14 +19,15 @@ _PARALLEL = 1e-14  # keeps divisions finite for rays along a face or an axis
 
 # No "nnan" and "ninf": a grazing ray may divide by zero, and the comparisons after it must stay right.
 FAST: Any = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "arcp", "nsz", "reassoc", "afn"}}
+INLINE: Any = {**FAST, "forceinline": True, "_nrt": False}
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _away_from_zero(x: float) -> float:
     return _PARALLEL if abs(x) < _PARALLEL else x
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _sphere(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
     a = dx * dx + dy * dy + dz * dz
     b = ox * dx + oy * dy + oz * dz
@@ -38,7 +39,7 @@ def _sphere(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) ->
     return t if t > NEAR else MISS
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _box(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
     ix, iy, iz = 1.0 / _away_from_zero(dx), 1.0 / _away_from_zero(dy), 1.0 / _away_from_zero(dz)
     hx, hy, hz = abs(ix), abs(iy), abs(iz)
@@ -47,7 +48,7 @@ def _box(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> fl
     return enter if enter < leave and enter > NEAR else MISS
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _cylinder(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
     """The interval inside the endless cylinder, cut by the interval between the caps."""
     a = max(dx * dx + dy * dy, _PARALLEL)
@@ -62,7 +63,7 @@ def _cylinder(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) 
     return enter if enter < leave and enter > NEAR else MISS
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _cone(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
     """Apex at z = 1, base of radius 1 at z = -1: radius (1 - z) / 2."""
     best = MISS
@@ -86,7 +87,7 @@ def _cone(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> f
     return best
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _capsule(half: float, ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
     """All points within 1 of the segment from z = -half to z = half."""
     a = max(dx * dx + dy * dy, _PARALLEL)
@@ -101,7 +102,7 @@ def _capsule(half: float, ox: float, oy: float, oz: float, dx: float, dy: float,
     return _sphere(ox, oy, oz - half if z > 0.0 else oz + half, dx, dy, dz)
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _polyhedron(
     faces: NDArray[np.float64],
     first: int,
@@ -128,7 +129,7 @@ def _polyhedron(
     return enter if enter < leave and enter > NEAR else MISS
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _flat(kind: int, hole: float, ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
     t = -oz / _away_from_zero(dz)
     if t <= NEAR:
@@ -145,7 +146,7 @@ def _flat(kind: int, hole: float, ox: float, oy: float, oz: float, dx: float, dy
     return t
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def meet(
     kind: int,
     extra: float,
@@ -181,7 +182,7 @@ def meet(
     return MISS
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def normal(
     kind: int, extra: float, faces: NDArray[np.float64], first: int, last: int, x: float, y: float, z: float
 ) -> tuple[float, float, float]:

@@ -5,7 +5,8 @@ NOTHING, SPHERE, BOX, CYLINDER, CONE, CAPSULE, POLYHEDRON, PLANE, RECTANGLE, DIS
 # A body: one row. A slice of three or nine numbers is named by its first column.
 KIND = 0
 CENTER = 1  # x, y, z
-MAP = 4  # 3 x 3, rows first: p -> MAP (p - CENTER) takes the world to the frame where the shape is a unit shape
+MAP = 4  # 3 x 3, rows first: p -> MAP (p - CENTER) takes the world to the frame where the shape is a unit shape;
+# the last row of a flat body is its unit normal
 EXTRA = 13  # half the length of a capsule's segment over its radius, or the inner radius of a disc over the outer
 FIRST_FACE, LAST_FACE = 14, 15  # rows of the table of half-spaces, for a polyhedron
 REACH = 16  # radius of a sphere about CENTER that holds the body; 0 where there is none (a plane)
@@ -20,7 +21,8 @@ BODY_WIDTH = 29
 TOWARDS = 0  # x, y, z of its position, or the unit direction to it
 POWER = 3  # r, g, b
 RADIUS = 6  # of the disc it shines from; for a directional light the tangent of the angle that disc is seen under
-RAYS = 7  # shadow rays to that disc
+RAYS = 7  # shadow rays to that disc, at most MOST_RAYS
+MOST_RAYS = 64
 IS_DIRECTION, IS_SHADOWING, IS_FADING, IS_AIMED = 8, 9, 10, 11
 AIM = 12  # x, y, z of the unit direction an aimed lamp faces
 LIGHT_WIDTH = 15

@@ -8,7 +8,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +46,13 @@ def blocks(path: Path, rows: int) -> Iterator[NDArray[Any]]:
                 if len(data) < n_bytes:
                     raise EOFError(f"the data end in row {start} of {shape[0]}")
                 yield np.frombuffer(data, dtype).reshape(block)
+            if stream.read(1):  # reading on to the end also verifies the sum that gzip keeps there
+                raise EOFError(f"more data follow the {shape[0]} rows that the header promises")
     except (OSError, EOFError, zlib.error) as error:
         raise _whole(path, error) from error
 
 
-def _header(stream: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _header(stream: gzip.GzipFile, path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
     start = np.frombuffer(stream.read(8), "<i4")
     if len(start) < 2 or int(start[0]) not in TYPES or not 1 <= start[1] <= 8:
         raise UnknotError(f"{path}: does not begin as a NORB matrix does; is it the published file?")

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.worlds._intersect import FAST, MISS, meet, normal
+from unknot.worlds._intersect import FAST, INLINE, MISS, meet, normal
 from unknot.worlds._layout import (
     AIM,
     AMBIENT,
@@ -28,6 +28,7 @@ from unknot.worlds._layout import (
     KIND,
     LAST_FACE,
     MAP,
+    MOST_RAYS,
     NOTHING,
     PLANE,
     POWER,
@@ -46,10 +47,12 @@ Scenes = NDArray[np.float64]  # (n, rows, columns)
 RGB = tuple[float, float, float]
 
 BOUNCES = 2  # mirror images of mirrors, then the mirror's own colour
-GOLDEN_ANGLE = math.pi * (3.0 - math.sqrt(5.0))
+# A sunflower covers a disc evenly: its first n points, divided by sqrt(n), lie in the unit disc.
+_SPIRAL = np.arange(MOST_RAYS) * math.pi * (3.0 - math.sqrt(5.0))
+SUNFLOWER = np.sqrt(np.arange(MOST_RAYS) + 0.5)[:, None] * np.stack([np.cos(_SPIRAL), np.sin(_SPIRAL)], axis=1)
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def meet_body(
     bodies: Scenes, s: int, b: int, faces: Table, ox: float, oy: float, oz: float, dx: float, dy: float, dz: float
 ) -> float:
@@ -73,7 +76,7 @@ def meet_body(
     )
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _unblocked(
     bodies: Scenes,
     s: int,
@@ -110,10 +113,7 @@ def _unblocked(
     if n_near == 0:
         return 1.0
     if spread <= 0.0 or rays <= 1:
-        for i in range(n_near):
-            if meet_body(bodies, s, near[i], faces, px, py, pz, lx, ly, lz) < far:
-                return 0.0
-        return 1.0
+        spread, rays = 0.0, 1
     # Two directions across the light.
     if abs(lz) < 0.9:
         ux, uy, uz = -ly, lx, 0.0
@@ -122,22 +122,28 @@ def _unblocked(
     size = 1.0 / math.sqrt(ux * ux + uy * uy + uz * uz)
     ux, uy, uz = ux * size, uy * size, uz * size
     vx, vy, vz = ly * uz - lz * uy, lz * ux - lx * uz, lx * uy - ly * ux
-    free = 0
-    for k in range(rays):  # a sunflower covers the disc evenly, the same for every point: no noise
-        r = spread * math.sqrt((k + 0.5) / rays)
-        cu, cv = r * math.cos(k * GOLDEN_ANGLE), r * math.sin(k * GOLDEN_ANGLE)
+    # From the rim inwards, the same rays for every point: no noise. What one convex body blocks of a disc is convex,
+    # so when it blocks the outer half of the rays it blocks the inner half too.
+    scale = spread / math.sqrt(rays)
+    free, rim, only = 0, rays - rays // 2, near[0]
+    for k in range(rays - 1, -1, -1):
+        cu, cv = scale * SUNFLOWER[k, 0], scale * SUNFLOWER[k, 1]
         dx, dy, dz = lx + cu * ux + cv * vx, ly + cu * uy + cv * vy, lz + cu * uz + cv * vz
-        blocked = False
+        blocker = -1
         for i in range(n_near):
             if meet_body(bodies, s, near[i], faces, px, py, pz, dx, dy, dz) < far:
-                blocked = True
+                blocker = near[i]
                 break
-        if not blocked:
+        if blocker < 0:
             free += 1
+        if blocker != only:
+            rim = -1
+        elif rim == rays - k:
+            return 0.0
     return free / rays
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _lit(
     bodies: Scenes,
     s: int,
@@ -201,7 +207,30 @@ def _lit(
     )
 
 
-@njit(**FAST)
+@njit(_nrt=False, **FAST)
+def _mirrored(
+    bodies: Scenes,
+    s: int,
+    start: int,
+    faces: Table,
+    ox: float,
+    oy: float,
+    oz: float,
+    dx: float,
+    dy: float,
+    dz: float,
+) -> tuple[int, float]:
+    """The first body met by a ray that leaves body `start`, and where; (-1, MISS) if there is none."""
+    hit, best = -1, MISS
+    for b in range(bodies.shape[1]):
+        if b != start and bodies[s, b, KIND] != NOTHING:
+            t = meet_body(bodies, s, b, faces, ox, oy, oz, dx, dy, dz)
+            if t < best:
+                hit, best = b, t
+    return hit, best
+
+
+@njit(**INLINE)
 def radiance(
     bodies: Scenes,
     s: int,
@@ -217,35 +246,44 @@ def radiance(
     dz: float,
     near: NDArray[np.int64],
 ) -> RGB:
-    """The colour seen at p of body b (-1: the sky), along the unit direction d."""
+    """The colour seen at p of body b (-1: the sky), along the direction d of any length."""
     red, green, blue = 0.0, 0.0, 0.0
     tr, tg, tb = 1.0, 1.0, 1.0
     for bounce in range(BOUNCES + 1):
         if b < 0:
             return red + tr * sky[s, 0], green + tg * sky[s, 1], blue + tb * sky[s, 2]
         kind = int(bodies[s, b, KIND])
-        x, y, z = px - bodies[s, b, CENTER], py - bodies[s, b, CENTER + 1], pz - bodies[s, b, CENTER + 2]
-        m00, m01, m02 = bodies[s, b, MAP], bodies[s, b, MAP + 1], bodies[s, b, MAP + 2]
-        m10, m11, m12 = bodies[s, b, MAP + 3], bodies[s, b, MAP + 4], bodies[s, b, MAP + 5]
+        flat, checker = kind >= PLANE, bodies[s, b, CHECKER]
         m20, m21, m22 = bodies[s, b, MAP + 6], bodies[s, b, MAP + 7], bodies[s, b, MAP + 8]
-        x, y, z = m00 * x + m01 * y + m02 * z, m10 * x + m11 * y + m12 * z, m20 * x + m21 * y + m22 * z
-        first, last = int(bodies[s, b, FIRST_FACE]), int(bodies[s, b, LAST_FACE])
-        nx, ny, nz = normal(kind, bodies[s, b, EXTRA], faces, first, last, x, y, z)
-        # A normal moves to the world by the transpose of the map that moves points away from it.
-        nx, ny, nz = m00 * nx + m10 * ny + m20 * nz, m01 * nx + m11 * ny + m21 * nz, m02 * nx + m12 * ny + m22 * nz
-        size = 1.0 / math.sqrt(nx * nx + ny * ny + nz * nz)
-        across = nx * dx + ny * dy + nz * dz
-        if kind >= PLANE and across > 0.0:  # flat bodies have two sides
-            size = -size
-        nx, ny, nz, across = nx * size, ny * size, nz * size, across * size
-        shade = 1.0
-        if bodies[s, b, CHECKER] != 0.0:
-            tile = bodies[s, b, TILE]
-            parity = int(math.floor(x / tile)) + int(math.floor(y / tile)) + int(math.floor(z / tile + 0.5))
-            if parity % 2 != 0:
-                shade -= bodies[s, b, CHECKER]
-        r, g, w = _lit(bodies, s, b, lights, faces, px, py, pz, nx, ny, nz, dx, dy, dz, shade, near)
+        nx, ny, nz, shade = m20, m21, m22, 1.0
+        if not flat or checker != 0.0:
+            x, y, z = px - bodies[s, b, CENTER], py - bodies[s, b, CENTER + 1], pz - bodies[s, b, CENTER + 2]
+            m00, m01, m02 = bodies[s, b, MAP], bodies[s, b, MAP + 1], bodies[s, b, MAP + 2]
+            m10, m11, m12 = bodies[s, b, MAP + 3], bodies[s, b, MAP + 4], bodies[s, b, MAP + 5]
+            x, y, z = m00 * x + m01 * y + m02 * z, m10 * x + m11 * y + m12 * z, m20 * x + m21 * y + m22 * z
+            if not flat:
+                first, last = int(bodies[s, b, FIRST_FACE]), int(bodies[s, b, LAST_FACE])
+                nx, ny, nz = normal(kind, bodies[s, b, EXTRA], faces, first, last, x, y, z)
+                # A normal moves to the world by the transpose of the map that moves points away from it.
+                nx, ny, nz = (
+                    m00 * nx + m10 * ny + m20 * nz,
+                    m01 * nx + m11 * ny + m21 * nz,
+                    m02 * nx + m12 * ny + m22 * nz,
+                )
+                size = 1.0 / math.sqrt(nx * nx + ny * ny + nz * nz)
+                nx, ny, nz = nx * size, ny * size, nz * size
+            if checker != 0.0:
+                tiles = 1.0 / bodies[s, b, TILE]
+                parity = int(math.floor(x * tiles)) + int(math.floor(y * tiles)) + int(math.floor(z * tiles + 0.5))
+                if parity & 1:
+                    shade -= checker
+        if flat and nx * dx + ny * dy + nz * dz > 0.0:  # flat bodies have two sides
+            nx, ny, nz = -nx, -ny, -nz
         mirror = bodies[s, b, REFLECTIVITY] if bounce < BOUNCES else 0.0
+        if mirror > 0.0 or bodies[s, b, SPECULAR] > 0.0:
+            size = 1.0 / math.sqrt(dx * dx + dy * dy + dz * dz)
+            dx, dy, dz = dx * size, dy * size, dz * size
+        r, g, w = _lit(bodies, s, b, lights, faces, px, py, pz, nx, ny, nz, dx, dy, dz, shade, near)
         red, green, blue = (
             red + tr * (1.0 - mirror) * r,
             green + tg * (1.0 - mirror) * g,
@@ -256,12 +294,8 @@ def radiance(
         tr *= mirror * bodies[s, b, COLOR]
         tg *= mirror * bodies[s, b, COLOR + 1]
         tb *= mirror * bodies[s, b, COLOR + 2]
+        across = nx * dx + ny * dy + nz * dz
         dx, dy, dz = dx - 2.0 * across * nx, dy - 2.0 * across * ny, dz - 2.0 * across * nz
-        start, b, best = b, -1, MISS
-        for other in range(bodies.shape[1]):
-            if other != start and bodies[s, other, KIND] != NOTHING:
-                t = meet_body(bodies, s, other, faces, px, py, pz, dx, dy, dz)
-                if t < best:
-                    best, b = t, other
+        b, best = _mirrored(bodies, s, b, faces, px, py, pz, dx, dy, dz)
         px, py, pz = px + best * dx, py + best * dy, pz + best * dz
     return red, green, blue

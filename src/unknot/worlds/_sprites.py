@@ -46,8 +46,8 @@ def heart_edges(u: float) -> tuple[float, float]:
 def heart_columns() -> NDArray[np.float64]:
     """For each of COLUMNS equal steps of u: the v that may be inside (two bounds), and those that surely are.
 
-    Cube roots cost more than all the rest of a heart, so the kernel computes them only for the few pixels that
-    fall between the two pairs of bounds. Both edges are monotone in u but for the top of a lobe.
+    Cube roots cost more than all the rest of a heart, so the kernel computes them only in rows with a pixel that
+    falls between the two pairs of bounds. Both edges are monotone in u but for the top of a lobe.
     """
     # Top of a lobe: where 19 - 4 c - 24 c^2 - 32 c^3, the slope of the upper edge in c, is zero.
     roots = np.roots([-32.0, -24.0, -4.0, 19.0])
@@ -58,7 +58,9 @@ def heart_columns() -> NDArray[np.float64]:
     j = int(lobe * COLUMNS)
     low[j, 0] = min(low[j, 0], heart_edges(lobe)[0])
     margin = 1e-6  # far above rounding at a column's border, far below a pixel
-    return np.stack([low[:, 0] - margin, high[:, 1] + margin, high[:, 0] + margin, low[:, 1] - margin], axis=1)
+    bounds = [low[:, 0] - margin, high[:, 1] + margin, high[:, 0] + margin, low[:, 1] - margin]
+    nowhere = np.zeros((1, 4))  # beyond the last column nothing is inside
+    return np.concatenate([np.stack(bounds, axis=1), nowhere])
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -98,13 +100,16 @@ def draw(
                     u, v = (left + k) * right_u + u0, (left + k) * right_v + v0
                     line[k] = 255 * (u * u + v * v < 1.0)
             else:
+                doubts = 0
                 for k in range(len(line)):
                     u, v = abs((left + k) * right_u + u0), (left + k) * right_v + v0
-                    if u < 1.0:
-                        j = int(u * COLUMNS)
-                        if columns[j, 0] < v < columns[j, 1]:
-                            inside = columns[j, 2] < v < columns[j, 3]
-                            if not inside:
-                                top, bottom = heart_edges(u)
-                                inside = top < v < bottom
-                            line[k] = 255 * inside
+                    column = columns[np.uint64(min(u, 1.0) * COLUMNS)]
+                    inside = (column[2] < v) & (v < column[3])
+                    doubts += (column[0] < v) & (v < column[1]) & (not inside)
+                    line[k] = 255 * inside
+                if doubts:
+                    for k in range(len(line)):
+                        u, v = abs((left + k) * right_u + u0), (left + k) * right_v + v0
+                        if u < 1.0:
+                            top, bottom = heart_edges(u)
+                            line[k] = 255 * ((top < v) & (v < bottom))

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.worlds._intersect import FAST, MISS, meet
+from unknot.worlds._intersect import FAST, INLINE, MISS, meet
 from unknot.worlds._layout import (
     CAPSULE,
     CENTER,
@@ -29,9 +29,9 @@ from unknot.worlds._layout import (
     TANGENT,
     UP,
 )
-from unknot.worlds._shade import RGB, Scenes, Table, radiance
+from unknot.worlds._shade import Scenes, Table, radiance
 
-CONTRAST = 0.08  # a larger difference between the corners of a pixel counts as an edge
+CONTRAST = 0.16  # a larger difference between the corners of a pixel counts as an edge
 CLIP = 1e-3  # nearest depth that is projected
 THIN = 0.8  # bodies whose thinnest half is fewer pixels than this may hide between corners
 
@@ -40,14 +40,14 @@ _EYE, _FORWARD, _RIGHT, _UP, _TOP, _BOTTOM, _LEFT, _RIGHTMOST, _IS_THIN = 0, 3, 
 VIEW_WIDTH = 17
 
 
-@njit(**FAST)
+@njit(_nrt=False, **FAST)
 def _hide(views: Table, b: int) -> None:
     """Give body b an empty rectangle."""
     views[b, _TOP], views[b, _BOTTOM], views[b, _LEFT], views[b, _RIGHTMOST] = 1e6, -2.0, 1e6, -2.0
     views[b, _IS_THIN] = 0.0
 
 
-@njit(**FAST)
+@njit(_nrt=False, **FAST)
 def _rectangle(
     bodies: Scenes, s: int, b: int, cameras: Table, height: int, width: int, views: Table, corners: Table
 ) -> None:
@@ -109,10 +109,8 @@ def _rectangle(
         views[b, _IS_THIN] = 1.0
 
 
-@njit(**FAST)
-def _look(
-    bodies: Scenes, s: int, cameras: Table, height: int, width: int, views: Table, corners: Table
-) -> None:
+@njit(_nrt=False, **FAST)
+def _look(bodies: Scenes, s: int, cameras: Table, height: int, width: int, views: Table, corners: Table) -> None:
     """Fill `views`: how the camera of scene s sees each body."""
     for b in range(bodies.shape[1]):
         if bodies[s, b, KIND] == NOTHING:
@@ -131,7 +129,7 @@ def _look(
         _rectangle(bodies, s, b, cameras, height, width, views, corners)
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _meet_view(bodies: Scenes, s: int, b: int, faces: Table, views: Table, u: float, v: float) -> float:
     """Depth at which the camera ray through (u, v), in tangents from the middle, meets body b."""
     return meet(  # type: ignore[no-any-return]
@@ -149,7 +147,7 @@ def _meet_view(bodies: Scenes, s: int, b: int, faces: Table, views: Table, u: fl
     )
 
 
-@njit(**FAST)
+@njit(**INLINE)
 def _encoded(x: float, curve: Table) -> float:
     """Light as a display value: clipped to [0, 1] and sent through the tone curve, if there is one."""
     x = max(0.0, min(1.0, x))
@@ -160,31 +158,38 @@ def _encoded(x: float, curve: Table) -> float:
     return float(curve[i] + (at - i) * (curve[i + 1] - curve[i]))
 
 
-@njit(**FAST)
-def _seen(
+@njit(_nrt=False, **FAST)
+def _color(
     cameras: Table,
     bodies: Scenes,
     s: int,
-    b: int,
-    depth: float,
     lights: Scenes,
     sky: Table,
     faces: Table,
     curve: Table,
-    u: float,
-    v: float,
+    n_rays: int,
+    rays: Table,
+    met: NDArray[np.int64],
     near: NDArray[np.int64],
-) -> RGB:
-    """Display colour of the camera ray through (u, v), which meets body b (-1: nothing) at `depth`."""
-    dx = cameras[s, FORWARD] + u * cameras[s, RIGHT] + v * cameras[s, UP]
-    dy = cameras[s, FORWARD + 1] + u * cameras[s, RIGHT + 1] + v * cameras[s, UP + 1]
-    dz = cameras[s, FORWARD + 2] + u * cameras[s, RIGHT + 2] + v * cameras[s, UP + 2]
-    px, py, pz = cameras[s, EYE] + depth * dx, cameras[s, EYE + 1] + depth * dy, cameras[s, EYE + 2] + depth * dz
-    size = 1.0 / math.sqrt(1.0 + u * u + v * v)
-    r, g, w = radiance(
-        bodies, s, b, lights, sky, faces, px, py, pz, dx * size, dy * size, dz * size, near
-    )
-    return _encoded(r, curve), _encoded(g, curve), _encoded(w, curve)
+    colors: Table,
+) -> None:
+    """Write display colours of camera rays: rows (u, v, depth) of `rays`, meeting bodies `met` (-1: the sky)."""
+    sky_r, sky_g, sky_b = _encoded(sky[s, 0], curve), _encoded(sky[s, 1], curve), _encoded(sky[s, 2], curve)
+    for k in range(n_rays):
+        if met[k] < 0:
+            colors[k, 0], colors[k, 1], colors[k, 2] = sky_r, sky_g, sky_b
+            continue
+        u, v, depth = rays[k, 0], rays[k, 1], rays[k, 2]
+        dx = cameras[s, FORWARD] + u * cameras[s, RIGHT] + v * cameras[s, UP]
+        dy = cameras[s, FORWARD + 1] + u * cameras[s, RIGHT + 1] + v * cameras[s, UP + 1]
+        dz = cameras[s, FORWARD + 2] + u * cameras[s, RIGHT + 2] + v * cameras[s, UP + 2]
+        px, py, pz = (
+            cameras[s, EYE] + depth * dx,
+            cameras[s, EYE + 1] + depth * dy,
+            cameras[s, EYE + 2] + depth * dz,
+        )
+        r, g, w = radiance(bodies, s, met[k], lights, sky, faces, px, py, pz, dx, dy, dz, near)
+        colors[k, 0], colors[k, 1], colors[k, 2] = _encoded(r, curve), _encoded(g, curve), _encoded(w, curve)
 
 
 @njit(**FAST)
@@ -200,99 +205,164 @@ def draw(
 ) -> None:
     """Fill `images` (n, height, width, 3); `samples` are the places in [0, 1)^2 looked at in a pixel with an edge."""
     n_scenes, height, width, _ = images.shape
-    n_bodies = bodies.shape[1]
+    n_bodies, n_samples = bodies.shape[1], len(samples)
     views = np.empty((n_bodies, VIEW_WIDTH))
     corners = np.empty((8, 3))
     near = np.empty(n_bodies, dtype=np.int64)
-    met = np.empty((height + 1, width + 1), dtype=np.int64)
-    depths = np.empty((height + 1, width + 1))
-    colors = np.empty((height + 1, width + 1, 3))
-    edges = np.empty((height, width), dtype=np.bool_)
+    n_grid = (height + 1) * (width + 1)
+    rays = np.empty((n_grid, 3))
+    met = np.empty(n_grid, dtype=np.int64)
+    colors = np.empty((n_grid, 3))
+    # At most this many pixels are sampled at a time; more edges than that only mean another round.
+    n_round = max(1, n_grid // n_samples)
+    pixels = np.empty(n_round, dtype=np.int64)
+    thin = np.empty((height, width), dtype=np.bool_)
+    edge_rays = np.empty((n_round * n_samples, 3))
+    edge_met = np.empty(n_round * n_samples, dtype=np.int64)
+    edge_colors = np.empty((n_round * n_samples, 3))
     for s in range(n_scenes):
         _look(bodies, s, cameras, height, width, views, corners)
-        met[:] = -1
-        depths[:] = MISS
-        edges[:] = False
-        step = 2.0 * cameras[s, TANGENT] / height
-        for b in range(n_bodies):
-            top, bottom = int(math.ceil(views[b, _TOP])), int(math.floor(views[b, _BOTTOM]))
-            left, right = int(math.ceil(views[b, _LEFT])), int(math.floor(views[b, _RIGHTMOST]))
-            for i in range(top, bottom + 1):
-                v = step * (0.5 * height - i)
-                for j in range(left, right + 1):
-                    t = _meet_view(bodies, s, b, faces, views, step * (j - 0.5 * width), v)
-                    if t < depths[i, j]:
-                        depths[i, j] = t
-                        met[i, j] = b
-            if views[b, _IS_THIN] != 0.0 and bottom >= 0 and right >= 0:
-                edges[max(top - 1, 0) : bottom + 1, max(left - 1, 0) : right + 1] = True
-        for i in range(height + 1):
-            v = step * (0.5 * height - i)
-            for j in range(width + 1):
-                u = step * (j - 0.5 * width)
-                r, g, w = _seen(cameras, bodies, s, met[i, j], depths[i, j], lights, sky, faces, curve, u, v, near)
-                colors[i, j, 0], colors[i, j, 1], colors[i, j, 2] = r, g, w
-        _pixels(cameras, bodies, s, lights, sky, faces, curve, samples, views, met, colors, edges, near, images)
+        _corners(cameras, bodies, s, faces, views, height, width, rays, met, thin)
+        _color(cameras, bodies, s, lights, sky, faces, curve, n_grid, rays, met, near, colors)
+        start = 0
+        while start < height * width:
+            start, n_edges = _plain(s, start, met, colors, thin, pixels, images)
+            if n_edges > 0:
+                _inside(
+                    cameras,
+                    bodies,
+                    s,
+                    faces,
+                    views,
+                    samples,
+                    n_edges,
+                    pixels,
+                    width,
+                    height,
+                    edge_rays,
+                    edge_met,
+                    near,
+                )
+                n_rays = n_edges * n_samples
+                _color(
+                    cameras, bodies, s, lights, sky, faces, curve, n_rays, edge_rays, edge_met, near, edge_colors
+                )
+                for k in range(n_edges):
+                    for c in range(3):
+                        total = 0.0
+                        for m in range(n_samples):
+                            total += edge_colors[k * n_samples + m, c]
+                        images[s, pixels[k] // width, pixels[k] % width, c] = np.uint8(
+                            total * 255.0 / n_samples + 0.5
+                        )
 
 
-@njit(**FAST)
-def _pixels(
+@njit(_nrt=False, **FAST)
+def _corners(
     cameras: Table,
     bodies: Scenes,
     s: int,
-    lights: Scenes,
-    sky: Table,
     faces: Table,
-    curve: Table,
-    samples: Table,
     views: Table,
+    height: int,
+    width: int,
+    rays: Table,
     met: NDArray[np.int64],
-    colors: NDArray[np.float64],
-    edges: NDArray[np.bool_],
-    near: NDArray[np.int64],
-    images: NDArray[np.uint8],
+    thin: NDArray[np.bool_],
 ) -> None:
-    """The mean of its corners for a plain pixel, of `samples` inside it for one with an edge."""
-    height, width = edges.shape
-    n_bodies, n_samples = bodies.shape[1], len(samples)
+    """Trace the corners of all pixels, row by row; mark pixels where a thin body may hide between them."""
     step = 2.0 * cameras[s, TANGENT] / height
-    inside = np.empty(n_bodies, dtype=np.int64)
-    for i in range(height):
-        for j in range(width):
-            edge = edges[i, j]
-            if not edge:
-                b = met[i, j]
-                edge = met[i, j + 1] != b or met[i + 1, j] != b or met[i + 1, j + 1] != b
+    k = 0
+    for i in range(height + 1):
+        for j in range(width + 1):
+            rays[k, 0], rays[k, 1], rays[k, 2] = step * (j - 0.5 * width), step * (0.5 * height - i), MISS
+            met[k] = -1
+            k += 1
+    thin[:] = False
+    for b in range(bodies.shape[1]):
+        top, bottom = int(math.ceil(views[b, _TOP])), int(math.floor(views[b, _BOTTOM]))
+        left, right = int(math.ceil(views[b, _LEFT])), int(math.floor(views[b, _RIGHTMOST]))
+        for i in range(top, bottom + 1):
+            v = step * (0.5 * height - i)
+            for j in range(left, right + 1):
+                t = _meet_view(bodies, s, b, faces, views, step * (j - 0.5 * width), v)
+                k = i * (width + 1) + j
+                if t < rays[k, 2]:
+                    rays[k, 2] = t
+                    met[k] = b
+        if views[b, _IS_THIN] != 0.0 and bottom >= 0 and right >= 0:
+            thin[max(top - 1, 0) : bottom + 1, max(left - 1, 0) : right + 1] = True
+
+
+@njit(_nrt=False, **FAST)
+def _plain(
+    s: int,
+    start: int,
+    met: NDArray[np.int64],
+    colors: Table,
+    thin: NDArray[np.bool_],
+    pixels: NDArray[np.int64],
+    images: NDArray[np.uint8],
+) -> tuple[int, int]:
+    """Write pixels from `start` on as means of their corners; list those with an edge until the list is full."""
+    height, width = thin.shape
+    n_edges, column = 0, start % width
+    for i in range(start // width, height):
+        for j in range(column, width):
+            k = i * (width + 1) + j
+            low = k + width + 1
+            edge = thin[i, j] or met[k] != met[k + 1] or met[k] != met[low] or met[k] != met[low + 1]
             if not edge:
                 for c in range(3):
-                    p, q = colors[i, j, c], colors[i, j + 1, c]
-                    x, y = colors[i + 1, j, c], colors[i + 1, j + 1, c]
-                    edge |= max(max(p, q), max(x, y)) - min(min(p, q), min(x, y)) > CONTRAST
-            if not edge or n_samples == 0:
-                for c in range(3):
-                    total = colors[i, j, c] + colors[i, j + 1, c] + colors[i + 1, j, c] + colors[i + 1, j + 1, c]
-                    images[s, i, j, c] = np.uint8(total * 63.75 + 0.5)
-                continue
-            n_inside = 0
-            for b in range(n_bodies):
-                if views[b, _TOP] <= i + 1 and views[b, _BOTTOM] >= i:
-                    if views[b, _LEFT] <= j + 1 and views[b, _RIGHTMOST] >= j:
-                        inside[n_inside] = b
-                        n_inside += 1
-            red, green, blue = 0.0, 0.0, 0.0
-            for k in range(n_samples):
-                u, v = step * (j + samples[k, 0] - 0.5 * width), step * (0.5 * height - i - samples[k, 1])
-                hit, depth = -1, MISS
-                for m in range(n_inside):
-                    t = _meet_view(bodies, s, inside[m], faces, views, u, v)
-                    if t < depth:
-                        hit, depth = inside[m], t
-                r, g, w = _seen(cameras, bodies, s, hit, depth, lights, sky, faces, curve, u, v, near)
-                red, green, blue = red + r, green + g, blue + w
-            share = 255.0 / n_samples
-            images[s, i, j, 0] = np.uint8(red * share + 0.5)
-            images[s, i, j, 1] = np.uint8(green * share + 0.5)
-            images[s, i, j, 2] = np.uint8(blue * share + 0.5)
+                    p, q, x, y = colors[k, c], colors[k + 1, c], colors[low, c], colors[low + 1, c]
+                    edge |= abs(p - y) > CONTRAST or abs(q - x) > CONTRAST
+                    images[s, i, j, c] = np.uint8((p + q + x + y) * 63.75 + 0.5)
+            if edge:
+                pixels[n_edges] = i * width + j
+                n_edges += 1
+                if n_edges == len(pixels):
+                    return i * width + j + 1, n_edges
+        column = 0
+    return height * width, n_edges
+
+
+@njit(_nrt=False, **FAST)
+def _inside(
+    cameras: Table,
+    bodies: Scenes,
+    s: int,
+    faces: Table,
+    views: Table,
+    samples: Table,
+    n_pixels: int,
+    pixels: NDArray[np.int64],
+    width: int,
+    height: int,
+    rays: Table,
+    met: NDArray[np.int64],
+    near: NDArray[np.int64],
+) -> None:
+    """Trace the samples inside some pixels; `near` is room for the bodies that may be seen in one."""
+    step = 2.0 * cameras[s, TANGENT] / height
+    k = 0
+    for p in range(n_pixels):
+        i, j = pixels[p] // width, pixels[p] % width
+        n_near = 0
+        for b in range(bodies.shape[1]):
+            rows = views[b, _TOP] <= i + 1 and views[b, _BOTTOM] >= i
+            if rows and views[b, _LEFT] <= j + 1 and views[b, _RIGHTMOST] >= j:
+                near[n_near] = b
+                n_near += 1
+        for m in range(len(samples)):
+            u, v = step * (j + samples[m, 0] - 0.5 * width), step * (0.5 * height - i - samples[m, 1])
+            hit, depth = -1, MISS
+            for n in range(n_near):
+                t = _meet_view(bodies, s, near[n], faces, views, u, v)
+                if t < depth:
+                    hit, depth = near[n], t
+            rays[k, 0], rays[k, 1], rays[k, 2] = u, v, depth
+            met[k] = hit
+            k += 1
 
 
 @njit(**FAST)
@@ -310,7 +380,9 @@ def label(cameras: Table, bodies: Scenes, faces: Table, masks: NDArray[np.int16]
         for b in range(bodies.shape[1]):
             for i in range(max(0, int(views[b, _TOP] - 0.5)), min(height, int(views[b, _BOTTOM] + 0.5) + 1)):
                 v = step * (0.5 * height - i - 0.5)
-                for j in range(max(0, int(views[b, _LEFT] - 0.5)), min(width, int(views[b, _RIGHTMOST] + 0.5) + 1)):
+                for j in range(
+                    max(0, int(views[b, _LEFT] - 0.5)), min(width, int(views[b, _RIGHTMOST] + 0.5) + 1)
+                ):
                     t = _meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v)
                     if t < depths[i, j]:
                         depths[i, j] = t
@@ -333,6 +405,8 @@ def outline(cameras: Table, bodies: Scenes, faces: Table, codes: NDArray[np.int6
             bit = 1 << (int(bodies[s, b, LABEL]) - 1)
             for i in range(max(0, int(views[b, _TOP] - 0.5)), min(height, int(views[b, _BOTTOM] + 0.5) + 1)):
                 v = step * (0.5 * height - i - 0.5)
-                for j in range(max(0, int(views[b, _LEFT] - 0.5)), min(width, int(views[b, _RIGHTMOST] + 0.5) + 1)):
+                for j in range(
+                    max(0, int(views[b, _LEFT] - 0.5)), min(width, int(views[b, _RIGHTMOST] + 0.5) + 1)
+                ):
                     if _meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v) < MISS:
                         codes[s, i, j] |= bit

@@ -94,8 +94,9 @@ class AbstractDSprites:
         sprites = np.insert(checked[:, 2:], orientation, turns, axis=1)
         masks = self.world.images(sprites, rng=generator) > 0
         object_, grey = _bytes(COLORS)[checked[:, 1]], _bytes(GREYS)[checked[:, 0]]
-        return np.where(masks, object_[:, None, None, :], grey[:, None, None, None])
+        images: Images = np.where(masks, object_[:, None, None, :], grey[:, None, None, None])
+        return images
 
 
 def _bytes(values: ArrayLike) -> NDArray[np.uint8]:
-    return np.rint(np.asarray(values) * 255).astype(np.uint8)
+    return np.rint(np.asarray(values, dtype=np.float64) * 255).astype(np.uint8)

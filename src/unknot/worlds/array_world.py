@@ -144,8 +144,9 @@ def read_arrays(path: Path | str, *, name: str = "") -> ArrayWorld:
     found = _npz.members(path)
     if "images" not in found:
         raise UnknotError(
-            f"{path}: has no array 'images'; it holds {', '.join(found) or 'no arrays'}. Expected 'images' and 'factors' "
-            "(and 'factor_names'). Published files open by the name of their world: open_world(name, data=path)."
+            f"{path}: has no array 'images'; it holds {', '.join(found) or 'no arrays'}. Expected 'images' and "
+            "'factors' (and 'factor_names'). Published files open by the name of their world: open_world(name, "
+            "data=path)."
         )
     arrays = {key: _npz.read(path, key) for key in ("factors", "factor_names", "factor_kinds") if key in found}
     images = _npz.read(path, "images")
@@ -204,13 +205,16 @@ def _check_pictures(pictures: Pictures, name: str) -> None:
         )
     if len(shape) == 4 and shape[3] > 4:
         hint = " Move the channels last: np.moveaxis(images, 1, -1)." if shape[1] <= 4 else ""
-        raise UnknotError(f"{name}: images have {shape[3]} channels (shape {tuple(shape)}); expected 1 to 4.{hint}")
+        raise UnknotError(
+            f"{name}: images have {shape[3]} channels (shape {tuple(shape)}); expected 1 to 4.{hint}"
+        )
     if dtype != np.uint8:
         hint = " If they lie in [0, 1]: (images * 255).round().astype(np.uint8)." if dtype.kind in "fb" else ""
         raise UnknotError(f"{name}: images are of type {dtype}; expected uint8 with values 0..255.{hint}")
     if isinstance(pictures, np.ndarray) and pictures[:64].max() == 1:
         warnings.warn(
-            f"{name}: the first images have no value above 1, so they are all but black; if 1 means white, multiply by 255.",
+            f"{name}: the first images have no value above 1, so they are all but black; if 1 means white, multiply "
+            "by 255.",
             UnknotWarning,
             stacklevel=4,
         )

@@ -92,12 +92,14 @@ def read_models(path: Path, space: FactorSpace) -> tuple[list[str], dict[str, Im
 
 def _safe(member: tarfile.TarInfo, path: Path) -> PurePosixPath:
     place = PurePosixPath(member.name.replace("\\", "/"))
-    if place.is_absolute() or ".." in place.parts or ":" in place.parts[0:1]:
+    if place.is_absolute() or ".." in place.parts or ":" in "".join(place.parts[:1]):
         raise UnknotError(f"{path}: has a member '{member.name}' outside its own folder; refused.")
     if place.parent.name == "cars" and (member.issym() or member.islnk()):
         raise UnknotError(f"{path}: has a link '{member.name}' to '{member.linkname}'; refused.")
     if place.parent.name == "cars" and member.size > _LARGEST_MEMBER:
-        raise UnknotError(f"{path}: member '{member.name}' has {member.size:,} bytes; a car has about 6 MB. Refused.")
+        raise UnknotError(
+            f"{path}: member '{member.name}' has {member.size:,} bytes; a car has about 6 MB. Refused."
+        )
     return place
 
 

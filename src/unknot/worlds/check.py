@@ -68,9 +68,10 @@ def check(
         raise UnknotError(f"{path}: no such file.")
     known = recognise(path, forms)
     if not known:
+        worlds = dict.fromkeys(form.world for form in forms)
         raise UnknotError(
-            f"{path}: is no published file that is known, neither by its name nor by its arrays. Known: "
-            f"{', '.join(form.file.name for form in forms)}, and the split files celeb_glow_random_train_images.npz etc."
+            f"{path}: is no published file that is known, neither by its name nor by its arrays. Known are the files of "
+            f"{', '.join(worlds)}, and split files like celeb_glow_random_train_images.npz."
         )
     if len(known) > 1:
         known = (_nearest(path, known, quick, watch),)
@@ -157,7 +158,9 @@ def _bytes(path: Path, form: Form, watch: Watch) -> Iterator[Check]:
         yield Check("bytes", f"{file.size:,}", f"{size:,}", size == file.size)
     for kind, expected in (("sha256", file.sha256), ("md5", file.md5)):
         if expected:
-            found = checksum(path, kind, lambda done, total: watch(f"checksum ({bytes_in_words(size)})", done, total))
+            found = checksum(
+                path, kind, lambda done, total: watch(f"checksum ({bytes_in_words(size)})", done, total)
+            )
             yield Check(kind, expected, found, found == expected)
             return
 

@@ -23,7 +23,7 @@ TRIES = 3  # connections to one address that break before the next address is tr
 TIMEOUT = 30.0  # seconds without a byte
 
 
-class _TryNext(Exception):
+class _NotFromHereError(Exception):
     """This address does not give the file; the message says why."""
 
 
@@ -43,24 +43,27 @@ def download(file: PublishedFile, folder: Path, progress: Progress = lambda done
         return target
     if not file.urls:
         raise UnknotError(f"{file.name}: no address is known; put the file into {folder} yourself.")
-    part = _prepared(target, file)
-    reasons = []
-    for url in file.urls:
-        try:
-            _fetch(url, part, file, progress)
-        except _TryNext as reason:
-            reasons.append(f"{urlsplit(url).hostname}: {reason}")
-            continue
-        part.replace(target)
-        return target
-    kept = part.stat().st_size if part.exists() else 0
-    if not kept:
-        part.unlink(missing_ok=True)
-    resume = f" {bytes_in_words(kept)} are kept in {part}; run it again to continue." if kept else ""
-    raise UnknotError(
-        f"{file.name}: could not be downloaded. {'. '.join(reasons)}. Check the connection, or put the file into {folder} "
-        f"by hand.{resume}"
-    )
+    part = _begun(target)
+    try:
+        _room(part, file)
+        reasons = []
+        for url in file.urls:
+            try:
+                _fetch(url, part, file, progress)
+            except _NotFromHereError as reason:
+                reasons.append(f"{urlsplit(url).hostname}: {reason}")
+                continue
+            part.replace(target)
+            return target
+        kept = part.stat().st_size
+        resume = f" {bytes_in_words(kept)} are kept in {part}; run it again to continue." if kept else ""
+        raise UnknotError(
+            f"{file.name}: could not be downloaded. {'. '.join(reasons)}. Check the connection, or put the file into "
+            f"{folder} by hand.{resume}"
+        )
+    finally:
+        if part.exists() and not part.stat().st_size:
+            part.unlink()
 
 
 def flaw(path: Path, file: PublishedFile, progress: Progress = lambda done, total: None) -> str:
@@ -87,24 +90,27 @@ def checksum(path: Path, kind: str, progress: Progress = lambda done, total: Non
     return digest.hexdigest()
 
 
-def _prepared(target: Path, file: PublishedFile) -> Path:
+def _begun(target: Path) -> Path:
     part = target.with_name(f"{target.name}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         part.touch()
     except OSError as error:
         raise UnknotError(f"{target.parent}: cannot be written to ({error.strerror}); choose another --data.") from None
-    free, lacking = shutil.disk_usage(target.parent).free, (file.size or 0) - part.stat().st_size
-    if lacking > free:
-        raise UnknotError(
-            f"{file.name}: {bytes_in_words(lacking)} are still to come, but {target.parent} has only "
-            f"{bytes_in_words(free)} free; choose another --data."
-        )
     return part
 
 
+def _room(part: Path, file: PublishedFile) -> None:
+    free, lacking = shutil.disk_usage(part.parent).free, (file.size or 0) - part.stat().st_size
+    if lacking > free:
+        raise UnknotError(
+            f"{file.name}: {bytes_in_words(lacking)} are still to come, but {part.parent} has only "
+            f"{bytes_in_words(free)} free; choose another --data."
+        )
+
+
 def _fetch(url: str, part: Path, file: PublishedFile, progress: Progress) -> None:
-    """Bring the part to its full length and check it; a part begun elsewhere that turns out wrong is begun anew once."""
+    """Bring the part to its full length and check it; one begun before that turns out wrong is begun anew, once."""
     for _ in range(2):
         begun = part.stat().st_size
         _continue(url, part, progress)
@@ -114,7 +120,7 @@ def _fetch(url: str, part: Path, file: PublishedFile, progress: Progress) -> Non
         part.write_bytes(b"")
         if not begun:
             break
-    raise _TryNext(f"what came is not the published file: {wrong}")
+    raise _NotFromHereError(f"what came is not the published file: {wrong}")
 
 
 def _continue(url: str, part: Path, progress: Progress) -> None:
@@ -125,12 +131,12 @@ def _continue(url: str, part: Path, progress: Progress) -> None:
                 return
             failure = "the connection broke off"
         except urllib.error.HTTPError as error:
-            raise _TryNext(f"answered {error.code} {error.reason}") from None
+            raise _NotFromHereError(f"answered {error.code} {error.reason}") from None
         except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
             failure = str(getattr(error, "reason", error)) or type(error).__name__
             if isinstance(error, urllib.error.URLError) and not part.stat().st_size:
                 break  # never reached: trying again at once does not help
-    raise _TryNext(failure)
+    raise _NotFromHereError(failure)
 
 
 def _receive(url: str, part: Path, progress: Progress) -> bool:
@@ -141,14 +147,18 @@ def _receive(url: str, part: Path, progress: Progress) -> bool:
     try:
         response = urllib.request.urlopen(request, timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
-        if error.code == 416 and have:  # nothing after what we have: complete, or of another file; the checksum tells
+        if (
+            error.code == 416 and have
+        ):  # nothing after what we have: complete, or of another file; the checksum tells
             error.close()
             return _length(error.headers.get("Content-Range")) in (None, have) or _begin_anew(part)
         raise
     with response:
         if response.headers.get_content_type() == "text/html":
-            raise _TryNext("sent a web page instead of the file")
-        resumed = response.status == 206 and (response.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
+            raise _NotFromHereError("sent a web page instead of the file")
+        resumed = response.status == 206 and (response.headers.get("Content-Range") or "").startswith(
+            f"bytes {have}-"
+        )
         if response.status == 206 and not resumed:
             return _begin_anew(part)
         have = have if resumed else 0

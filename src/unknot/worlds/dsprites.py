@@ -4,7 +4,6 @@ The file holds 3 GB of pixels that are 0 or 1. They are packed eight to a byte o
 memory-mapped from then on. Only `imgs` and `latents_classes` are read, never the pickled `metadata`.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,21 +64,22 @@ class BitPacked:
 
 
 def read(path: Path, *, space: FactorSpace = SPACE) -> ArrayWorld:
-    """dSprites from its `.npz` or `.hdf5` file; the space is an argument for files of a smaller grid.
+    """The world of dSprites from its `.npz` or `.hdf5` file; the space is an argument for files of a smaller grid.
 
     The colour column of the labels (always white) is dropped; the labels must count the grid in storage order.
     """
     path = Path(path)
-    read_labels, read_blocks = (_hdf5.read, _hdf5.blocks) if _hdf5.is_hdf5(path) else (_npz.read, _npz.blocks)
-    labels_key = "latents/classes" if _hdf5.is_hdf5(path) else "latents_classes"
+    hdf5 = _hdf5.is_hdf5(path)
 
     def fill(bits: NDArray[np.uint8]) -> None:
-        check_labels(read_labels(path, labels_key), space, path)
+        labels = _hdf5.read(path, "latents/classes") if hdf5 else _npz.read(path, "latents_classes")
+        check_labels(labels, space, path)
         start = 0
-        for block in checked_blocks(read_blocks(path, "imgs", ROWS), space, path):
+        for block in _hdf5.blocks(path, "imgs", ROWS) if hdf5 else _npz.blocks(path, "imgs", ROWS):
+            check_images(block, space.size - start, path)
             bits[start : start + len(block)] = np.packbits(block.reshape(len(block), -1), axis=1)
             start += len(block)
-        if start != space.size:
+        if start < space.size:
             raise UnknotError(f"{path}: 'imgs' has {start:,} images; dSprites has {space.size:,}.")
 
     copy = path.with_name(f"{path.name}.packed.npy")
@@ -112,14 +112,14 @@ def check_labels(labels: NDArray[Any], space: FactorSpace, path: Path) -> None:
         )
 
 
-def checked_blocks(blocks: Iterator[NDArray[Any]], space: FactorSpace, path: Path) -> Iterator[NDArray[np.uint8]]:
-    """The blocks, once they are seen to be 64 x 64 and 0 or 1 throughout."""
-    for block in blocks:
-        if block.shape[1:] != (SIDE, SIDE) or block.dtype != np.uint8:
-            raise UnknotError(
-                f"{path}: 'imgs' is {block.dtype} with images of shape {block.shape[1:]}; dSprites is uint8 with "
-                f"{(SIDE, SIDE)}."
-            )
-        if block.max() > 1:
-            raise UnknotError(f"{path}: 'imgs' has the value {block.max()}; pixels of dSprites are 0 or 1.")
-        yield block
+def check_images(block: NDArray[Any], at_most: int, path: Path) -> None:
+    """Whether these are images of dSprites: 64 x 64, 0 or 1, and not more than there should be."""
+    if block.shape[1:] != (SIDE, SIDE) or block.dtype != np.uint8:
+        raise UnknotError(
+            f"{path}: 'imgs' is {block.dtype} with images of shape {block.shape[1:]}; dSprites is uint8 with "
+            f"{(SIDE, SIDE)}."
+        )
+    if len(block) > at_most:
+        raise UnknotError(f"{path}: 'imgs' has more images than 'classes' has rows. This is not the published file.")
+    if block.max() > 1:
+        raise UnknotError(f"{path}: 'imgs' has the value {block.max()}; pixels of dSprites are 0 or 1.")

@@ -15,6 +15,7 @@ Reference: Locatello et al. 2019, Challenging Common Assumptions, arXiv:1811.123
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -139,13 +140,13 @@ def read_painting(path: str | Path) -> Painting:
     if not file.is_file():
         raise UnknotError(
             f"Scream-dSprites: there is no painting at '{file}'. Save {SCREAM.urls[0]} (in the public domain) "
-            f"there, or use the stand-in with the procedural painting."
+            "there, or take the world that says 'procedural painting' in its name."
         )
     try:
         with Image.open(file) as picture:
             picture.thumbnail((350, 274))
-            return np.asarray(picture.convert("RGB"), dtype=np.float32) / 255
-    except (OSError, Image.DecompressionBombError) as error:
+            return np.asarray(picture.convert("RGB"), dtype=np.float32) / np.float32(255)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise UnknotError(
             f"Scream-dSprites: '{file}' cannot be read as a picture ({error}); expected a JPEG or PNG. "
             f"Is the download complete? It comes from {SCREAM.urls[0]}."
@@ -153,7 +154,7 @@ def read_painting(path: str | Path) -> Painting:
 
 
 def painted_swirls() -> Painting:
-    """A procedural painting of 274 x 221: a burning sky in waves, a blue fjord, a dark bridge. Ours, always the same."""
+    """A procedural painting, 274 x 221: a burning sky in waves, a blue fjord, a dark bridge. Always the same."""
     y, x = np.mgrid[0:274, 0:221] / np.float32(274)
     # Waves whose own coordinates are bent by slower waves, twice, flow the way brush strokes do.
     bend_x = x + 0.09 * np.sin(9 * y + 4 * x) + 0.05 * np.sin(17 * y - 11 * x + 1)
@@ -161,21 +162,24 @@ def painted_swirls() -> Painting:
     stroke = 0.5 + 0.5 * np.sin(70 * bend_y + 6 * np.sin(5 * bend_x))
     fine = 0.5 + 0.5 * np.sin(260 * bend_y + 90 * bend_x)
 
-    def mix(low: tuple[float, ...], high: tuple[float, ...], amount: NDArray[np.floating]) -> NDArray[np.floating]:
-        return np.array(low) + (np.array(high) - np.array(low)) * amount[..., None]
+    def mix(low: tuple[float, ...], high: tuple[float, ...], amount: NDArray[Any]) -> NDArray[Any]:
+        colors: NDArray[Any] = np.array(low) + (np.array(high) - np.array(low)) * amount[..., None]
+        return colors
 
     sky = mix((0.74, 0.24, 0.09), (0.97, 0.76, 0.33), 0.8 * stroke + 0.2 * fine)
     fjord = mix((0.10, 0.18, 0.30), (0.55, 0.62, 0.50), 0.7 * stroke + 0.3 * fine)
     planks = 0.5 + 0.5 * np.sin(120 * (x - 0.45 * y))
     bridge = mix((0.22, 0.11, 0.07), (0.62, 0.42, 0.24), 0.6 * planks + 0.4 * fine)
 
-    def edge(distance: NDArray[np.floating]) -> NDArray[np.floating]:
-        return np.clip(distance * 40 + 0.5, 0, 1)[..., None]  # one stroke wide
+    def edge(distance: NDArray[Any]) -> NDArray[Any]:
+        share: NDArray[Any] = np.clip(distance * 40 + 0.5, 0, 1)  # about seven pixels wide
+        return share[..., None]
 
     below_sky = edge(bend_y - 0.42)
     on_bridge = edge(y + 0.1 * np.sin(3 * x) - 0.38 - 0.85 * x)
     picture = sky * (1 - below_sky) + fjord * below_sky
-    return (picture * (1 - on_bridge) + bridge * on_bridge).astype(np.float32)
+    painting: Painting = (picture * (1 - on_bridge) + bridge * on_bridge).astype(np.float32)
+    return painting
 
 
 def _patches(painting: Painting, world: World) -> Callable[[Masks, np.random.Generator], Pictures]:

@@ -38,7 +38,7 @@ class Entry:
         reference: the paper or page to cite.
         open: builds the world, given the folder that holds data files (None: where they are usually kept).
         files: the published files it reads, all of them needed; none for rendered worlds.
-        alternatives: other published files, any one of which serves instead.
+        alternatives: other sets of published files, any one of which serves instead.
         stand_in: the name of the rendered world with the same factors, if there is one.
     """
 
@@ -48,5 +48,5 @@ class Entry:
     reference: str
     open: Callable[[Path | None], World]
     files: tuple[PublishedFile, ...] = ()
-    alternatives: tuple[PublishedFile, ...] = ()
+    alternatives: tuple[tuple[PublishedFile, ...], ...] = ()
     stand_in: str = ""

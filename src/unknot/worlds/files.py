@@ -42,7 +42,7 @@ def find_files(entry: Entry, data: Path | str | None = None) -> tuple[Path, ...]
     if data is not None and Path(data).is_file() and len(entry.files) == 1:
         return (Path(data),)
     folder = Path(data).parent if data is not None and Path(data).is_file() else data
-    for choice in (entry.files, *((file,) for file in entry.alternatives)):
+    for choice in (entry.files, *entry.alternatives):
         found = [path for file in choice if (path := find_file(file.name, folder))]
         if found and len(found) == len(choice):
             return tuple(found)

@@ -11,7 +11,9 @@ from unknot.worlds import _hdf5, _npz, cars3d, celeb_glow, dsprites, mpi3d, shap
 from unknot.worlds.entry import PublishedFile
 
 Container = Literal["npz", "hdf5", "norb", "cars"]
-Arrays = dict[str, tuple[tuple[int | None, ...], str]]  # shape (None: any) and the beginning of the type's name, by key
+Arrays = dict[
+    str, tuple[tuple[int | None, ...], str]
+]  # shape (None: any) and the beginning of the type's name, by key
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,9 @@ def read(folder: Path, *, size: int = 64, fit: Fit = "crop", channels: int = 3, 
     if fit not in get_args(Fit):
         raise unknown("fit", fit, get_args(Fit))
     if channels not in (1, 3) or size < 1:
-        raise UnknotError(f"image folder: size {size} with {channels} channels; expected a size above 0 and 1 or 3.")
+        raise UnknotError(
+            f"image folder: size {size} with {channels} channels; expected a size above 0 and 1 or 3."
+        )
     if not folder.is_dir():
         raise UnknotError(f"{folder}: is not a folder of pictures.")
     found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())

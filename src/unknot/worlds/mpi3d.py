@@ -35,7 +35,9 @@ SPACE = _space(
 )
 COMPLEX_SPACE = _space(("yellow", "green", "olive", "red"), ("coffee-cup", "tennis-ball", "croissant", "beer-cup"))
 # Which of the six colours and shapes the challenge left in is not recorded, so its classes have no names.
-CHALLENGE_SPACE = FactorSpace((Factor("color", 4, "categorical"), Factor("shape", 4, "categorical"), *SPACE.factors[2:]))
+CHALLENGE_SPACE = FactorSpace(
+    (Factor("color", 4, "categorical"), Factor("shape", 4, "categorical"), *SPACE.factors[2:])
+)
 
 
 def _published(name: str, md5: str) -> PublishedFile:
@@ -61,7 +63,7 @@ IMAGE_SHAPE = (64, 64, 3)
 def read(path: Path, name: str, *, spaces: tuple[FactorSpace, ...] = (SPACE,)) -> ArrayWorld:
     """One of the MPI3D files; the number of images says which of the spaces it fills.
 
-    A file saved uncompressed, as the published ones are, is memory-mapped; a compressed one is inflated beside it, once.
+    A file saved uncompressed, as the published ones are, is memory-mapped; a compressed one is inflated once.
 
     Args:
         path: the file, with one array `images`.
@@ -74,7 +76,9 @@ def read(path: Path, name: str, *, spaces: tuple[FactorSpace, ...] = (SPACE,)) -
         raise UnknotError(f"{path}: has no array 'images'; it holds {', '.join(found) or 'no arrays'}.")
     images = found["images"]
     if images.shape[1:] != IMAGE_SHAPE or images.dtype != np.uint8:
-        raise UnknotError(f"{path}: 'images' is {images.dtype} of shape {images.shape}; {name} is uint8 (n, 64, 64, 3).")
+        raise UnknotError(
+            f"{path}: 'images' is {images.dtype} of shape {images.shape}; {name} is uint8 (n, 64, 64, 3)."
+        )
     fitting = [space for space in spaces if space.size == images.shape[0]]
     if not fitting:
         sizes = " or ".join(f"{space.size:,}" for space in spaces)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,7 @@ def sheet(
         columns: images side by side; of a factor with more classes, evenly chosen ones are shown.
         rows: rows of samples.
     """
-    if kind not in get_args(SheetKind):
-        raise unknown("kind of sheet", kind, get_args(SheetKind))
+    sheet_kind(kind)
     if columns < 1 or rows < 1:
         raise UnknotError(f"preview: {columns} columns and {rows} rows; expected at least one of each.")
     if kind == "samples":
@@ -57,12 +56,26 @@ def save_sheet(picture: "Image", path: str | Path) -> Path:
     """Write a sheet as PNG, JPEG or whatever the file's ending says; it appears complete or not at all."""
     from PIL import Image
 
-    target = Path(path)
-    formats = Image.registered_extensions()
-    if formats.get(target.suffix.lower()) not in Image.SAVE:
-        raise UnknotError(f"preview: '{target}' does not end like a picture; use .png, .jpg or .webp.")
+    target = check_picture_name(path)
     with written_whole(target) as beside:
-        picture.save(beside, format=formats[target.suffix.lower()])
+        picture.save(beside, format=Image.registered_extensions()[target.suffix.lower()])
+    return target
+
+
+def sheet_kind(name: str) -> SheetKind:
+    """A kind of sheet by its name, or the error that lists them."""
+    if name not in get_args(SheetKind):
+        raise unknown("kind of sheet", name, get_args(SheetKind))
+    return cast(SheetKind, name)
+
+
+def check_picture_name(path: str | Path) -> Path:
+    """The path, if its ending is one that pictures are written with."""
+    from PIL import Image
+
+    target = Path(path)
+    if Image.registered_extensions().get(target.suffix.lower()) not in Image.SAVE:
+        raise UnknotError(f"preview: '{target}' does not end like a picture; use .png, .jpg or .webp.")
     return target
 
 
@@ -176,7 +189,9 @@ def _thumbnail(image: NDArray[np.uint8]) -> "Image":
     from PIL import Image
 
     if image.shape[2] not in (1, 3):
-        raise UnknotError(f"preview: images have {image.shape[2]} channels; only 1 (grey) and 3 (colour) can be shown.")
+        raise UnknotError(
+            f"preview: images have {image.shape[2]} channels; only 1 (grey) and 3 (colour) can be shown."
+        )
     picture = Image.fromarray(np.ascontiguousarray(image.repeat(3, axis=2) if image.shape[2] == 1 else image))
     side = max(picture.size)
     if side > 192:

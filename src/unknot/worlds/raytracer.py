@@ -194,25 +194,29 @@ def body_rows(
     half = np.atleast_2d(half if half.ndim else np.full(3, half))
     frame = np.asarray(rotation, dtype=np.float64).reshape(-1, 3, 3)
     paint = np.atleast_2d(np.asarray(color, dtype=np.float64))
-    n = max(len(center), len(half), len(frame), len(paint))
-    if np.any(half <= 0) or not np.isfinite(half).all():
-        raise UnknotError(f"body '{shape}': scale is {half.min(axis=0)}; half extents must be positive numbers.")
-    if np.abs(frame @ frame.transpose(0, 2, 1) - np.eye(3)).max() > 1e-6:
+    (n,) = np.broadcast_shapes(*[(len(part),) for part in (center, half, frame, paint)])
+    if not np.all(half > 0):
+        raise UnknotError(
+            f"body '{shape}': scale is {half[~(half > 0).all(axis=1)][0]}; half extents must be positive numbers."
+        )
+    if np.any(np.abs(frame @ frame.transpose(0, 2, 1) - np.eye(3)) > 1e-6):
         raise UnknotError(f"body '{shape}': rotation is not a rotation matrix; build it with `turn`.")
     rows = np.zeros((n, at.BODY_WIDTH))
     extra = np.full(len(half), hole)
     reach = np.sqrt((half**2).sum(axis=1))  # of the corners of its box
     if shape == "capsule":
         if np.any(np.abs(half[:, 0] - half[:, 1]) > 1e-9) or np.any(half[:, 2] < half[:, 0]):
-            raise UnknotError(f"body 'capsule': scale is {half[0]}; expected (radius, radius, half height >= radius).")
+            raise UnknotError(
+                f"body 'capsule': scale is {half[0]}; expected (radius, radius, half height >= radius)."
+            )
         extra, reach = half[:, 2] / half[:, 0] - 1, half[:, 2]
         half = half[:, :1] * np.ones(3)
     elif shape == "sphere":
         reach = half.max(axis=1)
     elif shape in ("rectangle", "disc"):
-        reach = np.hypot(half[:, 0], half[:, 1])
+        reach, half = np.hypot(half[:, 0], half[:, 1]), half * (1, 1, 0) + (0, 0, 1)
     elif shape == "plane":
-        reach = np.zeros(len(half))
+        reach, half = np.zeros(len(half)), np.ones((1, 3))
     elif shape != "box":  # round or inside a circle of radius 1
         reach = np.hypot(half[:, :2].max(axis=1) * (math.sqrt(2) if shape == "pyramid" else 1), half[:, 2])
     rows[:, at.KIND] = KINDS[shape]
@@ -236,6 +240,8 @@ def light_row(light: Light) -> Rows:
     towards = np.array(light.towards, dtype=np.float64)
     row[at.TOWARDS : at.TOWARDS + 3] = _unit(towards, "light: towards") if light.directional else towards
     row[at.POWER : at.POWER + 3] = light.color
+    if not 1 <= light.rays <= at.MOST_RAYS:
+        raise UnknotError(f"light: rays is {light.rays}; expected 1 to {at.MOST_RAYS}.")
     row[at.RADIUS], row[at.RAYS] = light.radius, light.rays
     row[at.IS_DIRECTION], row[at.IS_SHADOWING] = light.directional, light.shadows
     if light.directional and (light.fading or light.aim is not None):
@@ -253,7 +259,9 @@ def camera_rows(position: ArrayLike, look_at: ArrayLike = (0.0, 0.0, 0.0), fov: 
         raise UnknotError(f"camera: fov is {fov}; expected degrees between 0 and 180.")
     eye, target = np.broadcast_arrays(np.atleast_2d(np.asarray(position, dtype=np.float64)), np.asarray(look_at))
     forward = _unit(target - eye, "camera: look_at - position")
-    right = _unit(np.cross(forward, (0.0, 0.0, 1.0)), "camera: the screen's horizontal (it looks straight up or down)")
+    right = _unit(
+        np.cross(forward, (0.0, 0.0, 1.0)), "camera: the screen's horizontal (it looks straight up or down)"
+    )
     up = np.cross(right, forward)
     tangent = np.full((len(eye), 1), math.tan(math.radians(fov) / 2))
     return np.hstack([eye, right, up, forward, tangent])
@@ -295,7 +303,7 @@ def render(
         scenes: what to draw.
         height: rows of each image.
         width: columns of each image.
-        samples: rays inside each pixel that an edge runs through; 0 leaves edges to the corners of pixels.
+        samples: rays inside each pixel that an edge runs through.
         curve: "linear" writes 255 x light, "srgb" encodes it as sRGB.
         out: where to write, instead of a new array.
     """
@@ -355,8 +363,8 @@ def _unit(vectors: Rows, what: str) -> Rows:
 
 def _hammersley(n: int) -> Rows:
     """N points of the unit square, one in every row and column of an n x n grid when n is a power of two."""
-    if n < 0:
-        raise UnknotError(f"render: samples is {n}; expected 0 or more.")
+    if n < 1:
+        raise UnknotError(f"render: samples is {n}; expected 1 or more.")
     second = [int(f"{i:016b}"[::-1], 2) / 2**16 for i in range(n)]
     return np.array([((i + 0.5) / n, second[i] + 0.5 / n) for i in range(n)]).reshape(-1, 2)
 

@@ -38,7 +38,7 @@ _SUN_TOWARDS = (-0.36, 0.27, 0.893)
 _SUN_RADIUS, _SUN_RAYS = 0.22, 16
 _FLOOR = Material(ambient=0.55, diffuse=0.75 / (_SUN * _SUN_TOWARDS[2]))
 _WALLS = Material(ambient=0.09, diffuse=0.96)
-_OBJECT = Material(ambient=0.3, diffuse=0.65, specular=0.12, shininess=24.0)
+_OBJECT = Material(ambient=0.3, diffuse=0.65)
 _WALL_TEXTURE = 0.03
 _BATCH = 256  # images traced at a time, so that packed scenes stay small
 
@@ -111,7 +111,9 @@ def scenes(classes: Classes) -> Batch:
 def _parts() -> tuple[NDArray[np.float64], ...]:
     """Cameras and lights by azimuth, the room, and objects by shape and size, all without colour."""
     angles = np.radians(SPACE["azimuth"].numbers)
-    ahead = np.stack([-np.sin(angles), np.cos(angles), np.full(len(angles), -math.tan(math.radians(PITCH)))], axis=1)
+    ahead = np.stack(
+        [-np.sin(angles), np.cos(angles), np.full(len(angles), -math.tan(math.radians(PITCH)))], axis=1
+    )
     eyes = np.stack([-DISTANCE * ahead[:, 0], -DISTANCE * ahead[:, 1], np.full(len(angles), HEIGHT)], axis=1)
     sun = Light(_SUN_TOWARDS, (_SUN,) * 3, directional=True, radius=_SUN_RADIUS, rays=_SUN_RAYS)
     lights = np.stack(

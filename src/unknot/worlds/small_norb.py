@@ -127,8 +127,8 @@ def read(paths: Sequence[Path], *, instance: bool = False, space: FactorSpace = 
                 position += len(pairs)
         if not filled.all():
             raise UnknotError(
-                f"SmallNORB: {filled.sum():,} of the {space.size:,} combinations have an image in {parts[0][0].parent}; "
-                "the six published files have all."
+                f"SmallNORB: {filled.sum():,} of the {space.size:,} combinations have an image in "
+                f"{parts[0][0].parent}; the six published files have all."
             )
 
     copy = parts[0][0].with_name(f"smallnorb-camera0-{SIDE}.npy")

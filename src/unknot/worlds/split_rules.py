@@ -13,7 +13,7 @@ the paper's Tables 2 and 3 and every count follows from them.
 
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 
@@ -65,6 +65,10 @@ _SWAPPED = (
     "Table 4 of Schott et al. 2022 prints the shares under swapped heads: its '% test' is the training share. "
     "About 30 % of the images are for training, as the paper's text says and as counted here.",
 )
+_SIX_SCALES = (
+    "any",
+    "scale has six classes, 0 to 5; the paper's appendix H.1 lists five, but its split tables use class 5.",
+)
 RULES = {
     "dsprites": Rule(
         0.2,
@@ -72,16 +76,14 @@ RULES = {
         circular="allow",
         notes=(
             _SWAPPED,
-            (
-                "any",
-                "scale has six classes, 0 to 5; the paper's appendix H.1 lists five, but its split tables use class 5.",
-            ),
+            _SIX_SCALES,
             (
                 "extrapolation",
                 "orientation class 39 (360 degrees), held out, is the same pose as class 0, which is in training.",
             ),
         ),
     ),
+    "dsprites_quarter": Rule(0.2, ("shape",), circular="allow", notes=(_SIX_SCALES,)),
     "shapes3d": Rule(0.15, ("shape",), circular="allow", notes=(_SWAPPED,)),
     "mpi3d": Rule(0.1, ("shape", "size"), circular="allow", notes=(_SWAPPED,)),
     "celeb_glow": Rule(
@@ -107,10 +109,9 @@ def published_rule(world: str, factors: FactorSpace) -> Rule | None:
     >>> published_rule("cars3d", space({"elevation": 4, "azimuth": 24})) is None
     True
     """
-    for name, rule in RULES.items():
-        if (world == name or world.startswith(f"{name}_")) and set(rule.keep or ()) <= set(factors.names):
-            return rule
-    return None
+    names = [name for name in RULES if world == name or world.startswith(f"{name}_")]
+    rule = RULES[max(names, key=len)] if names else None
+    return rule if rule is not None and set(rule.keep or ()) <= set(factors.names) else None
 
 
 def exclusive_classes(factors: FactorSpace, kind: SplitKind, rule: Rule) -> Exclusive:
@@ -132,9 +133,9 @@ def exclusive_classes(factors: FactorSpace, kind: SplitKind, rule: Rule) -> Excl
         round_ones = [f.name for f in parts if f.kind == "circular"]
         if round_ones:
             raise UnknotError(
-                f"split: {', '.join(round_ones)} is circular, so beyond its last class comes its first, and "
-                "extrapolation would be interpolation. Name it in the rule's keep, or accept that with "
-                "circular='allow'."
+                f"split: circular factor(s) {', '.join(round_ones)}: beyond the last class comes the first, so "
+                "extrapolation would be interpolation. Leave them whole (the rule's keep, --keep), or accept it "
+                "(circular='allow', --allow-circular)."
             )
     if kind == "composition":
         q = rule.composition_quota
@@ -189,7 +190,8 @@ def _inner(factor: Factor, count: int) -> tuple[int, ...]:
     return tuple(np.setdiff1d(np.arange(factor.size), seen).tolist())
 
 
-def check_kind(kind: str) -> None:
-    """Refuse kinds of split that do not exist."""
+def check_kind(kind: str) -> SplitKind:
+    """The kind of split, or an error if there is none of that name."""
     if kind not in get_args(SplitKind):
         raise unknown("kind of split", kind, get_args(SplitKind))
+    return cast(SplitKind, kind)

@@ -1,0 +1,239 @@
+"""`unknot data split`: what a split of a world holds back, counted, with no image read."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unknot.errors import UnknotError
+
+if TYPE_CHECKING:
+    from unknot.factors import Classes, Factor, FactorSpace
+    from unknot.worlds.splits import Rule, Split, SplitKind
+
+_HEADS = {
+    "composition": "only in training",
+    "combination": "held out together",
+    "interpolation": "only in test",
+    "extrapolation": "only in test",
+}
+
+
+def split_world(
+    name: Annotated[str, typer.Argument(help="A world of `unknot data list`, or a file of one's own.")],
+    kind: Annotated[
+        str, typer.Option(help="random, composition, interpolation, extrapolation or combination.")
+    ] = "extrapolation",
+    ratio: Annotated[
+        float | None, typer.Option(help="Share of each factor's classes to hold back, if not the published one.")
+    ] = None,
+    keep: Annotated[str, typer.Option(help="Factors not to split, such as shape,size.")] = "",
+    hold: Annotated[
+        list[str] | None,
+        typer.Option(help="Exclusive classes by hand, such as x=25..31 or scale=0,5; once for each factor."),
+    ] = None,
+    allow_circular: Annotated[
+        bool, typer.Option("--allow-circular", help="Extrapolate circular factors, although they close.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Decides a random split.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Draw the split into this picture: .png, .svg or .pdf.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    data: Annotated[Path | None, typer.Option("--data", help="Folder of data files.")] = None,
+) -> None:
+    """Show what a systematic split holds back: classes, counts, caveats, and a picture."""
+    from unknot.worlds.split_rules import check_kind
+
+    chosen = check_kind(kind)
+    title, space, rows = _world(name, data)
+    made = _split(name, space, chosen, ratio, keep, _classes(hold or [], space), allow_circular, seed)
+    record = _record(name, made, rows)
+    if output is not None:
+        from unknot.reports.split_picture import split_picture
+
+        record["picture"] = str(split_picture(made, output, title=title))
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(record, indent=2))
+    else:
+        _show(made, record, title)
+
+
+def _world(name: str, data: Path | None) -> "tuple[str, FactorSpace, Classes | None]":
+    from unknot.worlds import WORLDS, open_world
+
+    if name in WORLDS:
+        factors = WORLDS[name].factors
+        if factors is not None:  # the grid is known, so the file is not needed
+            return WORLDS[name].title, factors, None
+    world = open_world(name, data=data)
+    return world.name, world.factors, world.rows
+
+
+def _split(
+    name: str,
+    space: "FactorSpace",
+    kind: "SplitKind",
+    ratio: float | None,
+    keep: str,
+    held: dict[str, tuple[int, ...]],
+    allow_circular: bool,
+    seed: int,
+) -> "Split":
+    from unknot.worlds.combinations import PUBLISHED_COMBINATIONS, combination_split
+    from unknot.worlds.splits import split
+
+    if kind == "combination":
+        if not held:
+            lists = "; ".join(
+                f"{world}: " + ", ".join("-".join(map(str, c.values())) for c in combinations)
+                for world, combinations in PUBLISHED_COMBINATIONS.items()
+            )
+            raise UnknotError(
+                "data split: say which combination to hold out, such as --hold scale=0 --hold shape=0. Published "
+                f"size-shape pairs are {lists}."
+            )
+        return combination_split(space, held)
+    if held:
+        if ratio is not None or keep:
+            raise UnknotError("data split: --hold names the classes itself; leave out --ratio and --keep.")
+        return split(space, kind, exclusive=held, rng=seed)
+    return split(space, kind, rule=_rule(name, space, ratio, keep, allow_circular), rng=seed)
+
+
+def _rule(name: str, space: "FactorSpace", ratio: float | None, keep: str, allow_circular: bool) -> "Rule":
+    from unknot.worlds.splits import RULES, Rule, published_rule
+
+    kept = tuple(word.strip() for word in keep.split(",") if word.strip()) or None
+    rule = published_rule(name, space) if ratio is None and kept is None else None
+    if rule is None:
+        if ratio is None:
+            raise UnknotError(
+                f"data split: '{name}' with these options has no published split (those are of {', '.join(RULES)}); "
+                "say how much of each factor to hold back, such as --ratio 0.2, or which classes, with --hold."
+            )
+        rule = Rule(ratio, kept)
+    return replace(rule, circular="allow") if allow_circular else rule
+
+
+def _classes(hold: list[str], space: "FactorSpace") -> dict[str, tuple[int, ...]]:
+    held: dict[str, tuple[int, ...]] = {}
+    for text in hold:
+        match = re.fullmatch(r"\s*([^=]+?)\s*=\s*(\d+(?:\.\.\d+)?(?:\s*,\s*\d+(?:\.\.\d+)?)*)\s*", text)
+        if match is None:
+            raise UnknotError(f"data split: --hold '{text}' is not like x=25..31 or scale=0,5.")
+        name, chosen = match.groups()
+        classes: list[int] = []
+        for run in chosen.split(","):
+            first, _, last = run.strip().partition("..")
+            top = space[name].size - 1
+            if int(last or first) > top:
+                raise UnknotError(f"data split: --hold '{text}': '{name}' has classes 0..{top}.")
+            classes.extend(range(int(first), int(last or first) + 1))
+        held[name] = (*held.get(name, ()), *classes)
+    return held
+
+
+def _record(name: str, made: "Split", rows: "Classes | None") -> dict[str, Any]:
+    total = made.space.size
+    per_factor = made.one_ood_counts
+    record: dict[str, Any] = {
+        "world": name,
+        "kind": made.kind,
+        "factors": [
+            {
+                "name": f.name,
+                "kind": f.kind,
+                "size": f.size,
+                "exclusive": list(made.exclusive.get(f.name, ())),
+                "one_ood": per_factor.get(f.name, 0),
+            }
+            for f in made.space
+        ],
+        "exclusive_classes_are": _HEADS.get(made.kind, ""),
+        "n_train": made.n_train,
+        "n_test": made.n_test,
+        "train_share": made.n_train / total,
+        "test_share": made.n_test / total,
+        "one_ood": sum(per_factor.values()),
+        "one_ood_share_of_test": sum(per_factor.values()) / made.n_test,
+        "notes": list(made.notes),
+        "definition": made.as_json(),
+    }
+    if rows is not None:
+        mask = made.rows(rows)
+        record |= {"n_train_images": int(mask.sum()), "n_test_images": int((~mask).sum())}
+    return record
+
+
+def _show(made: "Split", record: dict[str, Any], title: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    console.print(Text.assemble((title, "bold"), f": {made.kind}\n"))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("factor", no_wrap=True)
+    table.add_column("kind", style="dim")
+    table.add_column("classes", justify="right")
+    if made.exclusive:
+        table.add_column(_HEADS[made.kind], overflow="fold")
+        table.add_column("values", style="dim", overflow="fold")
+    if record["one_ood"]:
+        table.add_column("one-OOD", justify="right", no_wrap=True)
+    for factor, row in zip(made.space, record["factors"], strict=True):
+        cells = [factor.name, factor.kind, str(factor.size)]
+        if made.exclusive:
+            cells += [_runs(row["exclusive"]) or "-", _values(factor, row["exclusive"])]
+        if record["one_ood"]:
+            cells.append(f"{row['one_ood']:,}" if row["one_ood"] else "-")
+        table.add_row(*map(Text, cells))
+    console.print(table)
+    counts = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    counts.add_column()
+    counts.add_column(justify="right")
+    counts.add_column(justify="right", style="dim")
+    counts.add_row("training", f"{made.n_train:,}", f"{100 * record['train_share']:.2f} %")
+    counts.add_row("test", f"{made.n_test:,}", f"{100 * record['test_share']:.2f} %")
+    if record["one_ood"]:
+        share = f"{100 * record['one_ood_share_of_test']:.2f} % of test"
+        counts.add_row("one-OOD: exactly one class unseen in training", f"{record['one_ood']:,}", share)
+    if "n_train_images" in record:
+        counts.add_row("images for training", f"{record['n_train_images']:,}", "")
+        counts.add_row("images for testing", f"{record['n_test_images']:,}", "")
+    console.print()
+    console.print(counts)
+    for note in made.notes:
+        console.print(Text(f"note: {note}", style="dim"))
+    if "picture" in record:
+        console.print(Text(f"picture: {record['picture']}"), soft_wrap=True)
+
+
+def _runs(classes: list[int], join: str = ", ") -> str:
+    """Classes as people write them.
+
+    >>> _runs([0, 1, 2, 7, 9])
+    '0..2, 7, 9'
+    """
+    runs: list[list[int]] = []
+    for c in classes:
+        if runs and c == runs[-1][-1] + 1:
+            runs[-1].append(c)
+        else:
+            runs.append([c])
+    return join.join(f"{run[0]}..{run[-1]}" if len(run) > 2 else join.join(map(str, run)) for run in runs)
+
+
+def _values(factor: "Factor", classes: list[int]) -> str:
+    if not factor.values or not classes:
+        return ""
+    labels = [factor.label(c) for c in classes]
+    if len(labels) <= 3:
+        return ", ".join(labels)
+    whole_run = classes[-1] - classes[0] + 1 == len(classes) and factor.kind != "categorical"
+    return f"{labels[0]}..{labels[-1]}" if whole_run else ", ".join(labels[:2]) + ", .. " + labels[-1]

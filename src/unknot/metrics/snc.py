@@ -1,0 +1,196 @@
+"""Single-neuron classification: how well one latent alone, cut into steps, gives one factor."""
+
+from math import gcd
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError, unknown
+from unknot.metrics._accuracy import adjusted, chance_levels, held_out
+from unknot.metrics._information import equal_frequency_cuts
+from unknot.metrics._inputs import Rng, prepare
+from unknot.metrics.alignment import (
+    UNALIGNED,
+    Cuts,
+    align,
+    alignment_information,
+    alignment_notes,
+    published_cuts,
+)
+from unknot.metrics.score import Facts, Score, facts
+
+Bins = Literal["auto", "classes", "gcd"]
+Adjustment = Literal["eq3", "table1", "none"]
+MOST_BINS = 4096  # the assignment of bins to classes takes cubic time
+
+
+@facts(
+    Facts(
+        title="Single-neuron classification (SNC)",
+        measures="holistic",
+        bounds=(0.0, 1.0),
+        chance=0.0,
+        reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
+        identity=("bins", "adjustment"),
+        invariances=frozenset({"rows", "latents", "scale", "shift"}),
+    )
+)
+def snc(
+    latents: Any,
+    factors: Any,
+    *,
+    latents_test: Any = None,
+    factors_test: Any = None,
+    rng: Rng = 0,
+    bins: Bins = "auto",
+    min_bin_size: int | None = None,
+    chance: Literal["proportional", "majority"] = "proportional",
+    adjustment: Adjustment = "eq3",
+    share: bool = False,
+    cuts: Cuts = "tie_safe",
+) -> Score:
+    """How well each factor is read from its own latent by a step function that keeps class sizes.
+
+    Every factor gets a latent of its own (see `align`, by mutual information). The latent is cut into bins of
+    equal count and bins are given to classes, to each class as many as its share of the rows, so that most rows
+    are right.
+
+    SNC = mean_j max(0, (a_j - r_j) / (1 - r_j)),   r_j = sum_c p_jc^2        in [0, 1], 1 is best
+
+    Args:
+        latents: (n, d) numbers, the rows that bins and classes are fitted on.
+        factors: (n, k) whole numbers.
+        latents_test: held-out rows, which the value is computed on; a third of the rows if left out.
+        factors_test: their factors.
+        rng: decides the split.
+        bins: "classes" (one bin per class), "gcd" (as many as the greatest common divisor of the class counts
+            allows) or "auto": one per class where the factor is balanced within five standard deviations, else
+            "gcd" if its bins hold at least `min_bin_size` rows, else bins of that size and class shares rounded.
+        min_bin_size: rows in a bin; max(8, n / 512) if left out.
+        chance: r_j as above or "majority", the frequency of the most common class.
+        adjustment: "eq3" as above; "table1", max(0, a_j - r_j), as in the paper's Table 1; "none", a_j.
+        share: with more factors than latents, let factors share a latent.
+        cuts: "tie_safe", or "published": at the values of ranks floor(m n / bins), which merges levels of a
+            discrete latent and then leaves as many classes, the last ones, without a bin. With bins="classes"
+            this gives the accuracies of the published code.
+
+    Returns:
+        The mean over factors on held-out rows; `parts` has the value of the training rows as "train".
+
+    Edge cases: constant factors are left out. A factor without a latent (more factors than latents) counts 0.
+    A dead latent predicts one class. Where a factor has zero information with its latent, a note says so. A test
+    value that no training row has counts as an error.
+
+    Departs from the paper: rows with equal latents always share a bin; test rows instead of training rows; a
+    smallest bin size, because sampled labels have gcd 1. Departs from the published code: adjusted for chance;
+    gcd bins.
+
+    Reference: Mahon et al. 2024, arXiv:2304.02335, section 4 and eq. 3.
+
+    >>> from unknot.examples import m1
+    >>> z, y = m1()
+    >>> snc(z, y, latents_test=z, factors_test=y).value
+    0.25
+    """
+    _check(bins, min_bin_size, adjustment, cuts)
+    rows = prepare("snc", latents, factors, latents_test, factors_test, held_out=True, rng=rng)
+    z_test, y_test = held_out(rows)
+    information = alignment_information(rows, cuts)
+    alignment = align(information, share=share)
+    accuracy = np.zeros((2, rows.n_factors))
+    level = np.stack([chance_levels(y, rows.factors, chance) for y in (rows.factors, y_test)])
+    n_bins = np.zeros(rows.n_factors)
+    for j, i in enumerate(alignment.latents):
+        if i == UNALIGNED:
+            accuracy[:, j] = level[:, j]
+            continue
+        points, class_of = _steps(rows.latents[:, i], rows.factors[:, j], bins, min_bin_size, cuts)
+        n_bins[j] = len(class_of)
+        for row, (z, y) in enumerate(((rows.latents, rows.factors), (z_test, y_test))):
+            guesses = class_of[np.searchsorted(points, z[:, i], side="right")]
+            accuracy[row, j] = np.mean(guesses == y[:, j])
+    values = _adjust(accuracy, level, adjustment)
+    values[:, alignment.latents == UNALIGNED] = 0.0
+    parts = {
+        **rows.about(),
+        "per_factor": rows.spread(values[1]),
+        "per_factor_train": rows.spread(values[0]),
+        "train": float(values[0].mean()),
+        "accuracy": rows.spread(accuracy[1]),
+        "accuracy_train": rows.spread(accuracy[0]),
+        "chance": rows.spread(level[1]),
+        "alignment": rows.spread(alignment.latents),
+        "mutual_information": rows.spread(information),
+        "n_bins": rows.spread(n_bins),
+    }
+    parts["notes"] += alignment_notes(rows, alignment)
+    return Score(float(values[1].mean()), parts)
+
+
+def _steps(
+    z: NDArray[np.float64], y: NDArray[np.int64], bins: Bins, min_bin_size: int | None, cuts: Cuts
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Cut points and the class of every bin, fitted on one latent (n,) and the codes (n,) of its factor."""
+    from scipy.optimize import linear_sum_assignment
+
+    counts = np.bincount(y)
+    capacity = _bins_of_classes(counts, bins, min_bin_size)
+    n_bins = int(capacity.sum())
+    ordered = np.sort(z)
+    points = equal_frequency_cuts(ordered, n_bins) if cuts == "tie_safe" else published_cuts(ordered, n_bins)
+    code = np.searchsorted(points, z, side="right")
+    table = np.bincount(code * len(counts) + y, minlength=(len(points) + 1) * len(counts))
+    table = table.reshape(len(points) + 1, len(counts))
+    slots = np.repeat(np.arange(len(counts)), capacity)
+    class_of = np.full(len(table), len(counts))  # no class, for bins without training rows
+    used = np.flatnonzero(table.any(axis=1))
+    if cuts == "published":
+        # It counts bins from the top, which decides between equally good assignments, and lets a bin that is
+        # missing cost the last class its place.
+        used, slots = used[::-1], slots[: len(used)]
+    chosen = linear_sum_assignment(table[np.ix_(used, slots)], maximize=True)[1]
+    class_of[used] = slots[chosen]
+    return points, class_of
+
+
+def _bins_of_classes(counts: NDArray[np.int64], bins: Bins, min_bin_size: int | None) -> NDArray[np.int64]:
+    """How many bins each class receives."""
+    n, k = int(counts.sum()), len(counts)
+    size = gcd(*map(int, counts))
+    least = max(8, -(-n // 512)) if min_bin_size is None else min_bin_size
+    balanced = bool(np.all(np.abs(counts - n / k) <= 5 * np.sqrt(n / k)))
+    if bins == "classes" or (bins == "auto" and balanced):
+        return np.ones(k, dtype=np.int64)
+    if bins == "gcd" or size >= least:
+        if n // size > MOST_BINS:
+            raise UnknotError(
+                f"snc: class counts have the greatest common divisor {size}, which makes {n // size} bins of {n} "
+                f"rows; at most {MOST_BINS} can be assigned. Use bins='auto', or rows with balanced classes."
+            )
+        return counts // size
+    share = counts / least
+    capacity = np.maximum(1, np.floor(share).astype(np.int64))
+    missing = round(n / least) - int(capacity.sum())
+    if missing > 0:  # to the largest remainders; a stable sort decides between equals
+        remainder = np.where(share >= 1, share - capacity, -1.0)
+        capacity[np.argsort(-remainder, kind="stable")[:missing]] += 1
+    return capacity
+
+
+def _adjust(accuracy: NDArray[np.float64], level: NDArray[np.float64], adjustment: str) -> NDArray[np.float64]:
+    if adjustment == "eq3":
+        return adjusted(accuracy, level)
+    return accuracy.copy() if adjustment == "none" else np.maximum(0.0, accuracy - level)
+
+
+def _check(bins: str, min_bin_size: int | None, adjustment: str, cuts: str) -> None:
+    for kind, name, known in (
+        ("bins", bins, ("auto", "classes", "gcd")),
+        ("adjustment", adjustment, ("eq3", "table1", "none")),
+        ("cuts", cuts, ("tie_safe", "published")),
+    ):
+        if name not in known:
+            raise unknown(kind, name, known)
+    if min_bin_size is not None and min_bin_size < 1:
+        raise UnknotError(f"snc: min_bin_size is {min_bin_size}; expected at least 1.")

@@ -1,0 +1,189 @@
+"""How many directions a representation really uses, read off a spectrum: RankMe, effective rank, LiDAR."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.metrics._information import entropy
+from unknot.metrics._inputs import as_array, check_latents, dead, prepare
+from unknot.metrics.score import Facts, Score, facts
+
+
+@facts(
+    Facts(
+        title="RankMe",
+        measures="explicitness",
+        bounds=(0.0, float("inf")),
+        chance="no labels; isotropic noise has about d",
+        reference="Garrido et al. 2023, RankMe: Assessing the Downstream Performance of Pretrained Self-Supervised "
+        "Representations by Their Rank, arXiv:2210.02885",
+        invariances=frozenset({"rows", "latents", "sign", "rotation"}),
+        labels=False,
+    )
+)
+def rankme(latents: Any, factors: Any = None) -> Score:
+    """Smooth rank of the latents as a matrix; a guide to linear-probe accuracy that needs no labels.
+
+    RankMe = exp( - sum_i p_i log p_i ),    p_i = s_i / sum s, s the singular values of the latents (n, d)
+
+    Between 1 and min(n, d); more is better among models of the same width. The matrix is not centred, as in the
+    paper: a large common mean is one strong direction and lowers the score. `effective_rank` centres.
+
+    Edge cases: latents that are all zero have rank 0.
+    Departs from the paper: no 1e-7 is added to p_i; the logarithm of 0 never arises.
+
+    Args:
+        latents: (n, d).
+        factors: not used.
+
+    Returns:
+        Score with `parts["spectrum"]`, the singular values, largest first.
+
+    >>> round(rankme([[3, 0], [0, 3], [-3, 0], [0, -3]]).value, 6)
+    2.0
+    """
+    z = check_latents("rankme", latents)
+    _enough_rows("rankme", z)
+    values = _singular(z)
+    return Score(_smooth_rank(values), {"spectrum": values, "n_rows": len(z), "notes": []})
+
+
+@facts(
+    Facts(
+        title="Effective rank of the covariance",
+        measures="independence",
+        bounds=(0.0, float("inf")),
+        chance="no labels; isotropic noise has about d",
+        reference="Roy and Vetterli 2007, The Effective Rank: A Measure of Effective Dimensionality, EUSIPCO",
+        invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
+        labels=False,
+    )
+)
+def effective_rank(latents: Any, factors: Any = None) -> Score:
+    """How many principal directions share the variance of the latents.
+
+    erank = exp( - sum_i p_i log p_i ),    p_i = the i-th principal component's share of the variance
+
+    Between 1 and min(n - 1, d). Collapse shows as a value far below d.
+
+    Edge cases: latents without variance add nothing; 0 if none varies.
+
+    Args:
+        latents: (n, d).
+        factors: not used.
+
+    Returns:
+        Score with `parts["spectrum"]`, the variances along the principal directions, largest first.
+
+    >>> round(effective_rank([[4, 1], [1, 4], [-2, 1], [1, -2]]).value, 6)
+    2.0
+    """
+    z = check_latents("effective_rank", latents)
+    _enough_rows("effective_rank", z)
+    gone = dead(z)
+    notes = []
+    if gone.any():
+        notes.append(f"latent(s) without variance: {', '.join(map(str, np.flatnonzero(gone)))}.")
+    alive = z[:, ~gone]
+    values = _singular(alive - alive.mean(axis=0)) ** 2 / (len(z) - 1)
+    return Score(_smooth_rank(values), {"spectrum": values, "n_rows": len(z), "notes": notes})
+
+
+@facts(
+    Facts(
+        title="LiDAR",
+        measures="explicitness",
+        bounds=(0.0, float("inf")),
+        chance="noise has about min(d, classes - 1): directions are counted whether or not they separate well",
+        reference="Thilak et al. 2023, LiDAR: Sensing Linear Probing Performance in Joint Embedding SSL "
+        "Architectures, arXiv:2312.04000",
+        invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
+    )
+)
+def lidar(latents: Any, factors: Any = None, *, groups: Any = None, delta: float = 1e-4) -> Score:
+    """Smooth rank of what separates surrogate classes from one another.
+
+    LiDAR = exp( - sum_i p_i log p_i ),    p = eigenvalues of W^(-1/2) B W^(-1/2), normalised
+
+    B is the covariance of the class means, W the covariance within classes plus `delta` times the identity. Between
+    1 and min(d, classes - 1). The authors' classes are images and their rows augmentations of them: pass those as
+    `groups`. Without groups, rows with the same combination of factors form a class.
+
+    Edge cases: classes of one row say nothing about W and are left out, with a note; fewer than two classes of two
+    rows are an error; 0 if the class means coincide.
+    Departs from the paper: no 1e-7 is added to p_i; classes may differ in size (B weighs classes alike, W rows).
+
+    Args:
+        latents: (n, d).
+        factors: (n, k), needed unless groups are given.
+        groups: (n,) whole numbers or strings naming the class of every row.
+        delta: keeps W invertible; relative to the scale of the latents.
+
+    Returns:
+        Score with `parts["spectrum"]`, the eigenvalues, largest first, and `parts["n_classes"]`.
+
+    >>> z = [[-2, -2], [-2, -2], [-2, 2], [-2, 2], [2, -2], [2, -2], [2, 2], [2, 2]]
+    >>> round(lidar(z, groups=[0, 0, 1, 1, 2, 2, 3, 3]).value, 6)
+    2.0
+    """
+    if not delta > 0:
+        raise UnknotError(f"lidar: delta is {delta}; expected a positive number such as 1e-4.")
+    if groups is None:
+        rows = prepare("lidar", latents, factors)
+        z, about, notes = rows.latents, rows.about(), list(rows.notes)
+        _, classes = np.unique(rows.factors, axis=0, return_inverse=True)
+    else:
+        z, about, notes = check_latents("lidar", latents), {}, []
+        labels = as_array(groups)
+        if labels.shape != (len(z),):
+            raise UnknotError(f"lidar: groups has shape {labels.shape}; expected ({len(z)},), one class a row.")
+        _, classes = np.unique(labels, return_inverse=True)
+    kept = np.bincount(classes)[classes] > 1
+    if not kept.all():
+        notes.append(f"left out {int((~kept).sum())} row(s) that are alone in their class.")
+    _, classes = np.unique(classes[kept], return_inverse=True)
+    n_classes = int(classes.max(initial=-1)) + 1
+    if n_classes < 2:
+        raise UnknotError(
+            f"lidar: {n_classes} class(es) with at least two rows; two are needed. Pass groups= (for example the "
+            "image each augmented row was made from), or factors whose combinations repeat."
+        )
+    values = _separation(z[kept], classes, n_classes, delta)
+    parts = {"spectrum": values, "n_classes": n_classes, "n_rows": int(kept.sum()), "notes": notes}
+    return Score(_smooth_rank(values), {**about, **parts})
+
+
+def _separation(
+    z: NDArray[np.float64], classes: NDArray[np.int64], n_classes: int, delta: float
+) -> NDArray[np.float64]:
+    """Eigenvalues of the whitened covariance of class means, largest first."""
+    sums = np.stack([np.bincount(classes, weights=column, minlength=n_classes) for column in z.T], axis=1)
+    means = sums / np.bincount(classes)[:, None]
+    residual, centred = z - means[classes], means - means.mean(axis=0)
+    variances, axes = np.linalg.eigh(residual.T @ residual / len(z))
+    # B = centred' centred / classes, so W^(-1/2) B W^(-1/2) has the squared singular values of centred W^(-1/2).
+    whitened = centred @ axes / np.sqrt(np.maximum(variances, 0.0) + delta)
+    result: NDArray[np.float64] = _singular(whitened) ** 2 / n_classes
+    return result
+
+
+def _singular(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    from threadpoolctl import threadpool_limits
+
+    if min(matrix.shape) == 0:
+        return np.zeros(0)
+    with threadpool_limits(1):
+        tall = matrix if len(matrix) >= matrix.shape[1] else matrix.T
+        # The triangle of a QR decomposition has the same singular values and is small.
+        return np.linalg.svd(np.linalg.qr(tall, mode="r"), compute_uv=False)
+
+
+def _smooth_rank(values: NDArray[np.float64]) -> float:
+    return float(np.exp(entropy(values))) if values.sum() > 0 else 0.0
+
+
+def _enough_rows(who: str, latents: NDArray[np.float64]) -> None:
+    if len(latents) < 2:
+        raise UnknotError(f"{who}: {len(latents)} row(s); at least two samples are needed.")

@@ -1,0 +1,64 @@
+"""Things that learn a representation, one file per published model."""
+
+import inspect
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from torch import nn
+
+from unknot.errors import UnknotError, unknown
+from unknot.models.beta_vae import VAE, BetaVAE
+from unknot.models.model import Setting
+
+MODELS: dict[str, type[nn.Module]] = {
+    "vae": VAE,
+    "beta_vae": BetaVAE,
+}
+
+
+def find(name: str) -> type[nn.Module]:
+    """The class of a model by its name in MODELS, or by `package.module:Class` for anyone's own."""
+    if name in MODELS:
+        return MODELS[name]
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        raise unknown("model", name, MODELS)
+    sys.path.insert(0, "")  # a model beside the place the command is run from
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise UnknotError(f"model '{name}': cannot be imported ({error}).") from None
+    finally:
+        sys.path.remove("")
+    if not (isinstance(found, type) and hasattr(found, "loss") and hasattr(found, "represent")):
+        raise UnknotError(f"model '{name}': needs methods loss(batch, step, generator) and represent(images).")
+    return found
+
+
+def options_of(model: type[nn.Module]) -> dict[str, inspect.Parameter]:
+    """The options of a model: the keyword-only arguments of its class."""
+    parameters = inspect.signature(model).parameters
+    return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def build(name: str, setting: Setting, options: Mapping[str, Any]) -> tuple[nn.Module, dict[str, Any]]:
+    """A model with its options checked, and all options with defaults filled in."""
+    kind = find(name)
+    known = options_of(kind)
+    full = {option: parameter.default for option, parameter in known.items()}
+    for option, value in options.items():
+        if option not in known:
+            raise unknown(f"option of {name}", option, known)
+        full[option] = _like(known[option].default, value, f"{name}: {option}")
+    return kind(setting, **full), full
+
+
+def _like(default: Any, value: Any, where: str) -> Any:
+    """The value in the type of the default, or an error."""
+    if default is None or default is inspect.Parameter.empty or isinstance(value, type(default)):
+        return value
+    if isinstance(default, float) and isinstance(value, int):
+        return float(value)
+    raise UnknotError(f"{where} is {value!r}; expected {type(default).__name__}, such as {default!r}.")

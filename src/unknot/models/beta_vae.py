@@ -1,0 +1,54 @@
+"""VAE and beta-VAE."""
+
+from typing import ClassVar
+
+import torch
+
+from unknot.models.model import Batch, Preset, Setting, Terms, not_negative
+from unknot.models.networks import GaussianAutoencoder
+from unknot.models.terms import kl
+
+
+class VAE(GaussianAutoencoder):
+    """The variational autoencoder.
+
+    loss = reconstruction + KL(q(z|x) || N(0, I))
+
+    Reference: Kingma & Welling 2014, Auto-Encoding Variational Bayes, arXiv:1312.6114.
+    """
+
+    def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
+        """Reconstruction and KL."""
+        q, _, fit = self.autoencode(batch.images, generator)
+        return {"reconstruction": fit, "kl": kl(q)}
+
+
+class BetaVAE(GaussianAutoencoder):
+    """The VAE with a weighted KL: the higher beta, the fewer informative latents and the blurrier the images.
+
+    loss = reconstruction + beta KL(q(z|x) || N(0, I))
+
+    Args:
+        setting: what to build for.
+        beta: weight of the KL; 1 is the VAE.
+
+    Reference: Higgins et al. 2017, beta-VAE: Learning Basic Visual Concepts with a Constrained Variational Framework.
+    """
+
+    presets: ClassVar[dict[str, Preset]] = {
+        "s0": Preset(
+            "S0 section 5, defaults of its public code", fixed={"beta": 4, "architecture": "burgess64", "lr": 5e-4}
+        ),
+        "s1": Preset("S1 Table 5", {"beta": (1, 2, 4, 6, 8, 16)}, {"steps": 300_000}),
+        "s3": Preset("S3 appendix H.4", {"beta": (1, 2, 4, 6, 8, 16)}, {"steps": 500_000}),
+        "s4": Preset("S4 appendix A", {"beta": (1, 2, 4, 6, 8, 16)}, {"steps": 300_000}),
+    }
+
+    def __init__(self, setting: Setting, *, beta: float = 4.0) -> None:
+        super().__init__(setting)
+        self.beta = not_negative("beta_vae", beta=beta)
+
+    def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
+        """Reconstruction and weighted KL."""
+        q, _, fit = self.autoencode(batch.images, generator)
+        return {"reconstruction": fit, "kl": self.beta * kl(q)}

@@ -1,0 +1,171 @@
+"""Encoders and decoders of the literature, at 32, 64 or 128 pixels.
+
+| name | encoder | from |
+|---|---|---|
+| `conv64` | 4x4 convolutions 32, 32, 64, 64, then 256 units | Locatello et al. 2019; S1 Table 4, S3, S4 |
+| `conv64_k2` | the same with 2x2 kernels in the third and fourth | the public checkpoints behind S1 and S4 |
+| `burgess64` | four 4x4 convolutions of 32, then 256, 256 units | Burgess et al. 2018; S0 |
+| `fc1200` | two layers of 1200 units, decoder of three with tanh | Higgins et al. 2017 |
+
+At 32 pixels the first convolution is left out, at 128 one of the first kind is added, so that the code is always
+read from a 4x4 map.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from unknot.errors import UnknotError, unknown
+from unknot.models.model import Posterior, Setting
+from unknot.models.terms import pixels, reconstruction, sample
+
+Init = Literal["glorot", "torch"]
+ARCHITECTURES = ("conv64", "conv64_k2", "burgess64", "fc1200")
+SIZES = (32, 64, 128)
+
+
+class Encoder(nn.Module):
+    """Images to a Gaussian over latents; or to a plain code, without a variance head."""
+
+    def __init__(self, setting: Setting, *, deterministic: bool = False) -> None:
+        super().__init__()
+        self.body, width = encoder_body(setting)
+        self.head = nn.Linear(width, setting.latents * (1 if deterministic else 2))
+        self.deterministic = deterministic
+
+    def forward(self, images: Tensor) -> Posterior:
+        """The posterior of images (b, c, h, w)."""
+        out = self.head(self.body(images)).float()
+        if self.deterministic:
+            return Posterior(out)
+        mean, logvar = out.chunk(2, dim=1)
+        return Posterior(mean, logvar)
+
+
+class Decoder(nn.Module):
+    """Latents to logits (Bernoulli) or means (Gaussian) of pixels."""
+
+    def __init__(self, setting: Setting, *, latents: int | None = None) -> None:
+        super().__init__()
+        self.body = decoder_body(setting, latents or setting.latents)
+
+    def forward(self, latents: Tensor) -> Tensor:
+        """Output (b, c, h, w) before any squashing."""
+        out: Tensor = self.body(latents)
+        return out.float()
+
+
+class GaussianAutoencoder(nn.Module):
+    """An encoder to Gaussians and a decoder: what all VAEs share; each adds its loss."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__()
+        self.encoder, self.decoder = Encoder(setting), Decoder(setting)
+        self.likelihood = setting.decoder
+
+    def autoencode(self, images: Tensor, generator: torch.Generator) -> tuple[Posterior, Tensor, Tensor]:
+        """The posterior of images, a sample of it, and the reconstruction term of that sample."""
+        q = self.represent(images)
+        z = sample(q, generator)
+        return q, z, reconstruction(images, self.decoder(z), self.likelihood)
+
+    def represent(self, images: Tensor) -> Posterior:
+        """The posterior of images."""
+        q: Posterior = self.encoder(images)
+        return q
+
+    def decode(self, latents: Tensor) -> Tensor:
+        """Images in [0, 1] of latents."""
+        return pixels(self.decoder(latents), self.likelihood)
+
+
+def encoder_body(setting: Setting) -> tuple[nn.Sequential, int]:
+    """The encoder without its head, and how many units it ends in."""
+    _check(setting)
+    if setting.architecture == "fc1200":
+        n_pixels = setting.channels * setting.pixels**2
+        return nn.Sequential(nn.Flatten(), *_dense([n_pixels, 1200, 1200], nn.ReLU)), 1200
+    layers: list[nn.Module] = []
+    for (inputs, outputs), kernel in _convolutions(setting):
+        layers += [nn.Conv2d(inputs, outputs, kernel, stride=2, padding=kernel // 2 - 1), nn.ReLU()]
+    flat = 16 * _channels(setting)[-1]
+    hidden = [flat, 256, 256] if setting.architecture == "burgess64" else [flat, 256]
+    return nn.Sequential(*layers, nn.Flatten(), *_dense(hidden, nn.ReLU)), 256
+
+
+def decoder_body(setting: Setting, latents: int) -> nn.Sequential:
+    """The decoder, from latents to pixels."""
+    _check(setting)
+    shape = (setting.channels, setting.pixels, setting.pixels)
+    if setting.architecture == "fc1200":
+        n_pixels = setting.channels * setting.pixels**2
+        hidden = _dense([latents, 1200, 1200, 1200], nn.Tanh)
+        return nn.Sequential(*hidden, nn.Linear(1200, n_pixels), nn.Unflatten(1, shape))
+    channels = _channels(setting)[::-1]
+    flat = 16 * channels[0]
+    widths = [latents, 256, 256, flat] if setting.architecture == "burgess64" else [latents, 256, flat]
+    layers = [*_dense(widths, nn.ReLU), nn.Unflatten(1, (channels[0], 4, 4))]
+    outputs = _decoder_channels(setting)
+    for i, (inputs, out) in enumerate(pairwise(outputs)):
+        layers.append(nn.ConvTranspose2d(inputs, out, 4, stride=2, padding=1))
+        if i < len(outputs) - 2:
+            layers.append(nn.ReLU())
+    return nn.Sequential(*layers)
+
+
+def initialise(module: nn.Module, init: Init, generator: torch.Generator) -> None:
+    """Draw all weights anew from the generator: "glorot" (uniform, zero biases) or torch's own default law."""
+    for layer in module.modules():
+        if not isinstance(layer, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
+            continue
+        with torch.no_grad():
+            if init == "glorot":
+                nn.init.xavier_uniform_(layer.weight, generator=generator)
+                if layer.bias is not None:
+                    layer.bias.zero_()
+            else:
+                nn.init.kaiming_uniform_(layer.weight, a=5**0.5, generator=generator)
+                if layer.bias is not None:
+                    fan_in = layer.weight[0].numel()
+                    layer.bias.uniform_(-(fan_in**-0.5), fan_in**-0.5, generator=generator)
+
+
+def _check(setting: Setting) -> None:
+    if setting.architecture not in ARCHITECTURES:
+        raise unknown("architecture", setting.architecture, ARCHITECTURES)
+    if setting.latents < 1:
+        raise UnknotError(f"{setting.architecture}: {setting.latents} latents; a code has at least one.")
+    if setting.architecture != "fc1200" and setting.pixels not in SIZES:
+        raise UnknotError(
+            f"{setting.architecture}: images of {setting.pixels} pixels; expected one of {', '.join(map(str, SIZES))}. "
+            "Set image_size (--image-size), which resizes them."
+        )
+
+
+def _channels(setting: Setting) -> list[int]:
+    """Output channels of the encoder's convolutions."""
+    base = [32, 32, 32, 32] if setting.architecture == "burgess64" else [32, 32, 64, 64]
+    return {32: base[1:], 64: base, 128: [base[0], *base]}[setting.pixels]
+
+
+def _decoder_channels(setting: Setting) -> list[int]:
+    """Channels from the 4x4 map to the image."""
+    base = [32, 32, 32, 32] if setting.architecture == "burgess64" else [64, 64, 32, 32]
+    return [*{32: base[:-1], 64: base, 128: [*base, base[-1]]}[setting.pixels], setting.channels]
+
+
+def _convolutions(setting: Setting) -> list[tuple[tuple[int, int], int]]:
+    channels = [setting.channels, *_channels(setting)]
+    steps = list(pairwise(channels))
+    small = setting.architecture == "conv64_k2"
+    return [(step, 2 if small and i >= len(steps) - 2 else 4) for i, step in enumerate(steps)]
+
+
+def _dense(widths: Sequence[int], activation: type[nn.Module]) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(widths):
+        layers += [nn.Linear(inputs, outputs), activation()]
+    return layers

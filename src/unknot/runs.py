@@ -1,0 +1,176 @@
+"""One trained model on disk: what was asked for, the weights, the curve.
+
+A run's folder is named by the hash of its spec, so the same spec is never trained twice:
+
+    run.json             the spec, and what it ran on
+    weights.safetensors  the trained weights
+    checkpoint.pt        where to go on from, until the run is finished
+    curve.parquet        loss terms over steps
+    kl.parquet           KL of each latent over steps, for models that have one
+    pictures/            reconstructions and traversals
+"""
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from unknot import __version__
+from unknot.atomic import written_whole
+from unknot.errors import UnknotError, unknown
+
+Option = bool | int | float | str
+
+
+class RunSpec(BaseModel):
+    """Everything that decides the weights of a run: plain values, frozen, the same as JSON and back."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    world: str
+    model: str = "beta_vae"
+    options: dict[str, Option] = Field(default_factory=dict)
+    latents: int = Field(10, ge=1)
+    architecture: str = "conv64"
+    decoder: Literal["bernoulli", "gaussian"] = "bernoulli"
+    init: Literal["glorot", "torch"] = "glorot"
+    steps: int = Field(300_000, ge=1)
+    batch_size: int = Field(64, ge=2)
+    lr: float = Field(1e-4, gt=0)
+    precision: Literal["float32", "bfloat16"] = "float32"
+    image_size: int | None = Field(None, ge=8)
+    split: str = ""
+    pairs: str = ""
+    seed: int = Field(0, ge=0)
+
+    @property
+    def id(self) -> str:
+        """A short hash of the spec; the run's folder is called so."""
+        text = json.dumps(self.model_dump(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def title(self) -> str:
+        """The spec in a few words."""
+        options = ", ".join(f"{name} {value}" for name, value in sorted(self.options.items()))
+        split = f", {self.split} split" if self.split else ""
+        return f"{self.model}{f' ({options})' if options else ''} on {self.world}{split}, seed {self.seed}"
+
+    def replace(self, **changes: Any) -> "RunSpec":
+        """The spec with some fields changed, validated again."""
+        return run_spec({**self.model_dump(), **changes})
+
+
+def run_spec(fields: Mapping[str, Any]) -> RunSpec:
+    """A spec from plain values, or an error that names the field."""
+    for name in fields:
+        if name not in RunSpec.model_fields:
+            raise unknown("field of a run", name, RunSpec.model_fields)
+    try:
+        return RunSpec(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UnknotError(f"run: {where} is {first['input']!r}; {first['msg'].lower()}.") from None
+
+
+class Run:
+    """A run's folder."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "run.json").is_file():
+            raise UnknotError(f"{folder}: is not a run; it has no run.json. `unknot train` makes one.")
+
+    @classmethod
+    def create(cls, parent: Path | str, spec: RunSpec) -> "Run":
+        """The folder of a spec below `parent`, new or from before."""
+        folder = Path(parent) / spec.id
+        if not (folder / "run.json").exists():
+            record = {"spec": spec.model_dump(), "id": spec.id, "title": spec.title, **_circumstances()}
+            with written_whole(folder / "run.json") as beside:
+                beside.write_text(json.dumps(record, indent=1) + "\n")
+        run = cls(folder)
+        if run.spec != spec:
+            raise UnknotError(f"{folder}: holds another spec ({run.spec.title}); move it away.")
+        return run
+
+    @cached_property
+    def spec(self) -> RunSpec:
+        """What was asked for."""
+        return run_spec(self.record["spec"])
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """run.json."""
+        try:
+            record: dict[str, Any] = json.loads((self.folder / "run.json").read_text())
+            record["spec"]["world"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise UnknotError(f"{self.folder / 'run.json'}: is damaged ({error}).") from None
+        return record
+
+    @property
+    def weights(self) -> Path:
+        """The trained weights."""
+        return self.folder / "weights.safetensors"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where to go on from."""
+        return self.folder / "checkpoint.pt"
+
+    @property
+    def finished(self) -> bool:
+        """Whether training is over."""
+        return self.weights.is_file()
+
+    def curve(self) -> Any:
+        """Loss terms over steps, as a pandas table."""
+        return self._table("curve")
+
+    def kl(self) -> Any:
+        """KL of each latent over steps, as a pandas table."""
+        return self._table("kl")
+
+    def _table(self, name: str) -> Any:
+        import pandas as pd
+
+        path = self.folder / f"{name}.parquet"
+        if not path.is_file():
+            raise UnknotError(f"{self.folder}: has no {path.name} yet.")
+        return pd.read_parquet(path)
+
+
+def _circumstances() -> dict[str, Any]:
+    """What the run ran on: nothing of it decides the weights, but it may explain them."""
+    versions = {"python": platform.python_version(), "unknot": __version__}
+    for name in ("numpy", "torch"):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = ""
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions,
+        "host": {"system": platform.system(), "machine": platform.machine(), "cores": os.cpu_count()},
+        "git": _git_revision(),
+    }
+
+
+def _git_revision() -> str:
+    """The revision of the code the run was started from, if that is a git checkout."""
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

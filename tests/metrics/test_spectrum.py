@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+
+from unknot.errors import UnknotError
+from unknot.metrics.spectrum import effective_rank, lidar, rankme
+
+
+def with_singular_values(values, n=50):
+    rng = np.random.default_rng(0)
+    left, _ = np.linalg.qr(rng.normal(size=(n, len(values))))
+    right, _ = np.linalg.qr(rng.normal(size=(len(values), len(values))))
+    return left * values @ right
+
+
+def test_rankme_by_hand():
+    # Shares 1/2, 1/4, 1/4 have an entropy of 1.5 bits.
+    assert rankme(with_singular_values([4.0, 2.0, 2.0])).value == pytest.approx(2**1.5)
+    assert rankme(with_singular_values([5.0, 5.0, 5.0, 0.0])).value == pytest.approx(3)
+
+
+def test_rankme_agrees_with_the_published_formula_with_its_epsilon():
+    z = np.random.default_rng(1).normal(size=(200, 8)) * np.arange(1, 9)
+    s = np.linalg.svd(z, compute_uv=False)
+    p = s / s.sum() + 1e-7
+    assert rankme(z).value == pytest.approx(np.exp(-(p * np.log(p)).sum()), rel=1e-5)
+    assert rankme(z.T).value == pytest.approx(rankme(z).value)
+
+
+def test_a_common_mean_lowers_rankme_and_not_the_effective_rank():
+    z = np.random.default_rng(2).normal(size=(500, 6))
+    assert rankme(z + 20).value < rankme(z).value - 2
+    assert effective_rank(z + 20).value == pytest.approx(effective_rank(z).value)
+
+
+def test_effective_rank_is_that_of_the_covariance():
+    z = np.random.default_rng(3).normal(size=(300, 5)) @ np.random.default_rng(4).normal(size=(5, 5))
+    variances = np.linalg.eigvalsh(np.cov(z, rowvar=False))
+    p = variances / variances.sum()
+    score = effective_rank(z)
+    assert score.value == pytest.approx(np.exp(-(p * np.log(p)).sum()))
+    assert score.parts["spectrum"] == pytest.approx(variances[::-1])
+
+
+def test_dead_latents_add_no_rank():
+    z = np.random.default_rng(5).normal(size=(100, 3))
+    score = effective_rank(np.insert(z, 0, 9.0, axis=1))
+    assert score.value == pytest.approx(effective_rank(z).value)
+    assert score.parts["notes"] == ["latent(s) without variance: 0."]
+    assert effective_rank(np.ones((10, 2))).value == 0
+    assert rankme(np.zeros((10, 2))).value == 0
+    assert effective_rank(np.arange(5.0)[:, None]).value == pytest.approx(1)
+
+
+def test_lidar_agrees_with_the_definition():
+    from scipy.linalg import fractional_matrix_power
+
+    rng = np.random.default_rng(6)
+    groups = np.repeat(np.arange(30), 4)
+    z = rng.normal(size=(30, 5))[groups] * [3, 2, 1, 1, 0.1] + 0.3 * rng.normal(size=(120, 5))
+    means = np.stack([z[groups == c].mean(axis=0) for c in range(30)])
+    between = np.cov(means, rowvar=False, ddof=0)
+    within = sum(np.cov(z[groups == c], rowvar=False, ddof=0) for c in range(30)) / 30 + 1e-4 * np.eye(5)
+    root = fractional_matrix_power(within, -0.5)
+    values = np.linalg.eigvalsh(root @ between @ root)
+    p = values / values.sum()
+    score = lidar(z, groups=groups)
+    assert score.value == pytest.approx(np.exp(-(p * np.log(p)).sum()))
+    assert score.parts["spectrum"] == pytest.approx(values[::-1])
+
+
+def test_lidar_takes_combinations_of_factors_as_classes():
+    factors = np.tile(np.stack(np.meshgrid(range(4), range(3)), axis=-1).reshape(-1, 2), (5, 1))
+    z = np.hstack([factors / factors.std(axis=0), np.random.default_rng(7).normal(size=(60, 1))])
+    score = lidar(z, factors)
+    assert score.parts["n_classes"] == 12
+    assert score.value == pytest.approx(2, abs=0.01)  # the noise direction separates nothing
+
+
+def test_rows_alone_in_their_class_are_left_out_and_counted():
+    z = np.array([[0.0, 0], [0, 0], [1, 0], [1, 0], [0, 1]])
+    score = lidar(z, groups=["a", "a", "b", "b", "c"])
+    assert score.value == pytest.approx(1)
+    assert score.parts["notes"] == ["left out 1 row(s) that are alone in their class."]
+
+
+def test_lidar_without_repeated_classes_says_what_to_pass():
+    with pytest.raises(UnknotError, match="Pass groups="):
+        lidar(np.zeros((4, 2)), np.arange(4)[:, None])
+    with pytest.raises(UnknotError, match="groups has shape"):
+        lidar(np.zeros((4, 2)), groups=[0, 1])
+    with pytest.raises(UnknotError, match="delta is 0"):
+        lidar(np.zeros((4, 2)), groups=[0, 0, 1, 1], delta=0)
+    assert lidar(np.zeros((4, 2)), groups=[0, 0, 1, 1]).value == 0
+
+
+@pytest.mark.parametrize("metric", [rankme, effective_rank])
+def test_one_row_is_refused(metric):
+    with pytest.raises(UnknotError, match="1 row"):
+        metric([[1.0, 2.0]])
