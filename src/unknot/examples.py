@@ -1,6 +1,6 @@
 """Codes whose scores are known by calculation, to try metrics on.
 
-`m1` and `m2` are the toy models of Table 1, `entangled` the construction of Theorem 3.1 in Mahon et al. 2024,
+`toy_m1` and `toy_m2` are the toy models of Table 1, `entangled` the construction of Theorem 3.1 in Mahon et al. 2024,
 Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335. All return (latents, factors).
 """
 
@@ -15,23 +15,23 @@ from unknot.errors import UnknotError
 Code = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
-def m1(copies: int = 1) -> Code:
+def toy_m1(copies: int = 1) -> Code:
     """Two binary factors, colour and shape; latent 0 knows them when they agree, latent 1 knows nothing.
 
     Latent 0 is the colour where colour = shape and a fair coin elsewhere, so it gives either factor in 75 % of
     rows; latent 1 is a fair coin. Exactly balanced: 80 rows, `copies` times.
 
-    >>> z, y = m1()
+    >>> z, y = toy_m1()
     >>> z.shape, [float((z[:, 0] == y[:, j]).mean()) for j in range(2)]
     ((80, 2), [0.75, 0.75])
     """
     return _toy(copies, right=5)
 
 
-def m2(copies: int = 1) -> Code:
-    """As `m1`, but latent 1 is the shape in 70 % of rows.
+def toy_m2(copies: int = 1) -> Code:
+    """As `toy_m1`, but latent 1 is the shape in 70 % of rows.
 
-    >>> z, y = m2()
+    >>> z, y = toy_m2()
     >>> [float((z[:, 1] == y[:, j]).mean()) for j in range(2)]
     [0.5, 0.7]
     """

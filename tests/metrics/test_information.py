@@ -105,6 +105,22 @@ def test_other_rows_are_coded_by_the_edges_of_the_first(table):
     assert outside.tolist() == [[0] * 4, [6] * 4]
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.floats(-3, 3), max_size=9, unique=True), min_size=2, max_size=2))
+def test_compiled_and_plain_cuts_give_the_same_codes(cuts):
+    points = [np.sort(np.array(row, dtype=np.float64)) for row in cuts]
+    latents = np.random.default_rng(0).uniform(-4, 4, size=(20, 2))
+    for i, row in enumerate(points):
+        latents[: len(row), i] = row  # on the cuts themselves
+    with pytest.MonkeyPatch.context() as patch:
+        with_numba(patch)
+        compiled = code(latents, points)
+        without_numba(patch)
+        plain = code(latents, points)
+    assert np.array_equal(compiled, plain)
+    assert plain[:, 0].tolist() == [sum(c <= v for c in points[0]) for v in latents[:, 0]]
+
+
 def test_both_paths_count_the_same(table, monkeypatch):
     latents, factors = table
     monkeypatch.setattr(information, "CHUNK", 64)  # several chunks, the last one short

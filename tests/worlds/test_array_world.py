@@ -146,8 +146,14 @@ def test_an_npy_of_images_opens(tmp_path: Path) -> None:
         ({"imgs": numbered(2)}, "no array 'images'; it holds imgs"),
         ({"images": numbered(2), "factors": np.array([[{}], [{}]], dtype=object)}, "'factors' is a pickled array"),
         ({"images": numbered(2), "factors": [[0.0], [np.nan]]}, "finite"),
-        ({"images": numbered(2), "factors": [[0], [1]], "factor_names": ["a", "b"]}, "2 factor names for 1 factors"),
-        ({"images": numbered(2), "factors": [[0], [1]], "factor_kinds": ["round"]}, "unknown kind of factor 'round'"),
+        (
+            {"images": numbered(2), "factors": [[0], [1]], "factor_names": ["a", "b"]},
+            "2 factor names for 1 factors",
+        ),
+        (
+            {"images": numbered(2), "factors": [[0], [1]], "factor_kinds": ["round"]},
+            "unknown kind of factor 'round'",
+        ),
     ],
 )
 def test_wrong_files_are_refused(tmp_path: Path, arrays, message: str) -> None:

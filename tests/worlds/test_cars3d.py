@@ -39,7 +39,9 @@ def write(path: Path, members: dict[str, bytes | tarfile.TarInfo]) -> Path:
 
 
 def published() -> dict[str, bytes | tarfile.TarInfo]:
-    members: dict[str, bytes | tarfile.TarInfo] = {f"data/cars/{n}.mat": mat(i) for n, i in sorted(renderings().items())}
+    members: dict[str, bytes | tarfile.TarInfo] = {
+        f"data/cars/{n}.mat": mat(i) for n, i in sorted(renderings().items())
+    }
     return members | {"data/cars/list.txt": "\n".join(NAMES).encode(), "data/shapes48.mat": b"something else"}
 
 
@@ -84,10 +86,16 @@ def test_the_conversion_is_kept(tmp_path: Path, monkeypatch) -> None:
         ({"/etc/passwd": b"x"}, "outside its own folder"),
         ({"..\\escape": b"x"}, "outside its own folder"),
         ({"C:\\escape": b"x"}, "outside its own folder"),
-        ({"l": link("data/cars/a.mat", "/etc/passwd", tarfile.SYMTYPE)}, "a link 'data/cars/a.mat' to '/etc/passwd'"),
+        (
+            {"l": link("data/cars/a.mat", "/etc/passwd", tarfile.SYMTYPE)},
+            "a link 'data/cars/a.mat' to '/etc/passwd'",
+        ),
         ({"l": link("data/cars/list.txt", "x", tarfile.LNKTYPE)}, "a link 'data/cars/list.txt'"),
         ({"data/cars/car_003_mesh.mat": b"rubbish" * 100}, "cannot be read as a .mat file"),
-        ({"data/cars/car_003_mesh.mat": mat(np.zeros((8, 8, 3, 3, 2), np.uint8))}, r"'im' is uint8 of shape \(8, 8"),
+        (
+            {"data/cars/car_003_mesh.mat": mat(np.zeros((8, 8, 3, 3, 2), np.uint8))},
+            r"'im' is uint8 of shape \(8, 8",
+        ),
         ({"data/cars/list.txt": b"car_003_mesh"}, "names 1 models, of which 0 are missing; Cars3D has 3"),
         ({"data/cars/list.txt": b"a\nb\ncar_003_mesh\n"}, r"of which 2 are missing \(first a\)"),
     ],

@@ -107,8 +107,12 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(site: Site, tmp_pat
     assert site.asked == [("/breaks-once", ""), ("/breaks-once", f"bytes={len(CONTENT) // 2}-")]
 
 
-def test_what_came_before_a_lasting_break_is_kept_and_continued_by_the_next_call(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(UnknotError, match=r"the connection broke off.* are kept in .*data\.bin\.part; run it again"):
+def test_what_came_before_a_lasting_break_is_kept_and_continued_by_the_next_call(
+    site: Site, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        UnknotError, match=r"the connection broke off.* are kept in .*data\.bin\.part; run it again"
+    ):
         download(published(site, "/breaks"), tmp_path)
     kept = (tmp_path / "data.bin.part").stat().st_size
     assert 0 < kept < len(CONTENT) and not (tmp_path / "data.bin").exists()

@@ -103,7 +103,10 @@ def _swapped(labels: np.ndarray) -> np.ndarray:
     [
         (lambda a: {"latents_classes": _swapped(a["latents_classes"])}, "in the order of dSprites it would be"),
         (lambda a: {"latents_classes": a["latents_classes"][:, 1:]}, "the classes have shape"),
-        (lambda a: {"latents_classes": a["latents_classes"] + [1, 0, 0, 0, 0, 0]}, "This is not the published file"),
+        (
+            lambda a: {"latents_classes": a["latents_classes"] + [1, 0, 0, 0, 0, 0]},
+            "This is not the published file",
+        ),
         (lambda a: {"imgs": a["imgs"] * 255}, "has the value 255; pixels of dSprites are 0 or 1"),
         (lambda a: {"imgs": a["imgs"][:, :32]}, r"images of shape \(32, 64\)"),
         (lambda a: {"imgs": a["imgs"].astype(np.float32)}, "'imgs' is float32"),

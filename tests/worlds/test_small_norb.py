@@ -11,9 +11,16 @@ from unknot.factors import space
 from unknot.worlds import World, _norb_matrix, small_norb
 
 SMALL = space(
-    {"category": 2, "instance": 4, "elevation": 2, "azimuth": 3, "lighting": 2}, categorical=["category", "instance"]
+    {"category": 2, "instance": 4, "elevation": 2, "azimuth": 3, "lighting": 2},
+    categorical=["category", "instance"],
 )
-MAGIC = {"uint8": 0x1E3D4C55, "int32": 0x1E3D4C54, "float32": 0x1E3D4C51, "float64": 0x1E3D4C53, "int16": 0x1E3D4C56}
+MAGIC = {
+    "uint8": 0x1E3D4C55,
+    "int32": 0x1E3D4C54,
+    "float32": 0x1E3D4C51,
+    "float64": 0x1E3D4C53,
+    "int16": 0x1E3D4C56,
+}
 
 
 def encode(matrix: np.ndarray) -> bytes:
@@ -122,4 +129,8 @@ def test_broken_matrices_are_refused(tmp_path: Path, content: bytes, message: st
 
 def test_the_published_names_and_grid() -> None:
     assert small_norb.FULL_SPACE.size == 48_600 and small_norb.SPACE.size == 4_860
-    assert [file.name.rpartition("-")[2] for file in small_norb.FILES] == ["dat.mat.gz", "cat.mat.gz", "info.mat.gz"] * 2
+    assert [file.name.rpartition("-")[2] for file in small_norb.FILES] == [
+        "dat.mat.gz",
+        "cat.mat.gz",
+        "info.mat.gz",
+    ] * 2

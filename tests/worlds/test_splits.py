@@ -309,6 +309,12 @@ def test_notes_say_what_readers_of_the_paper_must_know():
     assert by_hand.notes == ("x: some held-out classes lie between the training classes.",)
 
 
+def test_only_published_random_splits_say_that_their_draw_is_ours():
+    assert any("points drawn are ours" in n for n in split(MPI3D, "random", rule="mpi3d").notes)
+    assert not any("points drawn are ours" in n for n in split(MPI3D, "composition", rule="mpi3d").notes)
+    assert split(SMALL, "random", rule=Rule(0.3)).notes == ()
+
+
 def test_published_rules_reach_variants_and_stand_ins():
     assert published_rule("dsprites_rendered", DSPRITES) is RULES["dsprites"]
     assert published_rule("mpi3d_real_complex", COMPLEX_SPACE) is RULES["mpi3d"]
@@ -350,6 +356,9 @@ def test_exclusive_classes_by_hand_are_sorted_and_in_storage_order():
         (lambda: Split("extrapolation", SMALL, {"x": (5,)}), "'x' has no class 5; its classes are 0..4"),
         (lambda: Split("extrapolation", SMALL, {"z": (5,)}), "unknown factor 'z'"),
         (lambda: Split("extrapolation", space({"x": 5, "one": 1}), {"one": (0,)}), "'one' has one class only"),
+        (lambda: Split("extrapolation", SMALL, {"x": (3.5,)}), "expected whole numbers"),
+        (lambda: split(SMALL, "extrapolation", exclusive={"x": range(5)}), "training would be empty"),
+        (lambda: split(SMALL, "random", exclusive={"x": [4]}), "a random split has no exclusive classes"),
         (lambda: Split("random", SMALL), "needs a train_size between 1 and 419"),
         (lambda: Split("random", SMALL, train_size=420), "needs a train_size"),
         (lambda: Split("random", SMALL, {"x": (0,)}, train_size=4), "has no exclusive classes"),

@@ -10,6 +10,7 @@ from unknot import __version__
 from unknot.cli.data import app as data
 from unknot.cli.metrics import metrics
 from unknot.cli.score import score
+from unknot.cli.train import ANY_OPTION, models, train
 from unknot.errors import UnknotError
 
 # One thread in each process: on a shared machine two were measured several times slower than one.
@@ -25,6 +26,8 @@ app = typer.Typer(
 )
 app.command()(score)
 app.command()(metrics)
+app.command(context_settings=ANY_OPTION)(train)
+app.command()(models)
 app.add_typer(data, name="data")
 
 

@@ -79,24 +79,30 @@ def score(
 
 
 def _write(card: "Scorecard", files: list[Path], json: str, csv: str, plot: Path | None) -> None:
-    from unknot.atomic import written_whole
-
     if json or csv:
         from unknot.reports.scorecard import scorecard_record, to_csv, to_json
 
-        texts = [(json, lambda: to_json(scorecard_record(card, files))), (csv, lambda: to_csv(card))]
-        for target, text in texts:
-            if target == "-":
-                typer.echo(text(), nl=False)
-            elif target:
-                with written_whole(target) as beside:
-                    beside.write_text(text(), encoding="utf-8")
+        if json:
+            _put(json, to_json(scorecard_record(card, files)))
+        if csv:
+            _put(csv, to_csv(card))
     if plot is not None:
         if card.shares is None:
             raise UnknotError("--plot: a Hinton diagram needs factors, and there are none.")
         from unknot.reports.hinton import hinton_figure
 
         hinton_figure(card.shares, [v.factor for v in card.verdicts], plot, title=files[0].stem)
+
+
+def _put(target: str, text: str) -> None:
+    """Write to a file, or to standard output for "-"."""
+    from unknot.atomic import written_whole
+
+    if target == "-":
+        typer.echo(text, nl=False)
+        return
+    with written_whole(target) as beside:
+        beside.write_text(text, encoding="utf-8")
 
 
 def _names(text: str) -> list[str]:

@@ -95,9 +95,19 @@ def equal_frequency_cuts(ordered: NDArray[np.float64], bins: int) -> NDArray[np.
 
 def code(latents: NDArray[np.float64], cuts: Iterable[NDArray[np.float64]]) -> Codes:
     """Codes of latents (n, d) given the sorted cut points of each latent: how many cuts are <= the value."""
+    points = list(cuts)
     codes = np.empty(latents.shape, dtype=np.int32)
-    for i, points in enumerate(cuts):
-        codes[:, i] = np.searchsorted(points, latents[:, i], side="right")
+    if _compiled(latents.size):
+        from unknot.metrics._tables import cut_codes
+
+        padded = np.full((len(points), max(1, *map(len, points))), np.inf)
+        for i, row in enumerate(points):
+            padded[i, : len(row)] = row
+        for rows in _chunks(len(latents)):
+            cut_codes(np.ascontiguousarray(latents[rows]), padded, codes[rows])
+    else:
+        for i, row in enumerate(points):
+            codes[:, i] = np.searchsorted(row, latents[:, i], side="right")
     return codes
 
 
@@ -259,7 +269,8 @@ def _code_width(latents: NDArray[np.float64], edges: NDArray[np.float64], codes:
 
         width_codes(np.ascontiguousarray(latents), edges, codes)
     else:
-        codes[...] = code(latents, edges[:, 1:])
+        for i, inner in enumerate(edges[:, 1:]):
+            codes[:, i] = np.searchsorted(inner, latents[:, i], side="right")
 
 
 def _count(

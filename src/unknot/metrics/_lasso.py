@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 TIGHT = 1e-9  # largest change of a coefficient in the last sweep, relative to the largest coefficient
 PATH = 1e-4  # the same while penalties are compared
 SWEEPS, PATH_SWEEPS = 10_000, 1_000
+ALPHAS, EPS = 100, 1e-3  # length of the path of penalties, and the smallest over the largest
 
 
 @njit(cache=True)
@@ -100,77 +101,73 @@ def multi_task_lasso(
 
 
 @njit(cache=True)
-def _moments(
-    products: NDArray[np.float64], sums_a: NDArray[np.float64], sums_b: NDArray[np.float64], n: float
-) -> NDArray[np.float64]:
-    """Mean products of two sets of columns about their means."""
-    return products / n - np.outer(sums_a / n, sums_b / n)
+def part(matrix: NDArray[np.float64], r0: int, r1: int, c0: int, c1: int) -> NDArray[np.float64]:
+    """A contiguous copy of some rows and columns."""
+    out = np.empty((r1 - r0, c1 - c0))
+    for r in range(r1 - r0):
+        for c in range(c1 - c0):
+            out[r, c] = matrix[r0 + r, c0 + c]
+    return out
+
+
+@njit(cache=True)
+def held_out_error(xx: NDArray[np.float64], xy: NDArray[np.float64], w: NDArray[np.float64]) -> float:
+    """tr(W' XX W) - 2 tr(W' XY): what coefficients add to the mean square of held-out targets."""
+    p, t = w.shape
+    total = 0.0
+    for j in range(p):
+        for u in range(t):
+            if w[j, u] != 0.0:
+                inner = -2.0 * xy[j, u]
+                for q in range(p):
+                    inner += xx[j, q] * w[q, u]
+                total += inner * w[j, u]
+    return total
 
 
 @njit(cache=True)
 def multi_task_lasso_cv(
-    products: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    a: tuple[int, int],
-    b: tuple[int, int],
-    n_alphas: int,
-    eps: float,
+    train: NDArray[np.float64],
+    test: NDArray[np.float64],
+    a0: int,
+    a1: int,
+    b0: int,
+    b1: int,
 ) -> tuple[NDArray[np.float64], float]:
     """Coefficients and the penalty that predicts held-out rows best, as scikit-learn's MultiTaskLassoCV chooses it.
 
     The held-out error of a fold is a quadratic form in the coefficients, so its products of columns suffice.
 
     Args:
-        products: (folds + 1, D, D) products of columns in each fold, and over all rows last.
-        sums: (folds + 1, D) sums of columns.
-        counts: (folds + 1,) rows.
-        a: first and last column (exclusive) of the predictors.
-        b: the same of the targets.
-        n_alphas: length of the path of penalties.
-        eps: smallest penalty over the largest.
+        train: (folds + 1, D, D) mean products of columns about their means, outside each fold; all rows last.
+        test: (folds, D, D) mean products inside each fold, about the means outside it.
+        a0: first column of the predictors.
+        a1: the one after their last.
+        b0: first column of the targets.
+        b1: the one after their last.
     """
-    (a0, a1), (b0, b1) = a, b
-    p, t, folds = a1 - a0, b1 - b0, len(counts) - 1
-    n = counts[folds]
-    all_x, all_y = sums[folds, a0:a1], sums[folds, b0:b1]
-    gram = _moments(products[folds, a0:a1, a0:a1], all_x, all_x, n)
-    cross = _moments(products[folds, a0:a1, b0:b1], all_x, all_y, n)
+    p, folds = a1 - a0, len(test)
+    slack = part(train[folds], a0, a1, b0, b1)
     top = 0.0
     for j in range(p):
-        top = max(top, np.sqrt((cross[j] ** 2).sum()))
+        square = 0.0
+        for u in range(b1 - b0):
+            square += slack[j, u] * slack[j, u]
+        top = max(top, np.sqrt(square))
+    w = np.zeros((p, b1 - b0))
     if top <= 1e-15:
-        return np.zeros((p, t)), top
-    alphas = top * eps ** (np.arange(n_alphas) / (n_alphas - 1))
-    error = np.zeros(n_alphas)
+        return w, top
+    error = np.zeros(ALPHAS)
     for f in range(folds):
-        m, rest = counts[f], n - counts[f]
-        mean_x, mean_y = (all_x - sums[f, a0:a1]) / rest, (all_y - sums[f, b0:b1]) / rest
-        train = (products[folds, a0:a1, a0:a1] - products[f, a0:a1, a0:a1]) / rest - np.outer(mean_x, mean_x)
-        slack = (products[folds, a0:a1, b0:b1] - products[f, a0:a1, b0:b1]) / rest - np.outer(mean_x, mean_y)
-        # Second moments of the held-out rows about the training means.
-        off_x, off_y = sums[f, a0:a1] / m - mean_x, sums[f, b0:b1] / m - mean_y
-        xx = _moments(products[f, a0:a1, a0:a1], sums[f, a0:a1], sums[f, a0:a1], m) + np.outer(off_x, off_x)
-        xy = _moments(products[f, a0:a1, b0:b1], sums[f, a0:a1], sums[f, b0:b1], m) + np.outer(off_x, off_y)
-        yy = 0.0
-        for u in range(t):
-            yy += products[f, b0 + u, b0 + u] / m - (sums[f, b0 + u] / m) ** 2 + off_y[u] ** 2
-        w = np.zeros((p, t))
-        for s in range(n_alphas):
-            multi_task_lasso(train, w, slack, alphas[s], PATH, PATH_SWEEPS)
-            total = yy
-            for j in range(p):
-                for u in range(t):
-                    if w[j, u] != 0.0:
-                        inner = -2.0 * xy[j, u]
-                        for q in range(p):
-                            inner += xx[j, q] * w[q, u]
-                        total += inner * w[j, u]
-            error[s] += total / (t * folds)
-    best = alphas[np.argmin(error)]
-    w = np.zeros((p, t))
-    multi_task_lasso(gram, w, cross, best, TIGHT, SWEEPS)
-    return w, best
+        gram, cross = part(train[f], a0, a1, a0, a1), part(train[f], a0, a1, b0, b1)
+        xx, xy = part(test[f], a0, a1, a0, a1), part(test[f], a0, a1, b0, b1)
+        path = np.zeros((p, b1 - b0))
+        for s in range(ALPHAS):
+            multi_task_lasso(gram, path, cross, top * EPS ** (s / (ALPHAS - 1)), PATH, PATH_SWEEPS)
+            error[s] += held_out_error(xx, xy, path)
+    alpha = top * EPS ** (np.argmin(error) / (ALPHAS - 1))
+    multi_task_lasso(part(train[folds], a0, a1, a0, a1), w, slack, alpha, TIGHT, SWEEPS)
+    return w, alpha
 
 
 @njit(cache=True)
@@ -178,7 +175,7 @@ def pair_score(similarity: NDArray[np.float64], by_latent: bool) -> float:
     """How close a similarity matrix (p, t) is to one entry per row and column, weighted by the size of the entry.
 
     Args:
-        similarity: non-negative.
+        similarity: of either sign; its size counts.
         by_latent: average over all latents of both models (the paper) instead of over the two models (public code).
     """
     p, t = similarity.shape
@@ -186,15 +183,15 @@ def pair_score(similarity: NDArray[np.float64], by_latent: bool) -> float:
     for b in range(t):
         largest, total = 0.0, 0.0
         for a in range(p):
-            largest = max(largest, similarity[a, b])
-            total += similarity[a, b]
+            largest = max(largest, abs(similarity[a, b]))
+            total += abs(similarity[a, b])
         if total > 0.0:
             columns += largest * largest / total
     for a in range(p):
         largest, total = 0.0, 0.0
         for b in range(t):
-            largest = max(largest, similarity[a, b])
-            total += similarity[a, b]
+            largest = max(largest, abs(similarity[a, b]))
+            total += abs(similarity[a, b])
         if total > 0.0:
             rows += largest * largest / total
     if by_latent:
@@ -203,40 +200,48 @@ def pair_score(similarity: NDArray[np.float64], by_latent: bool) -> float:
 
 
 @njit(cache=True)
-def pair_scores(
+def lasso_scores(
     products: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    counts: NDArray[np.float64],
     offsets: NDArray[np.int64],
     pairs: NDArray[np.int64],
-    method: int,
     alpha: float,
     by_latent: bool,
 ) -> NDArray[np.float64]:
     """Pair scores of many (predictor, target) pairs of models; NaN where a model has no column.
 
     Args:
-        products: as in `multi_task_lasso_cv`; only the last is used unless `method` is 2.
-        sums: the same.
-        counts: the same.
+        products: (D, D) mean products of standardised columns.
         offsets: (models + 1,) where the columns of each model begin.
         pairs: (pairs, 2) predictor and target.
-        method: 0 correlation of the columns, 1 lasso, 2 cross-validated multi-task lasso.
-        alpha: penalty of method 1.
+        alpha: penalty of the Lasso; negative: take the correlations themselves.
         by_latent: see `pair_score`.
     """
     scores = np.full(len(pairs), np.nan)
-    last = len(counts) - 1
-    for q in range(len(pairs)):
-        a = (offsets[pairs[q, 0]], offsets[pairs[q, 0] + 1])
-        b = (offsets[pairs[q, 1]], offsets[pairs[q, 1] + 1])
-        if a[0] == a[1] or b[0] == b[1]:
-            continue
-        if method == 2:
-            similarity, _ = multi_task_lasso_cv(products, sums, counts, a, b, 100, 1e-3)
-        else:
-            similarity = products[last, a[0] : a[1], b[0] : b[1]] / counts[last]
-            if method == 1:
-                similarity = lasso(products[last, a[0] : a[1], a[0] : a[1]] / counts[last], similarity, alpha)
-        scores[q] = pair_score(np.abs(similarity), by_latent)
+    for m in range(len(pairs)):
+        a0, a1 = offsets[pairs[m, 0]], offsets[pairs[m, 0] + 1]
+        b0, b1 = offsets[pairs[m, 1]], offsets[pairs[m, 1] + 1]
+        if a0 < a1 and b0 < b1:
+            similarity = part(products, a0, a1, b0, b1)
+            if alpha >= 0.0:
+                similarity = lasso(part(products, a0, a1, a0, a1), similarity, alpha)
+            scores[m] = pair_score(similarity, by_latent)
+    return scores
+
+
+@njit(cache=True)
+def multi_task_scores(
+    train: NDArray[np.float64],
+    test: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    by_latent: bool,
+) -> NDArray[np.float64]:
+    """`lasso_scores` with the cross-validated multi-task Lasso; products as in `multi_task_lasso_cv`."""
+    scores = np.full(len(pairs), np.nan)
+    for m in range(len(pairs)):
+        a0, a1 = offsets[pairs[m, 0]], offsets[pairs[m, 0] + 1]
+        b0, b1 = offsets[pairs[m, 1]], offsets[pairs[m, 1] + 1]
+        if a0 < a1 and b0 < b1:
+            weights, _ = multi_task_lasso_cv(train, test, a0, a1, b0, b1)
+            scores[m] = pair_score(weights, by_latent)
     return scores

@@ -50,9 +50,7 @@ def fit_linear(
         return loss + penalty / n * 0.5 * float(np.sum(w[:, :-1] ** 2)), gradient.ravel()
 
     options = {"maxiter": iterations, "maxfun": 10 * iterations, "gtol": 1e-5, "ftol": 1e-9, "maxcor": 20}
-    result: Any = minimize(
-        objective, np.zeros(n_classes * (d + 1)), jac=True, method="L-BFGS-B", options=options
-    )
+    result: Any = minimize(objective, np.zeros(n_classes * (d + 1)), jac=True, method="L-BFGS-B", options=options)
     w = result.x.reshape(n_classes, d + 1)
     return Head(mean, scale, (np.hstack([w[:, :-1] @ basis.T, w[:, -1:]]),)), bool(result.status == 0)
 

@@ -52,3 +52,19 @@ def width_codes(latents: NDArray[np.float64], edges: NDArray[np.float64], codes:
             while b < last and value >= edges[i, b + 1]:
                 b += 1
             codes[r, i] = b
+
+
+@njit(cache=True)
+def cut_codes(latents: NDArray[np.float64], cuts: NDArray[np.float64], codes: NDArray[np.int32]) -> None:
+    """How many of each latent's sorted cuts (d, most cuts, padded with infinity) are <= the value."""
+    n, d = latents.shape
+    most = cuts.shape[1]
+    for r in range(n):
+        for i in range(d):
+            value = latents[r, i]
+            low, length = 0, most
+            while length > 1:  # halving without a branch to mispredict
+                half = length // 2
+                low += half * (cuts[i, low + half - 1] <= value)
+                length -= half
+            codes[r, i] = low + (cuts[i, low] <= value)

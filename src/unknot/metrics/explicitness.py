@@ -10,6 +10,7 @@ from unknot.metrics._accuracy import held_out
 from unknot.metrics._inputs import Rng, Rows, prepare
 from unknot.metrics._linear import fit_linear
 from unknot.metrics._logistic import standardised
+from unknot.metrics._probe import one_thread
 from unknot.metrics.score import Facts, Score, facts
 
 
@@ -69,10 +70,10 @@ def explicitness(
     rows = prepare("explicitness", latents, factors, latents_test, factors_test, held_out=True, rng=rng)
     z_test, y_test = held_out(rows)
     z, z_test = standardised(rows.latents, z_test)
-    per_class = []
-    for j, size in enumerate(rows.sizes):
-        scores = _rest_scores if one_vs_rest else _softmax_scores
-        per_class.append(class_areas(scores(z, rows.factors[:, j], z_test, rows, j), y_test[:, j], int(size)))
+    scores = _rest_scores if one_vs_rest else _softmax_scores
+    with one_thread():
+        ranked = [scores(z, rows.factors[:, j], z_test, rows, j) for j in range(rows.n_factors)]
+    per_class = [class_areas(ranked[j], y_test[:, j], int(size)) for j, size in enumerate(rows.sizes)]
     present = [areas[np.isfinite(areas)] for areas in per_class]
     per_factor = np.array([areas.mean() if len(areas) else np.nan for areas in present])
     for column in rows.kept[np.isnan(per_factor)]:

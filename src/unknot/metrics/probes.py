@@ -1,7 +1,6 @@
 """MLP and linear accuracy: what a classifier can read from all latents together."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,7 +11,7 @@ from unknot.errors import UnknotError
 from unknot.metrics._accuracy import adjusted, chance_levels, check_chance, held_out
 from unknot.metrics._inputs import UNSEEN, Rng, Rows, prepare
 from unknot.metrics._linear import fit_linear
-from unknot.metrics._probe import HIDDEN, Recipe, find_recipe, train_head
+from unknot.metrics._probe import HIDDEN, Recipe, find_recipe, one_thread, train_head
 from unknot.metrics.score import Facts, Score, facts
 
 RecipeName = Literal["converged", "paper", "paper_text"]
@@ -168,15 +167,6 @@ def head_accuracy(
                 table[j, restart] = np.mean((guess == y_held) & (y_held != UNSEEN)), np.mean(guess_train == y)
     test, train = table.mean(axis=1).T
     return Accuracy(test, train, table[:, :, 0].std(axis=1))
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One BLAS thread: matrices this small get slower with more."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, "blas"):
-        yield
 
 
 def _guesses(

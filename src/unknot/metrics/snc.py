@@ -88,8 +88,8 @@ def snc(
 
     Reference: Mahon et al. 2024, arXiv:2304.02335, section 4 and eq. 3.
 
-    >>> from unknot.examples import m1
-    >>> z, y = m1()
+    >>> from unknot.examples import toy_m1
+    >>> z, y = toy_m1()
     >>> snc(z, y, latents_test=z, factors_test=y).value
     0.25
     """

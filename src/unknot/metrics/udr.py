@@ -21,7 +21,7 @@ from unknot.metrics.score import Facts, Score, facts
 
 Method = Literal["lasso", "spearman"]
 Normaliser = Literal["paper", "public"]
-FOLDS, ALPHAS, EPS = 5, 100, 1e-3  # of the cross-validated penalty
+FOLDS = 5  # of the cross-validated penalty
 ACTIVE_STD = 0.05  # which latents count as informative where their KL is not known
 BLOCK = 1024  # columns whose products are held at once
 
@@ -168,20 +168,19 @@ def similarity(
     a: Informative, b: Informative, *, alpha: float | Literal["cv"] = 0.1
 ) -> tuple[NDArray[np.float64], float | None]:
     """Similarity (m_a, m_b) of the informative latents of two models, and the penalty it was found with."""
-    from unknot.metrics._lasso import lasso, multi_task_lasso_cv
+    from unknot.metrics._lasso import lasso, multi_task_lasso_cv, part
 
     n, m = len(a.columns), len(b.columns)
     if n == 0 or m == 0:
         return np.zeros((n, m)), None
     if a.method == "lasso" and alpha == "cv":
-        products, sums, counts = _products([a, b], folds=FOLDS)
-        weights, chosen = multi_task_lasso_cv(products, sums, counts, (0, n), (n, n + m), ALPHAS, EPS)
+        weights, chosen = multi_task_lasso_cv(*_fold_products([a, b]), 0, n, n, n + m)
         return np.abs(weights), float(chosen)
-    products, _, counts = _products([a, b])
-    cross = products[0, :n, n:] / counts[0]
+    products = _products([a, b])
     if a.method == "spearman":
-        return np.abs(cross), None
-    return np.abs(lasso(products[0, :n, :n] / counts[0], np.ascontiguousarray(cross), float(alpha))), float(alpha)
+        return np.abs(products[:n, n:]), None
+    gram, cross = part(products, 0, n, 0, n), part(products, 0, n, n, n + m)
+    return np.abs(lasso(gram, cross, float(alpha))), float(alpha)
 
 
 def udr_scores(
@@ -207,22 +206,23 @@ def udr_scores(
     >>> udr_scores(models).round(2)
     array([0.9, 0.9, 0.9, 0.9, 0.9, 0.9])
     """
-    from unknot.metrics._lasso import pair_scores
+    from unknot.metrics._lasso import lasso_scores, multi_task_scores
 
     _check(models, alpha, normaliser, "udr")
     if pairs is None:
         pairs = [(a, b) for a in range(len(models)) for b in range(len(models)) if a != b]
     wanted = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
     scores = np.full(len(wanted), np.nan)
-    method = 0 if models[0].method == "spearman" else 2 if alpha == "cv" else 1
     for members, inside in _blocks(models, wanted):
         together = [models[m] for m in members]
-        products, sums, counts = _products(together, folds=FOLDS if method == 2 else 0)
         offsets = np.cumsum([0, *(len(m.columns) for m in together)])
-        local = np.searchsorted(members, wanted[inside])
-        penalty = 0.0 if alpha == "cv" else float(alpha)
-        found = pair_scores(products, sums, counts, offsets, local, method, penalty, normaliser == "paper")
-        scores[inside] = found
+        local, by_latent = np.searchsorted(members, wanted[inside]), normaliser == "paper"
+        if models[0].method == "spearman":
+            scores[inside] = lasso_scores(_products(together), offsets, local, -1.0, by_latent)
+        elif alpha == "cv":
+            scores[inside] = multi_task_scores(*_fold_products(together), offsets, local, by_latent)
+        else:
+            scores[inside] = lasso_scores(_products(together), offsets, local, float(alpha), by_latent)
     return scores
 
 
@@ -239,22 +239,36 @@ def _blocks(
             yield np.unique(pairs[inside]), inside
 
 
-def _products(
-    models: Sequence[Informative], folds: int = 0
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Products and sums of all columns, and numbers of rows: per contiguous fold, then over all rows."""
+def _products(models: Sequence[Informative]) -> NDArray[np.float64]:
+    """Mean products (D, D) of the columns of all models: their correlations."""
     from threadpoolctl import threadpool_limits
 
     columns = np.concatenate([m.columns for m in models])
-    parts = np.array_split(columns, max(folds, 1), axis=1)
     with threadpool_limits(1):
-        products = np.stack([part @ part.T for part in parts])
-    sums, counts = np.stack([part.sum(axis=1) for part in parts]), np.array([float(p.shape[1]) for p in parts])
-    if folds:
-        products = np.concatenate([products, products.sum(axis=0, keepdims=True)])
-        sums = np.concatenate([sums, sums.sum(axis=0, keepdims=True)])
-        counts = np.append(counts, counts.sum())
-    return products, sums, counts
+        products: NDArray[np.float64] = columns @ columns.T
+    products /= columns.shape[1]
+    return products
+
+
+def _fold_products(models: Sequence[Informative]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean products outside each contiguous fold (and of all rows) about their means, and inside about the same."""
+    from threadpoolctl import threadpool_limits
+
+    parts = np.array_split(np.concatenate([m.columns for m in models]), FOLDS, axis=1)
+    n = sum(part.shape[1] for part in parts)
+    with threadpool_limits(1):
+        inside = [part @ part.T for part in parts]
+    sums, all_products = [part.sum(axis=1) for part in parts], np.sum(inside, axis=0)
+    total = np.sum(sums, axis=0)
+    train, test = [], []
+    for part, products, own in zip(parts, inside, sums, strict=True):
+        m = part.shape[1]
+        mean = (total - own) / (n - m)
+        shift = own / m - mean
+        train.append((all_products - products) / (n - m) - np.outer(mean, mean))
+        test.append(products / m - np.outer(own / m, own / m) + np.outer(shift, shift))
+    train.append(all_products / n - np.outer(total / n, total / n))
+    return np.stack(train), np.stack(test)
 
 
 def _check(models: Sequence[Informative], alpha: float | str, normaliser: str, who: str) -> None:

@@ -8,8 +8,8 @@ import math
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import functional
 
 from unknot.models.model import Posterior
 
@@ -22,7 +22,7 @@ def reconstruction(
     Bernoulli: cross-entropy of logits; zero logits give c h w ln 2. Gaussian: half the squared error.
     """
     if decoder == "bernoulli":
-        total = F.binary_cross_entropy_with_logits(output, images, reduction="sum")
+        total = functional.binary_cross_entropy_with_logits(output, images, reduction="sum")
     else:
         total = 0.5 * (output - images).pow(2).sum()
     return total / len(images)

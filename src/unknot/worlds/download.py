@@ -96,7 +96,9 @@ def _begun(target: Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         part.touch()
     except OSError as error:
-        raise UnknotError(f"{target.parent}: cannot be written to ({error.strerror}); choose another --data.") from None
+        raise UnknotError(
+            f"{target.parent}: cannot be written to ({error.strerror}); choose another --data."
+        ) from None
     return part
 
 

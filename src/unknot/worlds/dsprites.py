@@ -120,6 +120,8 @@ def check_images(block: NDArray[Any], at_most: int, path: Path) -> None:
             f"{(SIDE, SIDE)}."
         )
     if len(block) > at_most:
-        raise UnknotError(f"{path}: 'imgs' has more images than 'classes' has rows. This is not the published file.")
+        raise UnknotError(
+            f"{path}: 'imgs' has more images than 'classes' has rows. This is not the published file."
+        )
     if block.max() > 1:
         raise UnknotError(f"{path}: 'imgs' has the value {block.max()}; pixels of dSprites are 0 or 1.")

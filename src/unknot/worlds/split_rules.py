@@ -11,6 +11,7 @@ so that training gets about (1-r)^m of the images each time. `RULES` holds the p
 the paper's Tables 2 and 3 and every count follows from them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import Literal, cast, get_args
@@ -65,6 +66,10 @@ _SWAPPED = (
     "Table 4 of Schott et al. 2022 prints the shares under swapped heads: its '% test' is the training share. "
     "About 30 % of the images are for training, as the paper's text says and as counted here.",
 )
+_OWN_DRAW = (
+    "random",
+    "The points drawn are ours; the released files of the random split were drawn by another generator.",
+)
 _SIX_SCALES = (
     "any",
     "scale has six classes, 0 to 5; the paper's appendix H.1 lists five, but its split tables use class 5.",
@@ -76,6 +81,7 @@ RULES = {
         circular="allow",
         notes=(
             _SWAPPED,
+            _OWN_DRAW,
             _SIX_SCALES,
             (
                 "extrapolation",
@@ -84,14 +90,15 @@ RULES = {
         ),
     ),
     "dsprites_quarter": Rule(0.2, ("shape",), circular="allow", notes=(_SIX_SCALES,)),
-    "shapes3d": Rule(0.15, ("shape",), circular="allow", notes=(_SWAPPED,)),
-    "mpi3d": Rule(0.1, ("shape", "size"), circular="allow", notes=(_SWAPPED,)),
+    "shapes3d": Rule(0.15, ("shape",), circular="allow", notes=(_SWAPPED, _OWN_DRAW)),
+    "mpi3d": Rule(0.1, ("shape", "size"), circular="allow", notes=(_SWAPPED, _OWN_DRAW)),
     "celeb_glow": Rule(
         0.3,
         ("person",),
         composition_quota=0.2,
         circular="allow",
         notes=(
+            _OWN_DRAW,
             (
                 "composition",
                 "The computed quota would reserve no class of six, so the authors use 0.2; training then gets 42 % of "
@@ -195,3 +202,35 @@ def check_kind(kind: str) -> SplitKind:
     if kind not in get_args(SplitKind):
         raise unknown("kind of split", kind, get_args(SplitKind))
     return cast(SplitKind, kind)
+
+
+def caveats(factors: FactorSpace, kind: SplitKind, exclusive: Mapping[str, tuple[int, ...]]) -> tuple[str, ...]:
+    """What the kinds of its factors take away from the name of a split, one sentence each."""
+    if kind not in ("interpolation", "extrapolation"):
+        return ()
+    parts = [factors[name] for name in exclusive]
+    notes = []
+    rounded = [f.name for f in parts if f.kind == "circular"]
+    if rounded and kind == "extrapolation":
+        notes.append(
+            f"{', '.join(rounded)}: circular, so the held-out classes lie between the last training class and the "
+            "first; this part of the extrapolation is interpolation across the seam."
+        )
+    unordered = [f.name for f in parts if f.kind == "categorical"]
+    if unordered:
+        notes.append(
+            f"{', '.join(unordered)}: categorical, so held-out classes are neither between nor beyond the others; "
+            "they are new classes."
+        )
+    odd = [f.name for f in parts if f.kind == "ordinal" and _is_not(kind, f, exclusive[f.name])]
+    if odd:
+        other = "beyond" if kind == "interpolation" else "between"
+        notes.append(f"{', '.join(odd)}: some held-out classes lie {other} the training classes.")
+    return tuple(notes)
+
+
+def _is_not(kind: SplitKind, factor: Factor, classes: tuple[int, ...]) -> bool:
+    seen = sorted(set(range(factor.size)) - set(classes)) or [0]  # all held out: the split itself complains
+    between = any(seen[0] < c < seen[-1] for c in classes)
+    beyond = any(not seen[0] < c < seen[-1] for c in classes)
+    return beyond if kind == "interpolation" else between

@@ -23,12 +23,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.factors import Classes, Factor, FactorSpace, Indices
+from unknot.factors import Classes, FactorSpace, Indices
 from unknot.worlds.regions import Box, Mask, Masked, Outside, Region, check_maskable
 from unknot.worlds.split_rules import (
     RULES,
     Rule,
     SplitKind,
+    caveats,
     check_kind,
     exclusive_classes,
     held_back,
@@ -285,7 +286,9 @@ def split(
 ) -> Split:
     """Split a grid by a rule, or by exclusive classes named by hand.
 
-    Random trains on as many points as extrapolation by the same rule would, drawn without replacement.
+    Random trains on as many points as extrapolation by the same rule would, drawn without replacement. Its points
+    are not those of the authors' released random files, which come from another generator; the other kinds follow
+    the paper's tables class for class.
 
     Args:
         space: the grid.
@@ -312,18 +315,17 @@ def split(
             + ("neither." if rule is None else "both.")
         )
     if exclusive is not None:
-        made = Split(kind, space, cast(Any, exclusive))
-        return Split(kind, space, made.exclusive, notes=_caveats(made))
+        by_hand = _checked(space, exclusive)
+        return Split(kind, space, by_hand, notes=caveats(space, kind, by_hand))
     chosen = cast(Rule, rule)
+    notes = tuple(text for which, text in chosen.notes if which in ("any", kind))
     if kind == "random":
         kept_back = {f.name: held_back(f, chosen) for f in split_factors(space, chosen)}
         size = prod(f.size - kept_back.get(f.name, 0) for f in space)
         seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng)
-        made = Split(kind, space, seed=seed, train_size=size)
-    else:
-        made = Split(kind, space, exclusive_classes(space, kind, chosen))
-    notes = tuple(text for which, text in chosen.notes if which in ("any", kind))
-    return Split(kind, space, made.exclusive, made.seed, made.train_size, notes + _caveats(made))
+        return Split(kind, space, seed=seed, train_size=size, notes=notes)
+    found = exclusive_classes(space, kind, chosen)
+    return Split(kind, space, found, notes=notes + caveats(space, kind, found))
 
 
 def _checked(space: FactorSpace, exclusive: Mapping[str, Iterable[int]]) -> dict[str, tuple[int, ...]]:
@@ -331,7 +333,10 @@ def _checked(space: FactorSpace, exclusive: Mapping[str, Iterable[int]]) -> dict
     found = {}
     for name, classes in exclusive.items():
         factor = space[name]
-        chosen = tuple(sorted({int(c) for c in classes}))
+        wanted = list(classes)
+        if any(int(c) != c for c in wanted):
+            raise UnknotError(f"split: classes of '{name}' are {wanted}; expected whole numbers.")
+        chosen = tuple(sorted({int(c) for c in wanted}))
         if chosen and factor.kind == "constant":
             raise UnknotError(f"split: '{name}' has one class only, so it cannot be split. Leave it out.")
         wrong = [c for c in chosen if not 0 <= c < factor.size]
@@ -339,35 +344,3 @@ def _checked(space: FactorSpace, exclusive: Mapping[str, Iterable[int]]) -> dict
             raise UnknotError(f"split: '{name}' has no class {wrong[0]}; its classes are 0..{factor.size - 1}.")
         found[name] = chosen
     return {f.name: found[f.name] for f in space if found.get(f.name)}
-
-
-def _caveats(made: Split) -> tuple[str, ...]:
-    """What the kind of a factor takes away from the name of a split."""
-    if made.kind not in _HELD_OUT:
-        return ()
-    factors = [made.space[name] for name in made.exclusive]
-    notes = []
-    rounded = [f.name for f in factors if f.kind == "circular"]
-    if rounded and made.kind == "extrapolation":
-        notes.append(
-            f"{', '.join(rounded)}: circular, so the held-out classes lie between the last training class and the "
-            "first; this part of the extrapolation is interpolation across the seam."
-        )
-    unordered = [f.name for f in factors if f.kind == "categorical"]
-    if unordered:
-        notes.append(
-            f"{', '.join(unordered)}: categorical, so held-out classes are neither between nor beyond the others; "
-            "they are new classes."
-        )
-    odd = [f.name for f in factors if f.kind == "ordinal" and _is_not(made.kind, f, made.exclusive[f.name])]
-    if odd:
-        other = "beyond" if made.kind == "interpolation" else "between"
-        notes.append(f"{', '.join(odd)}: some held-out classes lie {other} the training classes.")
-    return tuple(notes)
-
-
-def _is_not(kind: str, factor: Factor, classes: tuple[int, ...]) -> bool:
-    seen = sorted(set(range(factor.size)) - set(classes))
-    between = any(seen[0] < c < seen[-1] for c in classes)
-    beyond = any(not seen[0] < c < seen[-1] for c in classes)
-    return beyond if kind == "interpolation" else between

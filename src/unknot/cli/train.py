@@ -1,0 +1,152 @@
+"""`unknot train` and `unknot models`."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unknot.errors import UnknotError
+
+if TYPE_CHECKING:
+    from unknot.runs import Run, RunSpec
+    from unknot.training import Progress
+
+# Options of a model, such as --beta, are not known before the model is: they are read by `model_options`.
+ANY_OPTION = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def train(
+    context: typer.Context,
+    world: Annotated[str, typer.Option(help="A world of `unknot data list`, or a file or folder of images.")],
+    model: Annotated[str, typer.Option(help="A model of `unknot models`, or package.module:Class.")] = "beta_vae",
+    steps: Annotated[int, typer.Option(help="Updates of the model.")] = 300_000,
+    seed: Annotated[int, typer.Option(help="Decides weights, batches and noise.")] = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The run's folder is made in this one.")] = Path(
+        "runs"
+    ),
+    latents: Annotated[int, typer.Option(help="Size of the representation.")] = 10,
+    split: Annotated[str, typer.Option(help="Train on the training part of this split only.")] = "",
+    pairs: Annotated[str, typer.Option(help="Law of pairs: one_factor, k_factors, laplace.")] = "",
+    architecture: Annotated[str, typer.Option(help="conv64, conv64_k2, burgess64 or fc1200.")] = "conv64",
+    decoder: Annotated[str, typer.Option(help="bernoulli or gaussian.")] = "bernoulli",
+    init: Annotated[str, typer.Option(help="glorot or torch.")] = "glorot",
+    batch_size: Annotated[int, typer.Option(help="Images, or pairs, in a batch.")] = 64,
+    lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 1e-4,
+    precision: Annotated[str, typer.Option(help="float32, or bfloat16 (about twice as fast).")] = "float32",
+    image_size: Annotated[int | None, typer.Option(help="Resize images to this many pixels.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    data: Annotated[Path | None, typer.Option(help="Folder of data files.")] = None,
+    checkpoint_every: Annotated[int, typer.Option(help="Steps a killed run can lose.")] = 1000,
+    compiled: Annotated[bool, typer.Option("--compile", help="Use torch.compile; pays on GPUs.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait if another process trains this run.")] = False,
+) -> None:
+    """Train a model on a world; options of the model follow as --NAME VALUE (such as --beta 4)."""
+    from rich.console import Console
+
+    from unknot.runs import run_spec
+
+    fields = {
+        "world": world,
+        "model": model,
+        "options": model_options(context.args),
+        "steps": steps,
+        "seed": seed,
+        "latents": latents,
+        "split": split,
+        "pairs": pairs,
+        "architecture": architecture,
+        "decoder": decoder,
+        "init": init,
+        "batch_size": batch_size,
+        "lr": lr,
+        "precision": precision,
+        "image_size": image_size,
+    }
+    spec = run_spec(fields)
+    run = _train_watched(
+        spec,
+        output,
+        Console(),
+        device=device,
+        data=data,
+        checkpoint_every=checkpoint_every,
+        compiled=compiled,
+        wait=wait,
+    )
+    typer.echo(run.folder)
+
+
+def _train_watched(spec: "RunSpec", folder: Path, console: Any, **options: Any) -> "Run":
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    from unknot.training import train
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, TextColumn("{task.fields[said]}"), console=console, transient=True) as bar:
+        task = bar.add_task(spec.model, total=spec.steps, said="")
+
+        def watch(progress: "Progress") -> None:
+            terms = "  ".join(f"{name} {value:.4g}" for name, value in progress.terms.items())
+            bar.update(task, completed=progress.step, said=f"{terms}  {progress.images_per_second:.0f} images/s")
+
+        return train(spec, folder, watch=watch, **options)
+
+
+def model_options(words: list[str]) -> dict[str, Any]:
+    """`--beta 4 --same-batch` as {"beta": 4, "same_batch": True}."""
+    options: dict[str, Any] = {}
+    rest = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    while rest:
+        name = rest.pop(0)
+        if not name.startswith("--"):
+            raise UnknotError(f"train: '{name}' is not an option; options look like --beta 4.")
+        value = rest.pop(0) if rest and not rest[0].startswith("--") else "True"
+        options[name[2:].replace("-", "_")] = _value(value)
+    return options
+
+
+def _value(text: str) -> bool | int | float | str:
+    if text in ("True", "true", "False", "false"):
+        return text in ("True", "true")
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def models(
+    name: Annotated[str, typer.Argument(help="Explain this one.")] = "",
+) -> None:
+    """List the models, or explain one: objective, options, published settings."""
+    import inspect
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from unknot.models import MODELS, find, options_of
+
+    console = Console()
+    if not name:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("model", "what it is", "learns from", "options"):
+            table.add_column(column, no_wrap=column == "model")
+        for key, kind in MODELS.items():
+            first = (inspect.getdoc(kind) or "").partition("\n")[0]
+            options = ", ".join(f"{o} {p.default}" for o, p in options_of(kind).items())
+            table.add_row(key, first, getattr(kind, "supervision", "none").replace("_", " "), options)
+        console.print(table)
+        console.print("unknot models NAME explains one.", style="dim")
+        return
+    kind = find(name)
+    console.print(Text(name, style="bold"))
+    console.print(Text(inspect.getdoc(kind) or ""))
+    presets = getattr(kind, "presets", {})
+    for key, preset in presets.items():
+        swept = [f"{option} in {', '.join(map(str, values))}" for option, values in preset.sweep.items()]
+        fixed = [f"{option} {value}" for option, value in preset.fixed.items()]
+        console.print(Text.assemble((f"\n{key}  ", "bold"), f"{preset.source}: {'; '.join(swept + fixed)}"))

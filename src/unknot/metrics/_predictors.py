@@ -1,0 +1,145 @@
+"""The models that DCI and downstream accuracy fit to all factors: importances, and how well they predict.
+
+Every model sees the latents in an order of their own, so that ties and random draws do not depend on how
+the caller ordered them.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError, unknown
+from unknot.metrics._accuracy import held_out
+from unknot.metrics._inputs import Rng, Rows, dead
+
+ALPHAS = (1e-4, 1e-3, 1e-2, 0.1, 0.2, 0.4, 0.8, 1.0)  # penalties that the lasso chooses from
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a model says about all factors."""
+
+    importance: NDArray[np.float64]  # (d, k)
+    train: NDArray[np.float64]  # (k,) accuracy, or explained variance, on the training rows
+    test: NDArray[np.float64]  # (k,) and on the held-out rows
+    about: dict[str, Any] = field(default_factory=dict)  # further parts of a score
+
+
+def canonical_order(latents: NDArray[np.float64]) -> list[int]:
+    """Columns sorted by their content."""
+    return sorted(range(latents.shape[1]), key=lambda i: latents[:, i].tobytes())
+
+
+def boosted(rows: Rows, *, rounds: int = 100, exact: bool = True, rng: Rng = 0) -> Fitted:
+    """Gradient boosted trees; see `boosting`."""
+    from unknot.metrics.boosting import fit_trees, tabulate
+
+    generator = np.random.default_rng(rng)
+    columns = canonical_order(rows.latents)
+    table = tabulate(rows.latents[:, columns])
+    latents_test, factors_test = held_out(rows)
+    importance, train, test = _empty(rows)
+    for j, codes in enumerate(rows.factors.T):
+        trees = fit_trees(table, codes, rounds=rounds, exact=exact, rng=generator)
+        importance[columns, j] = trees.importances
+        train[j] = np.mean(trees.fitted == codes)
+        test[j] = np.mean(trees.predict(latents_test[:, columns]) == factors_test[:, j])
+    return Fitted(importance, train, test)
+
+
+def forest(rows: Rows, *, rng: Rng = 0) -> Fitted:
+    """Ten fully grown trees of a random forest."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    return _classified(rows, rng, lambda seed: RandomForestClassifier(n_estimators=10, random_state=seed))
+
+
+def lightgbm(rows: Rows, *, rounds: int = 100, rng: Rng = 0) -> Fitted:
+    """LightGBM with trees of depth 3; the importance of a latent is the gain of its splits."""
+    try:
+        from lightgbm import LGBMClassifier
+    except ImportError:
+        raise UnknotError("dci: model 'lightgbm' needs LightGBM; pip install unknot[lightgbm].") from None
+
+    def make(seed: int) -> Any:
+        return LGBMClassifier(
+            n_estimators=rounds,
+            max_depth=3,
+            num_leaves=8,
+            importance_type="gain",
+            n_jobs=1,
+            random_state=seed,
+            verbose=-1,
+        )
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return _classified(rows, rng, make)
+
+
+def lasso(rows: Rows, *, scaling: str = "standard") -> Fitted:
+    """|Coefficients| of a linear model with an l1 penalty, which ten-fold cross-validation chooses."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LassoCV
+    from threadpoolctl import threadpool_limits
+
+    scales = {"standard": _standard, "minmax": _minmax}
+    if scaling not in scales:
+        raise unknown("scaling of dci", scaling, scales)
+    if rows.numbers_test is None:
+        raise UnknotError("rows were prepared without held-out rows; pass held_out=True to prepare.")
+    z, z_test = scales[scaling](rows.latents, held_out(rows)[0])
+    y, y_test = scales[scaling](rows.numbers, rows.numbers_test)
+    importance, train, test = _empty(rows)
+    alphas, uniform = np.empty(rows.n_factors), np.empty(rows.n_factors)
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for j in range(rows.n_factors):
+            model = LassoCV(alphas=ALPHAS, cv=min(10, len(z)), tol=1e-8, max_iter=10_000).fit(z, y[:, j])
+            errors = [np.mean((model.predict(a) - b[:, j]) ** 2) for a, b in ((z, y), (z_test, y_test))]
+            importance[:, j], alphas[j] = np.abs(model.coef_), model.alpha_
+            train[j], test[j] = np.maximum(0.0, 1.0 - np.array(errors) / y[:, j].var())
+            uniform[j] = max(0.0, 1.0 - 12.0 * errors[0])  # the variance of a uniform factor is 1/12
+    about: dict[str, Any] = {"alpha": rows.spread(alphas)}
+    if scaling == "minmax":
+        about["informativeness_uniform"] = float(uniform.mean())
+    return Fitted(importance, train, test, about)
+
+
+def _classified(rows: Rows, rng: Rng, make: Callable[[int], Any]) -> Fitted:
+    """Any classifier with `feature_importances_`; `make` takes a seed."""
+    generator = np.random.default_rng(rng)
+    columns = canonical_order(rows.latents)
+    latents_test, factors_test = held_out(rows)
+    importance, train, test = _empty(rows)
+    for j, codes in enumerate(rows.factors.T):
+        model = make(int(generator.integers(2**31))).fit(rows.latents[:, columns], codes)
+        found = np.asarray(model.feature_importances_, dtype=np.float64)
+        importance[columns, j] = found / found.sum() if found.sum() > 0 else found
+        train[j] = np.mean(model.predict(rows.latents[:, columns]) == codes)
+        test[j] = np.mean(model.predict(latents_test[:, columns]) == factors_test[:, j])
+    return Fitted(importance, train, test)
+
+
+def _empty(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    k = rows.n_factors
+    return np.zeros((rows.latents.shape[1], k)), np.zeros(k), np.zeros(k)
+
+
+def _standard(
+    train: NDArray[np.float64], test: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    mean, spread = train.mean(axis=0), np.where(dead(train), np.inf, train.std(axis=0))  # dead latents become 0
+    return (train - mean) / spread, (test - mean) / spread
+
+
+def _minmax(
+    train: NDArray[np.float64], test: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    low, high = train.min(axis=0), train.max(axis=0)
+    spread = np.where(high > low, high - low, np.inf)
+    return (train - low) / spread, (test - low) / spread
