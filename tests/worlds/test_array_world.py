@@ -115,7 +115,7 @@ def test_wrong_arrays_are_refused(images, factors, message: str) -> None:
 
 
 def test_classes_out_of_range_are_refused() -> None:
-    with pytest.raises(UnknotError, match="row 0 has class 3 for factor 'shape'; it has classes 0..2"):
+    with pytest.raises(UnknotError, match=r"row 0 has class 3 for factor 'shape'; it has classes 0\.\.2"):
         ArrayWorld(numbered(12), space=SPACE).images([[3, 0]])
 
 

@@ -111,7 +111,7 @@ def test_unsafe_and_wrong_archives_are_refused_and_leave_nothing_behind(
 
 def test_an_archive_without_its_list_is_refused(tmp_path: Path) -> None:
     members = {name: content for name, content in published().items() if "list" not in name}
-    with pytest.raises(UnknotError, match="no cars/list.txt, which numbers the models"):
+    with pytest.raises(UnknotError, match=r"no cars/list\.txt, which numbers the models"):
         cars3d.read(write(tmp_path / "cars.tar.gz", members), space=SMALL)
 
 

@@ -116,7 +116,7 @@ def test_what_cannot_be_opened_is_told(name: str, message: str, tmp_path: Path, 
 
 
 def test_a_data_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UnknotError, match="the data folder .*none does not exist"):
+    with pytest.raises(UnknotError, match=r"the data folder .*none does not exist"):
         open_world("dsprites", data=tmp_path / "none")
 
 

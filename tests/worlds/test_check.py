@@ -26,7 +26,7 @@ def sprites_form(path: Path) -> Form:
     file = PublishedFile(path.name, size=path.stat().st_size, md5=hashlib.md5(path.read_bytes()).hexdigest())
     container, labels = ("npz", "latents_classes") if path.suffix == ".npz" else ("hdf5", "latents/classes")
     arrays = {"imgs": ((12, 64, 64), "uint8"), labels: ((12, 3), "int")}
-    return Form("dsprites", file, container, arrays, "imgs", (0.25,), 1, labels, GRID)
+    return Form("dsprites", file, container, arrays, "imgs", (0.25,), 1, 1e-9, labels, GRID)
 
 
 def write(path: Path, imgs: np.ndarray = SPRITES, labels: np.ndarray = LABELS) -> Path:

@@ -96,7 +96,7 @@ def test_a_whole_file_is_not_fetched_again(site: Site, tmp_path: Path) -> None:
 
 def test_a_wrong_file_is_not_overwritten(site: Site, tmp_path: Path) -> None:
     (tmp_path / "data.bin").write_bytes(b"mine")
-    with pytest.raises(UnknotError, match="is there already, but its md5 is .* Move it away"):
+    with pytest.raises(UnknotError, match=r"is there already, but its md5 is .* Move it away"):
         download(published(site, "/file"), tmp_path)
     assert (tmp_path / "data.bin").read_bytes() == b"mine"
 
@@ -176,7 +176,7 @@ def test_size_and_sha256_are_verified(site: Site, tmp_path: Path) -> None:
 
 
 def test_too_small_a_disk_is_told_before_anything_is_fetched(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(UnknotError, match="are still to come, but .* free; choose another --data"):
+    with pytest.raises(UnknotError, match=r"are still to come, but .* free; choose another --data"):
         download(PublishedFile("a", (f"{site.address}/file",), size=10**18), tmp_path)
     assert site.asked == [] and list(tmp_path.iterdir()) == []
 

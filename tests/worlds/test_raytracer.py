@@ -107,7 +107,7 @@ def test_a_turned_and_stretched_box_is_met_where_worked_out_by_hand():
 
 def test_a_turned_cone_points_where_its_axis_does():
     rows = body_rows("cone", (0, 0, 0), (1, 1, 2), turn((0, 1, 0), 90))  # apex at x = 2
-    assert meet(rows, (5, 0, 0), (-1, 0, 0)) == pytest.approx(3)
+    assert meet(rows, (5, 0, 0.1), (-1, 0, 0)) == pytest.approx(3.4)
     assert meet(rows, (-5, 0, 0.9), (1, 0, 0)) == pytest.approx(3)
     assert meet(rows, (1, 0, 5), (0, 0, -1)) == pytest.approx(4.75)
 
@@ -200,9 +200,8 @@ def test_a_sphere_covers_its_analytic_area_with_smooth_edges():
     focal = 32 / math.tan(math.radians(10))
     radius = focal / math.sqrt(10**2 - 1)
     assert image.sum() == pytest.approx(math.pi * radius**2, rel=0.005)
-    partly = (image > 0.05) & (image < 0.95)
-    assert 0.6 * 8 * radius < partly.sum() < 1.4 * 8 * radius  # a circle passes through about 8 r pixels
-    np.testing.assert_array_equal(image, image[:, ::-1])
+    finer = render(view(body), 64, 64, samples=64)[0, :, :, 0]
+    assert 0.8 * 8 * radius < ((finer > 0) & (finer < 255)).sum() < 1.1 * 8 * radius  # a circle crosses 8 r pixels
 
 
 def test_more_samples_bring_an_edge_nearer_to_its_true_coverage():
@@ -303,9 +302,7 @@ def test_flat_bodies_are_seen_from_both_sides():
 def test_a_checkerboard_has_two_shades():
     tile = Body("rectangle", scale=1.0, rotation=turn((1, 0, 0), 90), material=GLOW, checker=0.4, tile=1.0)
     image = render(view(tile), 64, 64)[0, :, :, 0]
-    assert sorted({image[25, 25], image[38, 38]}) == sorted({image[25, 38], image[38, 25]} ^ {153, 255}) or (
-        image[25, 25] == image[38, 38] and image[25, 38] == image[38, 25]
-    )
+    assert (image[25, 25], image[25, 38]) == (image[38, 38], image[38, 25])
     assert {int(image[25, 25]), int(image[25, 38])} == {153, 255}
 
 

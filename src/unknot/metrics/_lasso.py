@@ -28,9 +28,8 @@ def lasso(gram: NDArray[np.float64], cross: NDArray[np.float64], alpha: float) -
     result = np.zeros((p, t))
     w, slack = np.zeros(p), np.zeros(p)
     for target in range(t):
-        w[:] = 0.0
         for j in range(p):
-            slack[j] = cross[j, target]
+            w[j], slack[j] = 0.0, cross[j, target]
         for _ in range(SWEEPS):
             moved, largest = 0.0, 0.0
             for j in range(p):
@@ -47,7 +46,8 @@ def lasso(gram: NDArray[np.float64], cross: NDArray[np.float64], alpha: float) -
                 largest = max(largest, abs(new))
             if moved <= TIGHT * largest:
                 break
-        result[:, target] = w
+        for j in range(p):
+            result[j, target] = w[j]
     return result
 
 

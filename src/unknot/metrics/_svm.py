@@ -40,25 +40,18 @@ def _count(values: NDArray[np.float64], edge: float, equal: bool) -> int:
 
 @njit(cache=True)
 def _inside(
-    values: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    w: float,
-    b: float,
-    side: float,
-    out: NDArray[np.float64],
-) -> None:
+    values: NDArray[np.float64], sums: NDArray[np.float64], w: float, b: float, side: float
+) -> tuple[float, float, float]:
     """Sums over the sorted values with side * (w x + b) < 1: what a class on that side has inside its margin."""
-    n = len(values)
     slope = side * w
-    low, high = 0, n  # the places inside
+    low, high = 0, len(values)  # the places inside
     if slope > 0.0:
         high = _count(values, (1.0 - side * b) / slope, False)
     elif slope < 0.0:
         low = _count(values, (1.0 - side * b) / slope, True)
     elif side * b >= 1.0:
         high = 0
-    for m in range(3):
-        out[m] = sums[high, m] - sums[low, m]
+    return sums[high, 0] - sums[low, 0], sums[high, 1] - sums[low, 1], sums[high, 2] - sums[low, 2]
 
 
 @njit(cache=True)
@@ -75,13 +68,12 @@ def _state(
     out: NDArray[np.float64],
 ) -> None:
     """Objective, gradient (2) and Hessian (3) at (w, b), where b is the intercept of the centred feature."""
-    pos, neg, own_neg = np.empty(3), np.empty(3), np.empty(3)
-    _inside(own, sums_own, w, b, 1.0, pos)
-    _inside(everyone, sums_all, w, b, -1.0, neg)
-    _inside(own, sums_own, w, b, -1.0, own_neg)
-    neg -= own_neg
-    s0, s1, s2 = c_pos * pos[0] + c_neg * neg[0], c_pos * pos[1] + c_neg * neg[1], c_pos * pos[2] + c_neg * neg[2]
-    t0, t1 = c_pos * pos[0] - c_neg * neg[0], c_pos * pos[1] - c_neg * neg[1]
+    p0, p1, p2 = _inside(own, sums_own, w, b, 1.0)
+    a0, a1, a2 = _inside(everyone, sums_all, w, b, -1.0)
+    o0, o1, o2 = _inside(own, sums_own, w, b, -1.0)
+    n0, n1, n2 = a0 - o0, a1 - o1, a2 - o2
+    s0, s1, s2 = c_pos * p0 + c_neg * n0, c_pos * p1 + c_neg * n1, c_pos * p2 + c_neg * n2
+    t0, t1 = c_pos * p0 - c_neg * n0, c_pos * p1 - c_neg * n1
     intercept = b - w * centre  # liblinear shrinks the intercept of the feature as it is
     quadratic = w * w * s2 + 2.0 * w * b * s1 + b * b * s0
     out[0] = 0.5 * (w * w + intercept * intercept) + s0 - 2.0 * (w * t1 + b * t0) + quadratic
@@ -125,7 +117,7 @@ def _solve(
         if size < 1e-10:  # rounding: no better point in this direction
             break
         w, b = w + size * step_w, b + size * step_b
-        now[:] = then
+        now, then = then, now
     return w, b
 
 

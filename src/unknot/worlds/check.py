@@ -16,7 +16,6 @@ from unknot.worlds.download import checksum
 from unknot.worlds.files import bytes_in_words
 from unknot.worlds.forms import FORMS, Form, recognise
 
-TOLERANCE = 1e-4  # of a mean colour, on the scale 0..1
 Watch = Callable[[str, int, int | None], None]  # what is being done, how far, out of how much
 BLOCK = 2304  # images read at once
 
@@ -70,8 +69,8 @@ def check(
     if not known:
         worlds = dict.fromkeys(form.world for form in forms)
         raise UnknotError(
-            f"{path}: is no published file that is known, neither by its name nor by its arrays. Known are the files of "
-            f"{', '.join(worlds)}, and split files like celeb_glow_random_train_images.npz."
+            f"{path}: is no published file that is known, neither by its name nor by its arrays. Known are the files "
+            f"of {', '.join(worlds)}, and split files like celeb_glow_random_train_images.npz."
         )
     if len(known) > 1:
         known = (_nearest(path, known, quick, watch),)
@@ -95,7 +94,7 @@ def _content(path: Path, form: Form, quick: bool, watch: Watch) -> Iterator[Chec
             yield _labels_check(reader(path, form.labels), form.space, form)
         if form.means and not quick:
             means = _means(path, form, watch)
-            near = np.abs(means - form.means).max() <= TOLERANCE
+            near = np.abs(means - form.means).max() <= form.tolerance
             yield Check("mean colour", _words(form.means), _words(means), bool(near))
     except UnknotError as error:
         yield Check("can be read", "yes", str(error).removeprefix(f"{path}: "), False)

@@ -28,6 +28,7 @@ class Form:
         images: the key of the images, for the mean.
         means: of each channel, on the scale 0..1; as published for the decoded data.
         white: the stored value that counts as 1.
+        tolerance: of the means; they are published with six digits.
         labels: the key of the labels.
         space: the grid that the labels count.
         shuffled: labels need only lie in the grid, not count it.
@@ -40,6 +41,7 @@ class Form:
     images: str = ""
     means: tuple[float, ...] = ()
     white: int = 255
+    tolerance: float = 1e-4
     labels: str = ""
     space: FactorSpace | None = None
     shuffled: bool = False
@@ -48,8 +50,8 @@ class Form:
 def _dsprites(file: PublishedFile, container: Container, labels: str) -> Form:
     n = dsprites.SPACE.size
     arrays: Arrays = {"imgs": ((n, 64, 64), "uint8"), labels: ((n, 6), "int")}
-    means = (0.042494423521889584,)
-    return Form("dsprites", file, container, arrays, "imgs", means, 1, labels, dsprites.SPACE)
+    means = (128_328_862 / (n * 64 * 64),)  # exactly so many pixels are white
+    return Form("dsprites", file, container, arrays, "imgs", means, 1, 1e-9, labels, dsprites.SPACE)
 
 
 def _mpi3d(world: str, file: PublishedFile, space: FactorSpace, means: tuple[float, ...] = ()) -> Form:
@@ -75,15 +77,14 @@ FORMS = (
         {"images": ((480_000, 64, 64, 3), "uint8"), "labels": ((480_000, 6), "float64")},
         "images",
         (0.502585, 0.578760, 0.603450),
-        255,
-        "labels",
-        shapes3d.SPACE,
+        labels="labels",
+        space=shapes3d.SPACE,
     ),
     _mpi3d("mpi3d_toy", mpi3d.TOY, mpi3d.SPACE, (0.224373, 0.221419, 0.226255)),
     _mpi3d("mpi3d_realistic", mpi3d.REALISTIC, mpi3d.SPACE, (0.179869, 0.204747, 0.181482)),
     _mpi3d("mpi3d_real", mpi3d.REAL, mpi3d.SPACE, (0.128486, 0.164803, 0.139716)),
     _mpi3d("mpi3d_real_complex", mpi3d.REAL_COMPLEX, mpi3d.COMPLEX_SPACE),
-    Form("cars3d", cars3d.ARCHIVE, "cars", {}, "cars", (0.897668, 0.889166, 0.885148), 255, "", cars3d.SPACE),
+    Form("cars3d", cars3d.ARCHIVE, "cars", {}, "cars", (0.897668, 0.889166, 0.885148), space=cars3d.SPACE),
     *(_norb(file) for file in small_norb.FILES),
 )
 # Rows (train, test) of the split files of Schott et al. 2022: composition, then the other three, which agree.

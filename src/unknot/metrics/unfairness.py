@@ -1,0 +1,165 @@
+"""Unfairness: how much predictions of one factor move when another one is changed."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.metrics._accuracy import held_out
+from unknot.metrics._inputs import Rng, Rows, prepare
+from unknot.metrics._predictors import canonical_order
+from unknot.metrics.boosting import BoostedTrees, fit_trees, tabulate
+from unknot.metrics.interventions import Source, TableSource
+from unknot.metrics.score import Facts, Score, facts
+
+REFERENCE = "Locatello et al. 2019, On the Fairness of Disentangled Representations, arXiv:1905.13662"
+
+
+@facts(
+    Facts(
+        title="unfairness",
+        measures="fairness",
+        bounds=(0.0, 1.0),
+        chance="above 0: predictions at random differ a little between any two groups",
+        higher_is_better=False,
+        reference=REFERENCE,
+        cost="seconds",
+        also={"max": "fairness"},
+        invariances=frozenset({"latents"}),
+    )
+)
+def unfairness(
+    latents: Any,
+    factors: Any,
+    *,
+    latents_test: Any = None,
+    factors_test: Any = None,
+    source: Source | None = None,
+    points: int = 100,
+    rounds: int = 100,
+    rng: Rng = 0,
+) -> Score:
+    """How much the prediction of a target factor moves when a sensitive factor is set to each of its values.
+
+    Boosted trees predict target j. The same random points are taken with sensitive factor s set to each value c:
+
+    TV_c = 1/2 sum_y | share of prediction y at c - share of prediction y over all c |
+    unfairness(j, s) = mean_c TV_c,   value = mean over j of the mean over s != j           in [0, 1), 0 is fair
+
+    `parts` has the matrices "mean_tv" and "max_tv" (target, sensitive; the latter with max_c in place of mean_c), and
+    "mean_mean", "mean_max", "max_mean", "max_max": over targets the mean, over sensitive factors the mean or the
+    maximum (second word) of mean_tv or max_tv (first word). "per_factor" is the mean over s for each target.
+
+    Args:
+        latents: (n, d), the training rows of the classifiers.
+        factors: (n, k) classes.
+        latents_test: rows that interventions are looked up in; the training rows if missing.
+        factors_test: factors of those rows.
+        source: where to get latents with factors set at will, such as `WorldSource(world, encode)`; its factors are
+            the columns of `factors`, in that order.
+        points: how many random points are intervened on; the finite number lifts the floor above 0.
+        rounds: of boosting.
+        rng: draws the points, decides between equally good latents.
+
+    Edge cases: without a source, rows must hold every combination of the factors, as what setting one would do is
+    not known otherwise: an error says so, and `conditional_unfairness` is what can be had. Constant
+    factors are neither targets nor sensitive; a single factor is an error.
+
+    >>> grid = np.stack(np.meshgrid(range(3), range(4)), axis=-1).reshape(-1, 2).repeat(5, axis=0)
+    >>> unfairness(grid * 1.0, grid, rounds=5).value
+    0.0
+    """
+    rows = prepare("unfairness", latents, factors, latents_test, factors_test, rng=rng, min_factors=2)
+    if points < 1:
+        raise UnknotError(f"unfairness: points is {points}; at least one is needed.")
+    generator = np.random.default_rng(rng)
+    settable, columns = _settable(rows, source)
+    classifiers = _classifiers(rows, rounds, generator)
+    k = rows.n_factors
+    mean_tv, max_tv = np.full((k, k), np.nan), np.full((k, k), np.nan)
+    for s in range(k):
+        changed = settable.counterfactuals(int(columns[s]), points, generator)
+        for j in range(k):
+            if j != s:
+                predicted = _predicted(classifiers, j, changed.reshape(-1, changed.shape[-1]))
+                apart = _apart(predicted.reshape(changed.shape[:2]))
+                mean_tv[j, s], max_tv[j, s] = apart.mean(), apart.max()
+    return _score(rows, mean_tv, max_tv, points=points)
+
+
+@facts(
+    Facts(
+        title="conditional unfairness",
+        measures="fairness",
+        bounds=(0.0, 1.0),
+        chance="above 0: predictions at random differ a little between any two groups",
+        higher_is_better=False,
+        reference=REFERENCE,
+        cost="seconds",
+        also={"max": "fairness"},
+        invariances=frozenset({"latents"}),
+    )
+)
+def conditional_unfairness(
+    latents: Any,
+    factors: Any,
+    *,
+    latents_test: Any = None,
+    factors_test: Any = None,
+    rounds: int = 100,
+    rng: Rng = 0,
+) -> Score:
+    """How much the prediction of a target factor differs between rows that have different sensitive factors.
+
+    As `unfairness`, with the held-out rows that happen to have value c in place of an intervention:
+
+    TV_c = 1/2 sum_y | P(prediction y | s = c) - P(prediction y) |
+
+    Where factors are correlated a fair prediction of the target differs between groups too: this is no
+    intervention, and the two numbers do not compare.
+
+    Args:
+        latents: (n, d), the training rows of the classifiers.
+        factors: (n, k) classes.
+        latents_test: held-out latents; a third of the rows is split off where they are missing.
+        factors_test: held-out factors.
+        rounds: of boosting.
+        rng: splits off missing test rows, decides between equally good latents.
+
+    Edge cases: values of which there is no held-out row are left out; constant factors are neither targets nor
+    sensitive; a single factor is an error. Groups of few rows lift the floor.
+    """
+    rows = prepare(
+        "conditional_unfairness", latents, factors, latents_test, factors_test, held_out=True, rng=rng, min_factors=2
+    )
+    latents_seen, factors_seen = held_out(rows)
+    classifiers = _classifiers(rows, rounds, np.random.default_rng(rng))
+    k = rows.n_factors
+    mean_tv, max_tv = np.full((k, k), np.nan), np.full((k, k), np.nan)
+    for j in range(k):
+        predicted = _predicted(classifiers, j, latents_seen)
+        for s in range(k):
+            if s != j:
+                groups = [predicted[factors_seen[:, s] == value] for value in np.unique(factors_seen[:, s])]
+                apart = _apart(groups, predicted)
+                mean_tv[j, s], max_tv[j, s] = apart.mean(), apart.max()
+    return _score(rows, mean_tv, max_tv)
+
+
+class _Classifiers(list[BoostedTrees]):
+    """One per factor, for latents in canonical order."""
+
+    columns: list[int]
+
+
+def _classifiers(rows: Rows, rounds: int, rng: np.random.Generator) -> "_Classifiers":
+    result = _Classifiers()
+    result.columns = canonical_order(rows.latents)
+    table = tabulate(rows.latents[:, result.columns])
+    result += [fit_trees(table, codes, rounds=rounds, rng=rng) for codes in rows.factors.T]
+    return result
+
+
+def _predicted(classifiers: _Classifiers, j: int, latents: NDArray[np.float64]) -> NDArray[np.int64]:
+    return classifiers[j].predict(latents[:, classifiers.columns])
