@@ -10,31 +10,52 @@ if TYPE_CHECKING:
     from unknot.errors import UnknotError, UnknotWarning
     from unknot.factors import Factor, FactorSpace
     from unknot.representation import Representation, read_representation
+    from unknot.runs import Run, RunSpec
     from unknot.scoring import Scorecard, score
+    from unknot.training import train
+    from unknot.worlds import ArrayWorld, open_world
+    from unknot.worlds.combinations import combination_split
+    from unknot.worlds.splits import Split, split
 
 # Where each public name lives. Imported on first use, so that `import unknot` stays instant.
 _HOMES = {
+    "ArrayWorld": "unknot.worlds",
     "Factor": "unknot.factors",
     "FactorSpace": "unknot.factors",
     "Representation": "unknot.representation",
+    "Run": "unknot.runs",
+    "RunSpec": "unknot.runs",
     "Scorecard": "unknot.scoring",
+    "Split": "unknot.worlds.splits",
     "UnknotError": "unknot.errors",
     "UnknotWarning": "unknot.errors",
+    "combination_split": "unknot.worlds.combinations",
+    "open_world": "unknot.worlds",
     "read_representation": "unknot.representation",
     "score": "unknot.scoring",
+    "split": "unknot.worlds.splits",
+    "train": "unknot.training",
 }
 
 __all__ = [
+    "ArrayWorld",
     "Factor",
     "FactorSpace",
     "Representation",
+    "Run",
+    "RunSpec",
     "Scorecard",
+    "Split",
     "UnknotError",
     "UnknotWarning",
     "__version__",
+    "combination_split",
     "examples",
+    "open_world",
     "read_representation",
     "score",
+    "split",
+    "train",
 ]
 
 

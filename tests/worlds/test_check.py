@@ -47,7 +47,7 @@ def test_the_published_file_passes_every_check(tmp_path: Path, suffix: str) -> N
     path = write(tmp_path / f"d{suffix}")
     seen: list[str] = []
     checked = check(path, forms=(sprites_form(path),), watch=lambda what, done, total: seen.append(what))
-    assert checked.passed and checked.world == "dsprites"
+    assert checked.passed and checked.verified and checked.world == "dsprites"
     assert [one.what for one in checked.checks][2:] == ["labels count the grid", "mean colour", "bytes", "md5"]
     assert {what.split()[0] for what in seen} == {"mean", "checksum"}
 
@@ -56,6 +56,7 @@ def test_quick_leaves_out_what_needs_every_byte(tmp_path: Path) -> None:
     path = write(tmp_path / "d.npz")
     checked = check(path, quick=True, forms=(sprites_form(path),))
     assert [one.what for one in checked.checks][2:] == ["labels count the grid"]
+    assert checked.passed and not checked.verified
 
 
 def test_a_file_is_known_by_its_arrays_under_any_name(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -79,6 +80,26 @@ def test_in_a_folder_that_cannot_be_written_to_it_is_converted_in_memory(tmp_pat
     with pytest.warns(UnknotWarning, match="converted in memory"):
         world = dsprites.read(path, space=SMALL)
     np.testing.assert_array_equal(world.images([[0] * 5])[0, ..., 0], arrays["imgs"][0] * 255)
+    assert [p.name for p in tmp_path.iterdir()] == ["d.npz"]
+
+
+def test_a_full_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypatch) -> None:
+    path = write(tmp_path / "d.npz", contents())
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(UnknotError, match="needs 202,752 bytes, but only 1,000 are free; make room"):
+        dsprites.read(path, space=SMALL)
+    assert [p.name for p in tmp_path.iterdir()] == ["d.npz"]
+
+
+def test_an_interrupted_conversion_leaves_nothing_behind(tmp_path: Path, monkeypatch) -> None:
+    path = write(tmp_path / "d.npz", contents())
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dsprites, "check_images", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        dsprites.read(path, space=SMALL)
     assert [p.name for p in tmp_path.iterdir()] == ["d.npz"]
 
 

@@ -90,7 +90,8 @@ def test_with_the_arm_up_the_second_joint_traces_a_small_half_ellipse():
 
 def test_the_first_joint_swings_the_tip_over_the_top():
     points = np.array([middle(size=0, height=2, horizontal=h, vertical=20) for h in range(40)])
-    assert np.all(np.diff(points[:, 1]) > 0)  # from left to right
+    assert np.all(np.diff(points[:, 1]) > -0.3)  # from left to right, up to the grain of the mask
+    assert points[-1, 1] - points[0, 1] > 25
     assert 17 <= points[:, 0].argmin() <= 22  # highest half way
     np.testing.assert_allclose(points[:, 0], points[::-1, 0], atol=1)
 

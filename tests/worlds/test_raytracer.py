@@ -407,6 +407,7 @@ def test_an_empty_batch_gives_no_images():
         (lambda: render(view(), 0, 8), "at least one pixel"),
         (lambda: render(view(), 8, 8, curve="gamma"), "unknown curve"),
         (lambda: render(view(), 8, 8, out=np.empty((1, 8, 9, 3), np.uint8)), "out is uint8 of shape"),
+        (lambda: render(view(), 8, 8, out=np.empty((1, 8, 8, 6), np.uint8)[..., ::2]), "not contiguous"),
         (lambda: render(view(fov=180.0), 8, 8), "fov is 180"),
         (lambda: render(view(eye=(0, 0, 5)), 8, 8), "straight up or down"),
         (lambda: render(view(lights=(sun((0, 0, 0)),)), 8, 8), "zero vector"),

@@ -1,4 +1,5 @@
 import pickle
+import sys
 from pathlib import Path
 
 import h5py
@@ -88,6 +89,13 @@ def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
     (tmp_path / "3dshapes.h5").write_bytes(data[:5000])
     with pytest.raises(UnknotError, match="cut short or damaged"):
         shapes3d.read(tmp_path / "3dshapes.h5")
+
+
+def test_without_h5py_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
+    write(tmp_path / "3dshapes.h5")
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(UnknotError, match=r"needs h5py; pip install unknot\[files\]"):
+        shapes3d.read(tmp_path / "3dshapes.h5", space=SMALL)
 
 
 def test_the_published_grid_moves_the_shape_by_fifteen() -> None:

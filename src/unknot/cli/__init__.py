@@ -8,6 +8,7 @@ import typer
 
 from unknot import __version__
 from unknot.cli.data import app as data
+from unknot.cli.demo import demo
 from unknot.cli.metrics import metrics
 from unknot.cli.score import score
 from unknot.cli.train import ANY_OPTION, models, train
@@ -29,6 +30,7 @@ app.command()(metrics)
 app.command(context_settings=ANY_OPTION)(train)
 app.command()(models)
 app.add_typer(data, name="data")
+app.command()(demo)
 
 
 def _version(wanted: bool) -> None:

@@ -164,8 +164,10 @@ def _show(checked: "Checked", quick: bool, console: Any) -> None:
         mark = Text("pass", style="green") if one.passed else Text("FAIL", style="bold red")
         table.add_row(mark, Text(one.what), Text(one.expected), Text(one.found))
     console.print(table)
-    verdict = "differs from" if not checked.passed else "has the arrays of" if quick else "is"
+    verdict = "is" if checked.verified else "has the form of" if checked.passed else "differs from"
     text = f"{checked.path} {verdict} the published file of {checked.world}."
+    if checked.passed and not checked.verified:
+        text += " Its checksum was not compared" + ("." if quick else ": none is known.")
     console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 

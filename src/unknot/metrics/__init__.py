@@ -4,22 +4,52 @@ A metric is a function `metric(latents, factors, *, options) -> Score` with its 
 level, what it measures, reference) recorded beside it as `metric.facts`.
 """
 
-from unknot.errors import UnknotWarning
+from typing import cast
+
+from unknot.metrics.beta_vae_score import beta_vae_score
 from unknot.metrics.dcimig import dcimig
+from unknot.metrics.factor_vae_score import factor_vae_score
+from unknot.metrics.independence import (
+    gaussian_total_correlation,
+    gaussian_wasserstein_correlation,
+    gaussian_wasserstein_correlation_norm,
+    mutual_info_score,
+)
+from unknot.metrics.infomec import infomec
+from unknot.metrics.irs import irs
 from unknot.metrics.jemmig import jemmig
+from unknot.metrics.mcc import mcc
+from unknot.metrics.med import med
 from unknot.metrics.mig import mig
 from unknot.metrics.mig_sup import mig_sup
 from unknot.metrics.modularity import modularity
 from unknot.metrics.sap import sap
 from unknot.metrics.score import Facts, Metric, Score, identity, parse_identity
+from unknot.metrics.spectrum import effective_rank, lidar, rankme
 
-METRICS: dict[str, Metric] = {
-    "mig": mig,
-    "mig_sup": mig_sup,
-    "sap": sap,
-    "modularity": modularity,
-    "dcimig": dcimig,
-    "jemmig": jemmig,
-}
+METRICS: dict[str, Metric] = cast(
+    dict[str, Metric],
+    {
+        "mig": mig,
+        "mig_sup": mig_sup,
+        "sap": sap,
+        "modularity": modularity,
+        "med": med,
+        "dcimig": dcimig,
+        "jemmig": jemmig,
+        "infomec": infomec,
+        "mcc": mcc,
+        "irs": irs,
+        "beta_vae_score": beta_vae_score,
+        "factor_vae_score": factor_vae_score,
+        "gaussian_total_correlation": gaussian_total_correlation,
+        "gaussian_wasserstein_correlation": gaussian_wasserstein_correlation,
+        "gaussian_wasserstein_correlation_norm": gaussian_wasserstein_correlation_norm,
+        "mutual_info_score": mutual_info_score,
+        "effective_rank": effective_rank,
+        "rankme": rankme,
+        "lidar": lidar,
+    },
+)
 
-__all__ = ["METRICS", "Facts", "Metric", "Score", "UnknotWarning", "identity", "parse_identity"]
+__all__ = ["METRICS", "Facts", "Metric", "Score", "identity", "parse_identity"]

@@ -1,30 +1,40 @@
-"""The compiled inside of `boosting`: gradient boosted trees with exact splits.
+"""The compiled inside of `boosting`: residuals, trees and rounds of gradient boosting.
 
-The best split of a node is found in two steps. First at the edges of at most 256 bins per latent, from histograms
-which the larger child of a node gets by subtracting the smaller one from its parent. Then, for exact splits, inside
-the bins, but only where a bound says that something better could hide: the residuals of a bin's first rows add up
-to something between its negative and its positive part. One bin in a hundred is opened, so that exact splits
-cost little more than binned ones. Trees are stored complete: a node that is not split sends every row left.
+The trees of a round share one pass over the rows for their root histograms, all classes at once. Trees are
+stored complete: a node that is not split sends every row left.
 """
 
 import math
-from collections import namedtuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-BINS = 256
+from unknot.metrics._gbt_splits import (
+    Histogram,
+    Split,
+    midpoint,
+    node_histogram,
+    root_histogram,
+    root_sums,
+    split_between_bins,
+    split_within_bins,
+    subtract,
+)
+from unknot.metrics.boosting import BINS, Table
+
+Floats = NDArray[np.float64]
+Ints = NDArray[Any]
+
 BLOCK = 64  # rows of a softmax at a time, so that they stay in the fastest cache
 ROOM_FOR_ROOTS = 4_000_000  # entries of the root histograms of all classes that are grown together
 PURE = 2.220446049250313e-16  # nodes whose variance is below are not split, as in scikit-learn
 FLAT = 1e-150  # leaves whose mean curvature is below are worth 0, as in scikit-learn
 
-Histogram = namedtuple("Histogram", "sums positives counts")  # of residuals, flat: latent * BINS + bin
-Split = namedtuple("Split", "latent position size sum gain")  # size and sum of the left child
-
 
 @njit(cache=True, error_model="numpy")
-def _exp(x, out, bits, power):
+def _exp(x: Floats, out: Floats, bits: Ints, power: Floats) -> None:
     """exp(x) for x <= 0 to the last digit or two, in a form that compiles to vector instructions."""
     for i in range(len(x)):
         v = max(x[i], -708.0)
@@ -49,7 +59,7 @@ def _exp(x, out, bits, power):
 
 
 @njit(cache=True, error_model="numpy")
-def _softmax_residuals(raw, y, out):
+def _softmax_residuals(raw: Floats, y: Ints, out: Floats) -> None:
     """1[y = k] - softmax(raw)_k for a block of rows; arrays are (K, rows)."""
     n_classes, m = raw.shape
     top, total, shifted = np.full(m, -np.inf), np.zeros(m), np.empty(m)
@@ -77,7 +87,7 @@ def _softmax_residuals(raw, y, out):
 
 
 @njit(cache=True, error_model="numpy")
-def _residuals(raw, y, by_class, by_row):
+def _residuals(raw: Floats, y: Ints, by_class: Floats, by_row: Floats) -> None:
     """Negative gradient of the log loss, as (K, n) for single trees and as (n, K) for the roots of all."""
     n_trees, n = raw.shape
     if n_trees == 1:  # two classes
@@ -94,70 +104,7 @@ def _residuals(raw, y, by_class, by_row):
 
 
 @njit(cache=True, error_model="numpy")
-def _root_sums(by_row, bins, first, last, sums):
-    """Sums of residuals per (latent, bin, class) for classes first..last-1, all classes at once."""
-    for f in range(len(bins)):
-        sums[f] = 0.0
-        for i in range(bins.shape[1]):
-            into, row = sums[f, bins[f, i]], by_row[i, first:last]
-            for k in range(len(row)):
-                into[k] += row[k]
-
-
-@njit(cache=True, error_model="numpy")
-def _root_histogram(sums, r, table, histogram):
-    """The root's histogram of one class; returns the sum of squared residuals."""
-    d = len(table.n_bins)
-    histogram.positives[:] = 0.0
-    for f in range(d):
-        for b in range(table.n_bins[f]):
-            histogram.sums[(f << 8) + b] = sums[f, b]
-            histogram.counts[(f << 8) + b] = table.counts[f, b]
-    squares = 0.0
-    for i in range(len(r)):
-        squares += r[i] * r[i]
-        if r[i] > 0:
-            for f in range(d):
-                histogram.positives[(f << 8) + table.bins_by_row[i, f]] += r[i]
-    return squares
-
-
-@njit(cache=True, error_model="numpy")
-def _node_histogram(rows, r, bins_by_row, slot, node_of, histogram):
-    """A node's histogram from its rows, which are marked as its own; returns the sum of squared residuals."""
-    d = bins_by_row.shape[1]
-    sums, positives, counts = histogram
-    sums[:] = 0.0
-    positives[:] = 0.0
-    counts[:] = 0
-    squares = 0.0
-    for i in rows:
-        v = r[i]
-        squares += v * v
-        node_of[i] = slot
-        row = bins_by_row[i]
-        for f in range(d):
-            at = (f << 8) + row[f]
-            sums[at] += v
-            counts[at] += 1
-        if v > 0:
-            for f in range(d):
-                positives[(f << 8) + row[f]] += v
-    return squares
-
-
-@njit(cache=True, error_model="numpy")
-def _subtract(histogram, other):
-    for at in range(len(histogram.sums)):
-        histogram.sums[at] -= other.sums[at]
-    for at in range(len(histogram.sums)):
-        histogram.positives[at] -= other.positives[at]
-    for at in range(len(histogram.sums)):
-        histogram.counts[at] -= other.counts[at]
-
-
-@njit(cache=True, error_model="numpy")
-def _shuffle(items, state):
+def _shuffle(items: Ints, state: Ints) -> None:
     """Fisher-Yates with a xorshift generator: the order in which equally good latents are tried."""
     x = state[0]
     for j in range(len(items) - 1, 0, -1):
@@ -170,97 +117,7 @@ def _shuffle(items, state):
 
 
 @njit(cache=True, error_model="numpy")
-def _split_between_bins(size, total, histogram, table, latents, inverse):
-    """The split with the largest S_left^2 / n_left + S_right^2 / n_right among the edges of bins."""
-    sums, _, counts = histogram
-    best, best_f, best_p, best_n, best_c = -np.inf, -1, 0, 0, 0.0
-    for f in latents:
-        c, n, base = 0.0, 0, f << 8
-        for b in range(table.n_bins[f] - 1):
-            if counts[base + b] == 0:
-                continue
-            c += sums[base + b]
-            n += counts[base + b]
-            if n == size:
-                break
-            gain = c * c * inverse[n] + (total - c) * (total - c) * inverse[size - n]
-            if gain > best:
-                best, best_f, best_p, best_n, best_c = gain, f, table.starts[f, b + 1] - 1, n, c
-    return Split(best_f, best_p, best_n, best_c, best)
-
-
-@njit(cache=True, error_model="numpy")
-def _extremes(rows, r):
-    lowest, highest = r[rows[0]], r[rows[0]]
-    for i in rows:
-        lowest = min(lowest, r[i])
-        highest = max(highest, r[i])
-    return lowest, highest
-
-
-@njit(cache=True, error_model="numpy")
-def _split_within_bins(found, rows, total, slot, histogram, table, latents, inverse, r, node_of):
-    """A better split than `found` inside a bin, if there is one.
-
-    With residuals r' = r - mean, the gain beyond the parent's is C^2 (1/n + 1/(N - n)) where C adds up the r' on the
-    left. Inside a bin, C moves by at most what its positive r' (upwards) or its negative r' (downwards) add up to.
-    """
-    sums, positives, counts = histogram
-    best, best_f, best_p, best_n, best_c = found.gain, found.latent, found.position, found.size, found.sum
-    size = len(rows)
-    mean = total * inverse[size]
-    parent = total * mean
-    up, down, positive = max(0.0, -mean), max(0.0, mean), 0.0
-    for b in range(table.n_bins[0]):
-        positive += positives[b]
-    one_sign = positive <= 1e-10 * size or positive - total <= 1e-10 * size
-    if one_sign:  # residuals that are all alike: bound them by their range
-        lowest, highest = _extremes(rows, r)
-        up, down = highest - mean, mean - lowest
-    for f in latents:
-        c, n, base = 0.0, 0, f << 8
-        for b in range(table.n_bins[f]):
-            count = counts[base + b]
-            if count > 1:
-                start = c - n * mean
-                high, low = start + up * count, start - down * count
-                if not one_sign:
-                    high += positives[base + b]
-                    low += sums[base + b] - positives[base + b]
-                first = inverse[n + 1] + inverse[size - n - 1]
-                last = inverse[n + count - 1] + inverse[size - n - count + 1]
-                if parent + max(high * high, low * low) * max(first, last) > best:
-                    c_in, n_in, n_seen = c, n, n
-                    for p in range(table.starts[f, b], table.starts[f, b + 1] - 1):
-                        i = table.order[f, p]
-                        if node_of[i] == slot:
-                            c_in += r[i]
-                            n_in += 1
-                        if table.distinct[f, p] and n_in > n_seen and n_in < size:
-                            n_seen, rest = n_in, total - c_in
-                            gain = c_in * c_in * inverse[n_in] + rest * rest * inverse[size - n_in]
-                            if gain > best:
-                                best, best_f, best_p, best_n, best_c = gain, f, p, n_in, c_in
-            c += sums[base + b]
-            n += count
-            if n == size:
-                break
-    return Split(best_f, best_p, best_n, best_c, best)
-
-
-@njit(cache=True, error_model="numpy")
-def _midpoint(x, order, node_of, slot, position):
-    """Halfway between the two values of a node between which a split at a sorted position lies."""
-    below, above = position, position + 1
-    while node_of[order[below]] != slot:
-        below -= 1
-    while node_of[order[above]] != slot:
-        above += 1
-    return 0.5 * np.float64(x[order[below]]) + 0.5 * np.float64(x[order[above]])
-
-
-@njit(cache=True, error_model="numpy")
-def _partition(rows, x, threshold, spare):
+def _partition(rows: Ints, x: NDArray[np.float32], threshold: float, spare: Ints) -> int:
     """Move the rows with x <= threshold to the front, both parts in their old order; returns how many."""
     left, right = 0, 0
     for j in range(len(rows)):
@@ -275,7 +132,7 @@ def _partition(rows, x, threshold, spare):
 
 
 @njit(cache=True, error_model="numpy")
-def _leaf(rows, r, shrink):
+def _leaf(rows: Ints, r: Floats, shrink: float) -> float:
     """One Newton step: shrink * sum of residuals / sum of p (1 - p), where p (1 - p) = |r| (1 - |r|)."""
     slope, curvature = 0.0, 0.0
     for i in rows:
@@ -284,15 +141,36 @@ def _leaf(rows, r, shrink):
     return shrink * slope / curvature if curvature >= FLAT * len(rows) and len(rows) > 0 else 0.0
 
 
+class Work(NamedTuple):
+    """Memory that all trees use."""
+
+    inverse: Floats  # 1 / n, so that no split divides
+    histograms: Histogram  # one per node that is still to be split
+    rows: Ints
+    spare: Ints
+    node_of: Ints  # the histogram that each row is counted in
+    latents: Ints
+    state: Ints  # of the random numbers
+
+
 @njit(cache=True, error_model="numpy")
-def _grow(r, root_sums, table, exact, inverse, hists, rows, spare, node_of, latents, tree, importances, state):
-    """One tree on the residuals r; afterwards leaf j holds rows[bounds[j]:bounds[j + 1]]."""
+def _grow(
+    r: Floats,
+    sums: Floats,
+    table: Table,
+    exact: bool,
+    work: Work,
+    tree: tuple[Ints, Floats],
+    importances: Floats,
+) -> Ints:
+    """One tree on the residuals r, whose root sums are known; leaf j then holds rows[bounds[j]:bounds[j + 1]]."""
+    inverse, hists, rows, spare, node_of, latents, state = work
     features, thresholds = tree
     n_inner = len(features)
     lows, highs = np.zeros(2 * n_inner + 1, dtype=np.int64), np.zeros(2 * n_inner + 1, dtype=np.int64)
     slots, total, squares = np.zeros(len(lows), dtype=np.int64), np.zeros(len(lows)), np.zeros(len(lows))
     histogram = Histogram(hists.sums[0], hists.positives[0], hists.counts[0])
-    squares[0] = _root_histogram(root_sums, r, table, histogram)
+    squares[0] = root_histogram(sums, r, table, histogram)
     total[0] = histogram.sums[: table.n_bins[0]].sum()
     highs[0], used = len(r), 1
     node_of[:] = 0
@@ -304,9 +182,9 @@ def _grow(r, root_sums, table, exact, inverse, hists, rows, spare, node_of, late
         histogram = Histogram(hists.sums[slot], hists.positives[slot], hists.counts[slot])
         if size > 1 and squares[node] * inverse[size] - (total[node] * inverse[size]) ** 2 > PURE:
             _shuffle(latents, state)
-            found = _split_between_bins(size, total[node], histogram, table, latents, inverse)
+            found = split_between_bins(size, total[node], histogram, table, latents, inverse)
             if exact:
-                found = _split_within_bins(
+                found = split_within_bins(
                     found, rows[low:high], total[node], slot, histogram, table, latents, inverse, r, node_of
                 )
         lows[left], highs[right] = low, high
@@ -316,7 +194,7 @@ def _grow(r, root_sums, table, exact, inverse, hists, rows, spare, node_of, late
             continue
         f = found.latent
         if exact:
-            threshold = _midpoint(table.x[f], table.order[f], node_of, slot, found.position)
+            threshold = midpoint(table.x[f], table.order[f], node_of, slot, found.position)
         else:
             threshold = table.edges[f, table.bins[f, table.order[f, found.position]]]
         features[node], thresholds[node] = f, threshold
@@ -328,17 +206,32 @@ def _grow(r, root_sums, table, exact, inverse, hists, rows, spare, node_of, late
             small, large = (left, right) if middle - low <= high - middle else (right, left)
             new = Histogram(hists.sums[used], hists.positives[used], hists.counts[used])
             mine = rows[lows[small] : highs[small]]
-            squares[small] = _node_histogram(mine, r, table.bins_by_row, used, node_of, new)
+            squares[small] = node_histogram(mine, r, table.bins_by_row, used, node_of, new)
             squares[large] = squares[node] - squares[small]
-            _subtract(histogram, new)
+            subtract(histogram, new)
             slots[small], slots[large] = used, slot
             used += 1
     return np.append(lows[n_inner:], len(r))
 
 
 @njit(cache=True, error_model="numpy")
-def boost(raw, y, table, exact, learning_rate, features, thresholds, values, importances, state):
-    """Add len(features) rounds of trees to the raw predictions (K, n); all outputs are filled in place."""
+def boost(
+    raw: Floats,
+    y: Ints,
+    columns: Any,
+    exact: bool,
+    learning_rate: float,
+    features: Ints,
+    thresholds: Floats,
+    values: Floats,
+    importances: Floats,
+    state: Ints,
+) -> None:
+    """Add len(features) rounds of trees to the raw predictions (K, n), in place, with all that is to know of them.
+
+    `columns` is a `Table` as a plain tuple, so that compiled code on disk does not depend on who made it.
+    """
+    table = Table(*columns)
     n_trees, n = raw.shape
     d, n_leaves = len(table.x), values.shape[2]
     shrink = (n_trees - 1.0) / n_trees if n_trees > 1 else 1.0
@@ -349,19 +242,16 @@ def boost(raw, y, table, exact, learning_rate, features, thresholds, values, imp
     shape = (max(1, n_leaves // 2), d * BINS)
     hists = Histogram(np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int32))
     rows, spare = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    node_of, latents = np.empty(n, dtype=np.int16), np.arange(d)
+    work = Work(inverse, hists, rows, spare, np.empty(n, dtype=np.int16), np.arange(d), state)
     for t in range(len(features)):
         _residuals(raw, y, by_class, by_row)
         for first in range(0, n_trees, together):
             last = min(first + together, n_trees)
             sums = np.empty((d, BINS, last - first))
-            _root_sums(by_row, table.bins, first, last, sums)
+            root_sums(by_row, table.bins, first, last, sums)
             for k in range(first, last):
                 r, tree = by_class[k], (features[t, k], thresholds[t, k])
-                bounds = _grow(
-                    r, sums[:, :, k - first], table, exact, inverse, hists, rows, spare, node_of, latents, tree,
-                    importances, state,
-                )
+                bounds = _grow(r, sums[:, :, k - first], table, exact, work, tree, importances)
                 for leaf in range(n_leaves):
                     mine = rows[bounds[leaf] : bounds[leaf + 1]]
                     values[t, k, leaf] = _leaf(mine, r, shrink)
@@ -371,7 +261,9 @@ def boost(raw, y, table, exact, learning_rate, features, thresholds, values, imp
 
 
 @njit(cache=True, error_model="numpy")
-def add_trees(raw, x, features, thresholds, values, learning_rate):
+def add_trees(
+    raw: Floats, x: NDArray[np.float32], features: Ints, thresholds: Floats, values: Floats, learning_rate: float
+) -> None:
     """Add the output of every tree to the raw predictions (K, n) of rows x (n, d)."""
     n_rounds, n_trees, n_inner = features.shape
     for t in range(n_rounds):

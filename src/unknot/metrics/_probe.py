@@ -105,7 +105,8 @@ def train_head(
     d = latents.shape[1]
     mean, scale = standardiser(latents) if recipe.own else (np.zeros(d), np.ones(d))
     x = np.ones((len(latents), d + 1), dtype=np.float32)  # the last column meets the bias
-    np.divide(latents - mean, scale, out=x[:, :-1], casting="unsafe")
+    with np.errstate(over="ignore"):
+        np.divide(latents - mean, scale, out=x[:, :-1], casting="unsafe")
     if not np.isfinite(x).all():
         raise UnknotError("probe: latents do not fit single precision; divide them by their scale first.")
     net = Net(d, n_classes, hidden, rng, min(recipe.batch, len(x)))

@@ -136,9 +136,8 @@ def fit_trees(
     from unknot.metrics._gbt import boost
 
     classes, y = np.unique(codes, return_inverse=True)
-    share = np.bincount(y) / len(y)
-    with_logs = np.log(share)
-    prior = np.diff(with_logs) if len(classes) == 2 else with_logs - with_logs.mean()
+    logs = np.log(np.bincount(y) / len(y))
+    prior = np.diff(logs) if len(classes) == 2 else logs - logs.mean()
     if len(classes) == 1:
         rounds = 0
     raw = np.repeat(prior[:, None], len(y), axis=1)
@@ -150,7 +149,7 @@ def fit_trees(
     for start in range(0, rounds, ROUNDS_AT_A_TIME):
         now = slice(start, start + ROUNDS_AT_A_TIME)
         trees = (features[now], thresholds[now], values[now])
-        boost(raw, y, table, exact, learning_rate, *trees, decreases, state)
+        boost(raw, y, tuple(table), exact, learning_rate, *trees, decreases, state)
     decreases = np.maximum(decreases, 0.0)
     return BoostedTrees(
         classes=classes,
@@ -165,7 +164,5 @@ def fit_trees(
 
 
 def _decide(raw: NDArray[np.float64], classes: NDArray[np.int64]) -> NDArray[np.int64]:
-    if len(classes) == 2:
-        return classes[(raw[0] >= 0).astype(np.int64)]
-    result: NDArray[np.int64] = classes[raw.argmax(axis=0)]
+    result: NDArray[np.int64] = classes[(raw[0] >= 0).astype(int) if len(classes) == 2 else raw.argmax(axis=0)]
     return result

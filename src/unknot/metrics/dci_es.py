@@ -159,9 +159,7 @@ def _losses(
     return losses
 
 
-def _inputs(
-    rows: Rows, most: int, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _inputs(rows: Rows, most: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Standardised live latents in canonical order, then `most` standardised random features of them."""
     from unknot.metrics._predictors import canonical_order
 

@@ -204,15 +204,15 @@ def _prepared(
     found = len(rows.latents)
     if n < found:
         chosen = np.random.default_rng(rng).permutation(found)[:n]
-        return replace(rows, latents=rows.latents[chosen], factors=rows.factors[chosen], numbers=rows.numbers[chosen])
+        return replace(
+            rows, latents=rows.latents[chosen], factors=rows.factors[chosen], numbers=rows.numbers[chosen]
+        )
     if n > found:
         rows.notes.append(f"{found} training rows where {n} were asked for; all were used.")
     return rows
 
 
-def _score(
-    rows: Rows, train: NDArray[np.float64], test: NDArray[np.float64], chance: str, **more: Any
-) -> Score:
+def _score(rows: Rows, train: NDArray[np.float64], test: NDArray[np.float64], chance: str, **more: Any) -> Score:
     level = chance_levels(held_out(rows)[1], rows.factors, chance)
     above = np.where(level < 1, adjusted(test, np.minimum(level, 1 - 1e-12)), test)
     parts = {
@@ -237,9 +237,7 @@ def _logistic(
         for s, model in enumerate(_path(z[rest], codes[rest], STRENGTHS)):
             scores[s] += np.mean(_predict(model, z[fold]) == codes[fold])
     best = int(np.argmax(scores))
-    model = codes[0]
-    for model in _path(z, codes, STRENGTHS[: best + 1]):  # noqa: B007: the last one is wanted
-        pass
+    *_, model = _path(z, codes, STRENGTHS[: best + 1])
     return model, float(STRENGTHS[best])
 
 

@@ -1,5 +1,6 @@
 """Unfairness: how much predictions of one factor move when another one is changed."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ from unknot.errors import UnknotError
 from unknot.metrics._accuracy import held_out
 from unknot.metrics._inputs import Rng, Rows, prepare
 from unknot.metrics._predictors import canonical_order
-from unknot.metrics.boosting import BoostedTrees, fit_trees, tabulate
+from unknot.metrics.boosting import fit_trees, tabulate
 from unknot.metrics.interventions import Source, TableSource
 from unknot.metrics.score import Facts, Score, facts
 
+Predict = Callable[[int, NDArray[np.float64]], NDArray[np.int64]]
 REFERENCE = "Locatello et al. 2019, On the Fairness of Disentangled Representations, arXiv:1905.13662"
 
 
@@ -47,9 +49,10 @@ def unfairness(
     TV_c = 1/2 sum_y | share of prediction y at c - share of prediction y over all c |
     unfairness(j, s) = mean_c TV_c,   value = mean over j of the mean over s != j           in [0, 1), 0 is fair
 
-    `parts` has the matrices "mean_tv" and "max_tv" (target, sensitive; the latter with max_c in place of mean_c), and
-    "mean_mean", "mean_max", "max_mean", "max_max": over targets the mean, over sensitive factors the mean or the
-    maximum (second word) of mean_tv or max_tv (first word). "per_factor" is the mean over s for each target.
+    `parts` has the matrices (target, sensitive) "mean_tv" and "max_tv", the latter with max_c in place of mean_c; their
+    mean over targets of the mean or the maximum over sensitive factors, "mean_mean" (the value), "mean_max",
+    "max_mean" (also "max") and "max_max", the second word for the sensitive factors; and "per_factor", the mean
+    over sensitive factors for each target. Public code calls the value mean_fairness:mean_pred:mean_sens.
 
     Args:
         latents: (n, d), the training rows of the classifiers.
@@ -75,15 +78,15 @@ def unfairness(
         raise UnknotError(f"unfairness: points is {points}; at least one is needed.")
     generator = np.random.default_rng(rng)
     settable, columns = _settable(rows, source)
-    classifiers = _classifiers(rows, rounds, generator)
+    predict = _classifiers(rows, rounds, generator)
     k = rows.n_factors
     mean_tv, max_tv = np.full((k, k), np.nan), np.full((k, k), np.nan)
     for s in range(k):
         changed = settable.counterfactuals(int(columns[s]), points, generator)
         for j in range(k):
             if j != s:
-                predicted = _predicted(classifiers, j, changed.reshape(-1, changed.shape[-1]))
-                apart = _apart(predicted.reshape(changed.shape[:2]))
+                predicted = predict(j, changed.reshape(-1, changed.shape[-1]))
+                apart = total_variation(predicted.reshape(changed.shape[:2]), predicted)
                 mean_tv[j, s], max_tv[j, s] = apart.mean(), apart.max()
     return _score(rows, mean_tv, max_tv, points=points)
 
@@ -131,35 +134,81 @@ def conditional_unfairness(
     sensitive; a single factor is an error. Groups of few rows lift the floor.
     """
     rows = prepare(
-        "conditional_unfairness", latents, factors, latents_test, factors_test, held_out=True, rng=rng, min_factors=2
+        "conditional_unfairness",
+        latents,
+        factors,
+        latents_test,
+        factors_test,
+        held_out=True,
+        rng=rng,
+        min_factors=2,
     )
     latents_seen, factors_seen = held_out(rows)
-    classifiers = _classifiers(rows, rounds, np.random.default_rng(rng))
+    predict = _classifiers(rows, rounds, np.random.default_rng(rng))
     k = rows.n_factors
     mean_tv, max_tv = np.full((k, k), np.nan), np.full((k, k), np.nan)
     for j in range(k):
-        predicted = _predicted(classifiers, j, latents_seen)
+        predicted = predict(j, latents_seen)
         for s in range(k):
             if s != j:
                 groups = [predicted[factors_seen[:, s] == value] for value in np.unique(factors_seen[:, s])]
-                apart = _apart(groups, predicted)
+                apart = total_variation(groups, predicted)
                 mean_tv[j, s], max_tv[j, s] = apart.mean(), apart.max()
     return _score(rows, mean_tv, max_tv)
 
 
-class _Classifiers(list[BoostedTrees]):
-    """One per factor, for latents in canonical order."""
+def _classifiers(rows: Rows, rounds: int, rng: np.random.Generator) -> Predict:
+    """One classifier per factor, as a function of its number and of latents."""
+    columns = canonical_order(rows.latents)
+    table = tabulate(rows.latents[:, columns])
+    trees = [fit_trees(table, codes, rounds=rounds, rng=rng) for codes in rows.factors.T]
+    return lambda j, latents: trees[j].predict(latents[:, columns])
 
-    columns: list[int]
+
+def _settable(rows: Rows, source: Source | None) -> tuple[Source, NDArray[np.int64]]:
+    """What to intervene on, and its numbers of the factors that vary."""
+    if source is None:
+        names = tuple(rows.names[j] for j in rows.kept)
+        if rows.latents_test is None:
+            return TableSource(rows.latents, rows.factors, names), np.arange(rows.n_factors)
+        return TableSource(*held_out(rows), names), np.arange(rows.n_factors)
+    sizes = np.array(source.sizes)
+    if len(sizes) != len(rows.names) or np.any(sizes[rows.kept] < 2):
+        raise UnknotError(
+            f"unfairness: the source has factors of sizes {tuple(source.sizes)}, the rows {len(rows.names)} factors "
+            f"of which {rows.n_factors} vary; expected the same factors in the same order."
+        )
+    return source, rows.kept
 
 
-def _classifiers(rows: Rows, rounds: int, rng: np.random.Generator) -> "_Classifiers":
-    result = _Classifiers()
-    result.columns = canonical_order(rows.latents)
-    table = tabulate(rows.latents[:, result.columns])
-    result += [fit_trees(table, codes, rounds=rounds, rng=rng) for codes in rows.factors.T]
+def total_variation(groups: Iterable[NDArray[np.int64]], everyone: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Half the l1 distance between each group's histogram and everyone's.
+
+    >>> total_variation([np.array([0, 0]), np.array([1, 0])], np.array([0, 0, 1, 0]))
+    array([0.25, 0.25])
+    """
+    classes, overall = np.unique(everyone, return_counts=True)
+    shares = np.array([[np.mean(group == c) for c in classes] for group in groups])
+    result: NDArray[np.float64] = 0.5 * np.abs(shares - overall / overall.sum()).sum(axis=1)
     return result
 
 
-def _predicted(classifiers: _Classifiers, j: int, latents: NDArray[np.float64]) -> NDArray[np.int64]:
-    return classifiers[j].predict(latents[:, classifiers.columns])
+def _score(rows: Rows, mean_tv: NDArray[np.float64], max_tv: NDArray[np.float64], **more: Any) -> Score:
+    combinations = {
+        f"{over_values}_{over_sensitive}": float(gather(matrix, axis=1).mean())
+        for over_values, matrix in (("mean", mean_tv), ("max", max_tv))
+        for over_sensitive, gather in (("mean", np.nanmean), ("max", np.nanmax))
+    }
+    size = (len(rows.names), len(rows.names))
+    matrices = {"mean_tv": np.full(size, np.nan), "max_tv": np.full(size, np.nan)}
+    for name, matrix in (("mean_tv", mean_tv), ("max_tv", max_tv)):
+        matrices[name][np.ix_(rows.kept, rows.kept)] = matrix
+    parts = {
+        **rows.about(),
+        **more,
+        **matrices,
+        **combinations,
+        "max": combinations["max_mean"],
+        "per_factor": rows.spread(np.nanmean(mean_tv, axis=1)),
+    }
+    return Score(combinations["mean_mean"], parts)

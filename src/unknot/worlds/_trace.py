@@ -5,146 +5,21 @@ same colour, the pixel is their mean; only the others, those that an edge runs t
 Each body is tried only within the rectangle it projects to.
 """
 
+# The compiled code kept on disk is made anew when this file changes, not when one it imports does: after editing
+# _intersect, _shade, _views or _layout, save this file too.
+
 import math
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.worlds._intersect import FAST, INLINE, MISS, meet
-from unknot.worlds._layout import (
-    CAPSULE,
-    CENTER,
-    EXTRA,
-    EYE,
-    FIRST_FACE,
-    FORWARD,
-    KIND,
-    LABEL,
-    LAST_FACE,
-    MAP,
-    NOTHING,
-    PLANE,
-    RIGHT,
-    TANGENT,
-    UP,
-)
+from unknot.worlds._intersect import FAST, INLINE, LEAN, MISS
+from unknot.worlds._layout import EYE, FORWARD, LABEL, RIGHT, TANGENT, UP
 from unknot.worlds._shade import Scenes, Table, radiance
+from unknot.worlds._views import BOTTOM, IS_THIN, LEFT, RIGHTMOST, TOP, VIEW_WIDTH, look, meet_view
 
 CONTRAST = 0.16  # a larger difference between the corners of a pixel counts as an edge
-CLIP = 1e-3  # nearest depth that is projected
-THIN = 0.8  # bodies whose thinnest half is fewer pixels than this may hide between corners
-
-# Columns of `views`, one row per body: the eye and the camera's axes in the body's frame, then its rectangle.
-_EYE, _FORWARD, _RIGHT, _UP, _TOP, _BOTTOM, _LEFT, _RIGHTMOST, _IS_THIN = 0, 3, 6, 9, 12, 13, 14, 15, 16
-VIEW_WIDTH = 17
-
-
-@njit(_nrt=False, **FAST)
-def _hide(views: Table, b: int) -> None:
-    """Give body b an empty rectangle."""
-    views[b, _TOP], views[b, _BOTTOM], views[b, _LEFT], views[b, _RIGHTMOST] = 1e6, -2.0, 1e6, -2.0
-    views[b, _IS_THIN] = 0.0
-
-
-@njit(_nrt=False, **FAST)
-def _rectangle(
-    bodies: Scenes, s: int, b: int, cameras: Table, height: int, width: int, views: Table, corners: Table
-) -> None:
-    """Write the rows and columns, in pixels from the top left, between which body b can be seen."""
-    views[b, _TOP], views[b, _LEFT] = 0.0, 0.0
-    views[b, _BOTTOM], views[b, _RIGHTMOST] = height, width
-    views[b, _IS_THIN] = 0.0
-    kind = int(bodies[s, b, KIND])
-    if kind == PLANE:
-        return
-    focal = 0.5 * height / cameras[s, TANGENT]
-    depth = 0.0
-    for k in range(3):
-        depth += (bodies[s, b, CENTER + k] - cameras[s, EYE + k]) * cameras[s, FORWARD + k]
-    thinnest = MISS
-    for corner in range(8):
-        x, y, z = 0.0, 0.0, 0.0
-        for axis in range(3):
-            row = MAP + 3 * axis
-            m0, m1, m2 = bodies[s, b, row], bodies[s, b, row + 1], bodies[s, b, row + 2]
-            size = m0 * m0 + m1 * m1 + m2 * m2
-            thinnest = min(thinnest, 1.0 / math.sqrt(size))
-            # The frame's axes are orthogonal, so the way back is the transposed map with rows rescaled.
-            step = 1.0 / size if corner >> axis & 1 else -1.0 / size
-            if axis == 2:
-                if kind > PLANE:
-                    step = 0.0
-                elif kind == CAPSULE:
-                    step *= 1.0 + bodies[s, b, EXTRA]
-            x, y, z = x + step * m0, y + step * m1, z + step * m2
-        x += bodies[s, b, CENTER] - cameras[s, EYE]
-        y += bodies[s, b, CENTER + 1] - cameras[s, EYE + 1]
-        z += bodies[s, b, CENTER + 2] - cameras[s, EYE + 2]
-        corners[corner, 0] = x * cameras[s, RIGHT] + y * cameras[s, RIGHT + 1] + z * cameras[s, RIGHT + 2]
-        corners[corner, 1] = x * cameras[s, UP] + y * cameras[s, UP + 1] + z * cameras[s, UP + 2]
-        corners[corner, 2] = x * cameras[s, FORWARD] + y * cameras[s, FORWARD + 1] + z * cameras[s, FORWARD + 2]
-    left, right, low, high = MISS, -MISS, MISS, -MISS
-    for corner in range(8):
-        z = corners[corner, 2]
-        if z >= CLIP:
-            x, y = corners[corner, 0] / z, corners[corner, 1] / z
-            left, right, low, high = min(left, x), max(right, x), min(low, y), max(high, y)
-        for axis in range(3):  # edges that pass through the plane of nearest depth
-            other = corner ^ (1 << axis)
-            if other > corner and (z >= CLIP) != (corners[other, 2] >= CLIP):
-                share = (CLIP - z) / (corners[other, 2] - z)
-                x = (corners[corner, 0] + share * (corners[other, 0] - corners[corner, 0])) / CLIP
-                y = (corners[corner, 1] + share * (corners[other, 1] - corners[corner, 1])) / CLIP
-                left, right, low, high = min(left, x), max(right, x), min(low, y), max(high, y)
-    if left > right:  # all of it is behind the camera
-        _hide(views, b)
-        return
-    slack = 1e-6 * width
-    views[b, _LEFT] = max(0.0, 0.5 * width + focal * left - slack)
-    views[b, _RIGHTMOST] = min(float(width), 0.5 * width + focal * right + slack)
-    views[b, _TOP] = max(0.0, 0.5 * height - focal * high - slack)
-    views[b, _BOTTOM] = min(float(height), 0.5 * height - focal * low + slack)
-    if kind < PLANE and depth > CLIP and thinnest * focal / depth < THIN:
-        views[b, _IS_THIN] = 1.0
-
-
-@njit(_nrt=False, **FAST)
-def _look(bodies: Scenes, s: int, cameras: Table, height: int, width: int, views: Table, corners: Table) -> None:
-    """Fill `views`: how the camera of scene s sees each body."""
-    for b in range(bodies.shape[1]):
-        if bodies[s, b, KIND] == NOTHING:
-            _hide(views, b)
-            continue
-        for axis in range(3):
-            eye, forward, right, up = 0.0, 0.0, 0.0, 0.0
-            for k in range(3):
-                m = bodies[s, b, MAP + 3 * axis + k]
-                eye += m * (cameras[s, EYE + k] - bodies[s, b, CENTER + k])
-                forward += m * cameras[s, FORWARD + k]
-                right += m * cameras[s, RIGHT + k]
-                up += m * cameras[s, UP + k]
-            views[b, _EYE + axis], views[b, _FORWARD + axis] = eye, forward
-            views[b, _RIGHT + axis], views[b, _UP + axis] = right, up
-        _rectangle(bodies, s, b, cameras, height, width, views, corners)
-
-
-@njit(**INLINE)
-def _meet_view(bodies: Scenes, s: int, b: int, faces: Table, views: Table, u: float, v: float) -> float:
-    """Depth at which the camera ray through (u, v), in tangents from the middle, meets body b."""
-    return meet(  # type: ignore[no-any-return]
-        int(bodies[s, b, KIND]),
-        bodies[s, b, EXTRA],
-        faces,
-        int(bodies[s, b, FIRST_FACE]),
-        int(bodies[s, b, LAST_FACE]),
-        views[b, _EYE],
-        views[b, _EYE + 1],
-        views[b, _EYE + 2],
-        views[b, _FORWARD] + u * views[b, _RIGHT] + v * views[b, _UP],
-        views[b, _FORWARD + 1] + u * views[b, _RIGHT + 1] + v * views[b, _UP + 1],
-        views[b, _FORWARD + 2] + u * views[b, _RIGHT + 2] + v * views[b, _UP + 2],
-    )
 
 
 @njit(**INLINE)
@@ -158,7 +33,7 @@ def _encoded(x: float, curve: Table) -> float:
     return float(curve[i] + (at - i) * (curve[i + 1] - curve[i]))
 
 
-@njit(_nrt=False, **FAST)
+@njit(**LEAN)
 def _color(
     cameras: Table,
     bodies: Scenes,
@@ -221,7 +96,7 @@ def draw(
     edge_met = np.empty(n_round * n_samples, dtype=np.int64)
     edge_colors = np.empty((n_round * n_samples, 3))
     for s in range(n_scenes):
-        _look(bodies, s, cameras, height, width, views, corners)
+        look(bodies, s, cameras, height, width, views, corners)
         _corners(cameras, bodies, s, faces, views, height, width, rays, met, thin)
         _color(cameras, bodies, s, lights, sky, faces, curve, n_grid, rays, met, near, colors)
         start = 0
@@ -257,7 +132,7 @@ def draw(
                         )
 
 
-@njit(_nrt=False, **FAST)
+@njit(**LEAN)
 def _corners(
     cameras: Table,
     bodies: Scenes,
@@ -280,21 +155,21 @@ def _corners(
             k += 1
     thin[:] = False
     for b in range(bodies.shape[1]):
-        top, bottom = int(math.ceil(views[b, _TOP])), int(math.floor(views[b, _BOTTOM]))
-        left, right = int(math.ceil(views[b, _LEFT])), int(math.floor(views[b, _RIGHTMOST]))
+        top, bottom = math.ceil(views[b, TOP]), math.floor(views[b, BOTTOM])
+        left, right = math.ceil(views[b, LEFT]), math.floor(views[b, RIGHTMOST])
         for i in range(top, bottom + 1):
             v = step * (0.5 * height - i)
             for j in range(left, right + 1):
-                t = _meet_view(bodies, s, b, faces, views, step * (j - 0.5 * width), v)
+                t = meet_view(bodies, s, b, faces, views, step * (j - 0.5 * width), v)
                 k = i * (width + 1) + j
                 if t < rays[k, 2]:
                     rays[k, 2] = t
                     met[k] = b
-        if views[b, _IS_THIN] != 0.0 and bottom >= 0 and right >= 0:
+        if views[b, IS_THIN] != 0.0 and bottom >= 0 and right >= 0:
             thin[max(top - 1, 0) : bottom + 1, max(left - 1, 0) : right + 1] = True
 
 
-@njit(_nrt=False, **FAST)
+@njit(**LEAN)
 def _plain(
     s: int,
     start: int,
@@ -326,7 +201,7 @@ def _plain(
     return height * width, n_edges
 
 
-@njit(_nrt=False, **FAST)
+@njit(**LEAN)
 def _inside(
     cameras: Table,
     bodies: Scenes,
@@ -349,15 +224,15 @@ def _inside(
         i, j = pixels[p] // width, pixels[p] % width
         n_near = 0
         for b in range(bodies.shape[1]):
-            rows = views[b, _TOP] <= i + 1 and views[b, _BOTTOM] >= i
-            if rows and views[b, _LEFT] <= j + 1 and views[b, _RIGHTMOST] >= j:
+            rows = views[b, TOP] <= i + 1 and views[b, BOTTOM] >= i
+            if rows and views[b, LEFT] <= j + 1 and views[b, RIGHTMOST] >= j:
                 near[n_near] = b
                 n_near += 1
         for m in range(len(samples)):
             u, v = step * (j + samples[m, 0] - 0.5 * width), step * (0.5 * height - i - samples[m, 1])
             hit, depth = -1, MISS
             for n in range(n_near):
-                t = _meet_view(bodies, s, near[n], faces, views, u, v)
+                t = meet_view(bodies, s, near[n], faces, views, u, v)
                 if t < depth:
                     hit, depth = near[n], t
             rays[k, 0], rays[k, 1], rays[k, 2] = u, v, depth
@@ -373,17 +248,15 @@ def label(cameras: Table, bodies: Scenes, faces: Table, masks: NDArray[np.int16]
     corners = np.empty((8, 3))
     depths = np.empty((height, width))
     for s in range(n_scenes):
-        _look(bodies, s, cameras, height, width, views, corners)
+        look(bodies, s, cameras, height, width, views, corners)
         masks[s] = 0
         depths[:] = MISS
         step = 2.0 * cameras[s, TANGENT] / height
         for b in range(bodies.shape[1]):
-            for i in range(max(0, int(views[b, _TOP] - 0.5)), min(height, int(views[b, _BOTTOM] + 0.5) + 1)):
+            for i in range(max(0, int(views[b, TOP] - 0.5)), min(height, int(views[b, BOTTOM] + 0.5) + 1)):
                 v = step * (0.5 * height - i - 0.5)
-                for j in range(
-                    max(0, int(views[b, _LEFT] - 0.5)), min(width, int(views[b, _RIGHTMOST] + 0.5) + 1)
-                ):
-                    t = _meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v)
+                for j in range(max(0, int(views[b, LEFT] - 0.5)), min(width, int(views[b, RIGHTMOST] + 0.5) + 1)):
+                    t = meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v)
                     if t < depths[i, j]:
                         depths[i, j] = t
                         masks[s, i, j] = int(bodies[s, b, LABEL])
@@ -396,17 +269,15 @@ def outline(cameras: Table, bodies: Scenes, faces: Table, codes: NDArray[np.int6
     views = np.empty((bodies.shape[1], VIEW_WIDTH))
     corners = np.empty((8, 3))
     for s in range(n_scenes):
-        _look(bodies, s, cameras, height, width, views, corners)
+        look(bodies, s, cameras, height, width, views, corners)
         codes[s] = 0
         step = 2.0 * cameras[s, TANGENT] / height
         for b in range(bodies.shape[1]):
             if bodies[s, b, LABEL] < 1.0:
                 continue
             bit = 1 << (int(bodies[s, b, LABEL]) - 1)
-            for i in range(max(0, int(views[b, _TOP] - 0.5)), min(height, int(views[b, _BOTTOM] + 0.5) + 1)):
+            for i in range(max(0, int(views[b, TOP] - 0.5)), min(height, int(views[b, BOTTOM] + 0.5) + 1)):
                 v = step * (0.5 * height - i - 0.5)
-                for j in range(
-                    max(0, int(views[b, _LEFT] - 0.5)), min(width, int(views[b, _RIGHTMOST] + 0.5) + 1)
-                ):
-                    if _meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v) < MISS:
+                for j in range(max(0, int(views[b, LEFT] - 0.5)), min(width, int(views[b, RIGHTMOST] + 0.5) + 1)):
+                    if meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v) < MISS:
                         codes[s, i, j] |= bit

@@ -4,7 +4,6 @@ Four files make one split: images (channels first) and labels, for train and for
 together are the whole grid; a single part is an incomplete world whose `rows` say what is there.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,7 +50,7 @@ def read(paths: Sequence[Path], *, space: FactorSpace = SPACE) -> ArrayWorld:
     for path in paths:
         images = _cache.mapped(path, "arr_0")
         classes = _npz.read(_labels_of(path), "arr_0")
-        if images.ndim != 4 or images.shape[1] not in (1, 3) or images.dtype != np.uint8:
+        if images.shape[1:] != (3, 64, 64) or images.dtype != np.uint8:
             raise UnknotError(
                 f"{path}: 'arr_0' is {images.dtype} of shape {images.shape}; CelebGlow is uint8 (n, 3, 64, 64)."
             )
@@ -72,7 +71,7 @@ def _labels_of(images: Path) -> Path:
 
 def _images_of(path: Path) -> Path:
     images = path.with_name(path.name.replace("_labels.npz", "_images.npz"))
-    if not re.search("_images.npz$", images.name) or not images.is_file() or not _labels_of(images).is_file():
+    if not images.name.endswith("_images.npz") or not images.is_file() or not _labels_of(images).is_file():
         raise UnknotError(
             f"{path}: is not one of a pair like celeb_glow_random_train_images.npz and "
             "celeb_glow_random_train_labels.npz; both must lie in one folder."

@@ -43,6 +43,11 @@ class Checked:
         """Whether every check passed."""
         return all(check.passed for check in self.checks)
 
+    @property
+    def verified(self) -> bool:
+        """Whether every check passed and a checksum was among them: byte for byte the published file."""
+        return self.passed and any(check.what in ("sha256", "md5") for check in self.checks)
+
 
 def check(
     path: Path | str,

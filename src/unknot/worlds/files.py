@@ -61,13 +61,14 @@ def missing(name: str, entry: Entry, data: Path | str | None = None) -> UnknotEr
     """The error for a world whose file is not here. A stand-in is named, and never taken in silence."""
     if data is not None and not Path(data).expanduser().exists():
         return UnknotError(f"{name}: the data folder {data} does not exist.")
-    lacking = [file.name for file in entry.files if find_file(file.name, data) is None]
+    names = [file.name for file in entry.files]
+    lacking = [file for file in names if find_file(file, data) is None] or names
     folders = ", ".join(str(folder) for folder in data_folders(data))
+    it = "it" if len(lacking) == 1 else "them"
     stand_in = f", or use the rendered stand-in '{entry.stand_in}'" if entry.stand_in else ""
     return UnknotError(
-        f"{name}: {_listed(lacking)} not found in {folders}. Get {'it' if len(lacking) == 1 else 'them'} with "
-        f"`unknot data download {name}`, name the folder that has {'it' if len(lacking) == 1 else 'them'} (--data or "
-        f"UNKNOT_DATA){stand_in}."
+        f"{name}: {_listed(lacking)} not found in {folders}. Get {it} with `unknot data download {name}`,"
+        f"{'' if stand_in else ' or'} name the folder that has {it} (--data or UNKNOT_DATA){stand_in}."
     )
 
 

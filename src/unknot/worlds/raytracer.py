@@ -315,8 +315,9 @@ def render(
         raise unknown("curve", curve, ("linear", "srgb"))
     if out is None:
         out = np.empty(shape, dtype=np.uint8)
-    elif out.shape != shape or out.dtype != np.uint8:
-        raise UnknotError(f"render: out is {out.dtype} of shape {out.shape}; expected uint8 of shape {shape}.")
+    elif out.shape != shape or out.dtype != np.uint8 or not out.flags.c_contiguous:
+        got = f"{out.dtype} of shape {out.shape}{'' if out.flags.c_contiguous else ', not contiguous'}"
+        raise UnknotError(f"render: out is {got}; expected contiguous uint8 of shape {shape}.")
     tones = _SRGB if curve == "srgb" else np.zeros(0)
     draw(batch.cameras, batch.bodies, batch.lights, batch.backgrounds, _FACES, tones, _hammersley(samples), out)
     return out
@@ -363,8 +364,8 @@ def _unit(vectors: Rows, what: str) -> Rows:
 
 def _hammersley(n: int) -> Rows:
     """N points of the unit square, one in every row and column of an n x n grid when n is a power of two."""
-    if n < 1:
-        raise UnknotError(f"render: samples is {n}; expected 1 or more.")
+    if not 1 <= n <= 4096:
+        raise UnknotError(f"render: samples is {n}; expected 1 to 4096.")
     second = [int(f"{i:016b}"[::-1], 2) / 2**16 for i in range(n)]
     return np.array([((i + 0.5) / n, second[i] + 0.5 / n) for i in range(n)]).reshape(-1, 2)
 

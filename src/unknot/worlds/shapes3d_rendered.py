@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.factors import Classes, FactorSpace
 from unknot.worlds import _layout as at
-from unknot.worlds.raytracer import Batch, Light, Material, body_rows, camera_rows, light_row, render, turn
+from unknot.worlds.raytracer import Batch, Light, Material, Vector, body_rows, camera_rows, light_row, render, turn
 from unknot.worlds.shapes3d import SPACE
 from unknot.worlds.world import Images
 
@@ -122,14 +122,12 @@ def _parts() -> tuple[NDArray[np.float64], ...]:
             for a in ahead
         ]
     )
-    walls = dict(scale=(1.0, WALL / 2, 1.0), material=_WALLS, casts=False, checker=_WALL_TEXTURE, label=2)
-    upright = turn((1, 0, 0), 90)
     room = np.concatenate(
         [
             body_rows("rectangle", (0, 0, 0), material=_FLOOR, casts=False, label=1),
-            body_rows("rectangle", (0, 1, WALL / 2), rotation=upright, **walls),
-            body_rows("rectangle", (-1, 0, WALL / 2), rotation=turn((0, 0, 1), 90) @ upright, **walls),
-            body_rows("rectangle", (1, 0, WALL / 2), rotation=turn((0, 0, 1), 90) @ upright, **walls),
+            _wall((0, 1, WALL / 2), 0),
+            _wall((-1, 0, WALL / 2), 90),
+            _wall((1, 0, WALL / 2), 90),
         ]
     )
     kinds = {
@@ -144,6 +142,14 @@ def _parts() -> tuple[NDArray[np.float64], ...]:
         for kind, half in kinds.items()
     ]
     return camera_rows(eyes, eyes + ahead, FIELD_OF_VIEW), lights, room, np.stack(objects)
+
+
+def _wall(middle: Vector, degrees: float) -> NDArray[np.float64]:
+    """A wall of the room: frontal, then turned about the vertical."""
+    rotation, half = turn((0, 0, 1), degrees) @ turn((1, 0, 0), 90), (1.0, WALL / 2, 1.0)
+    return body_rows(
+        "rectangle", middle, half, rotation, material=_WALLS, casts=False, label=2, checker=_WALL_TEXTURE
+    )
 
 
 @cache

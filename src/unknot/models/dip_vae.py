@@ -1,0 +1,100 @@
+"""DIP-VAE-I and DIP-VAE-II."""
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from unknot.models.model import Batch, Posterior, Preset, Setting, Terms, not_negative
+from unknot.models.networks import GaussianAutoencoder
+from unknot.models.terms import covariance, kl
+
+_SWEEP = {"lambda_od": (1, 2, 5, 10, 20, 50)}
+_SLIP = "S4 appendix A, with the ratios of its public code (its text says lambda_d = 10)"
+
+
+class DIPVAEI(GaussianAutoencoder):
+    """A VAE whose posterior means should be uncorrelated and of variance one over the data.
+
+    loss = reconstruction + KL + lambda_od sum_{i != j} S_ij^2 + lambda_d sum_i (S_ii - 1)^2,   S = Cov[mean(x)]
+
+    The covariance is that of the batch, divided by its size.
+
+    Args:
+        setting: what to build for.
+        lambda_od: weight of the entries off the diagonal.
+        lambda_d_factor: lambda_d / lambda_od.
+
+    Reference: Kumar et al. 2018, Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
+    arXiv:1711.00848, eq. 6.
+    """
+
+    presets: ClassVar[dict[str, Preset]] = {
+        "s1": Preset("S1 Table 5", _SWEEP, {"lambda_d_factor": 10, "steps": 300_000}),
+        "s4": Preset(_SLIP, _SWEEP, {"lambda_d_factor": 10, "steps": 300_000}),
+    }
+
+    def __init__(self, setting: Setting, *, lambda_od: float = 10.0, lambda_d_factor: float = 10.0) -> None:
+        super().__init__(setting)
+        self.lambda_od = not_negative("dip_vae_i", lambda_od=lambda_od)
+        self.lambda_d = lambda_od * not_negative("dip_vae_i", lambda_d_factor=lambda_d_factor)
+
+    def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
+        """Reconstruction, KL, and the two penalties on the covariance of means."""
+        q, _, fit = self.autoencode(batch.images, generator)
+        off, on = covariance_penalties(covariance(q.mean))
+        return {
+            "reconstruction": fit,
+            "kl": kl(q),
+            "off_diagonal": self.lambda_od * off,
+            "diagonal": self.lambda_d * on,
+        }
+
+
+class DIPVAEII(GaussianAutoencoder):
+    """A VAE whose latents, samples rather than means, should be uncorrelated and of variance one over the data.
+
+    loss = reconstruction + KL + lambda_od sum_{i != j} S_ij^2 + lambda_d sum_i (S_ii - 1)^2,
+    S = E[diag(variance(x))] + Cov[mean(x)]
+
+    Args:
+        setting: what to build for.
+        lambda_od: weight of the entries off the diagonal.
+        lambda_d_factor: lambda_d / lambda_od.
+
+    Reference: Kumar et al. 2018, arXiv:1711.00848, eq. 7.
+    """
+
+    presets: ClassVar[dict[str, Preset]] = {
+        "s1": Preset("S1 Table 5", _SWEEP, {"lambda_d_factor": 1, "steps": 300_000}),
+        "s4": Preset(_SLIP, _SWEEP, {"lambda_d_factor": 1, "steps": 300_000}),
+    }
+
+    def __init__(self, setting: Setting, *, lambda_od: float = 10.0, lambda_d_factor: float = 1.0) -> None:
+        super().__init__(setting)
+        self.lambda_od = not_negative("dip_vae_ii", lambda_od=lambda_od)
+        self.lambda_d = lambda_od * not_negative("dip_vae_ii", lambda_d_factor=lambda_d_factor)
+
+    def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
+        """Reconstruction, KL, and the two penalties on the covariance of latents."""
+        q, _, fit = self.autoencode(batch.images, generator)
+        off, on = covariance_penalties(latent_covariance(q))
+        return {
+            "reconstruction": fit,
+            "kl": kl(q),
+            "off_diagonal": self.lambda_od * off,
+            "diagonal": self.lambda_d * on,
+        }
+
+
+def latent_covariance(q: Posterior) -> Tensor:
+    """Covariance (d, d) of samples of q over the batch: mean variance on the diagonal, plus that of the means."""
+    if q.logvar is None:
+        raise TypeError("a deterministic code has no variance")
+    return q.logvar.exp().mean(0).diag() + covariance(q.mean)
+
+
+def covariance_penalties(S: Tensor) -> tuple[Tensor, Tensor]:
+    """How far a covariance is from the identity, squared: off the diagonal, and on it."""
+    diagonal = S.diagonal()
+    return S.pow(2).sum() - diagonal.pow(2).sum(), (diagonal - 1).pow(2).sum()
