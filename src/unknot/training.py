@@ -140,6 +140,8 @@ class _Trainer:
         self.model = _channels_last(model.to(self.device))
         self.players = players(self.model)
         self.parameters = [_parameters(player) for player in self.players]
+        own = [index for index, player in enumerate(self.players) if player.loss == cast(Model, self.model).loss]
+        self.main = own[0] if own else 0  # the player whose loss the curve calls the loss
         self.optimisers = [
             torch.optim.Adam(moved, lr=player.lr or self.spec.lr, betas=player.betas, eps=1e-8, fused=self.fused)
             for player, moved in zip(self.players, self.parameters, strict=True)
@@ -193,9 +195,9 @@ class _Trainer:
             if self.step % LOG_EVERY == 0:
                 self._gradient_must_be_finite(player, gradients)
             self.optimisers[index].step()
-            prefix = "" if len(self.players) == 1 or index == 0 else f"{player.name}."
+            prefix = "" if index == self.main else f"{player.name}."
             said |= {prefix + name: value for name, value in values.items()}
-            if index == 0:
+            if index == self.main:
                 said["loss"] = sum(values.values())
         after = getattr(self.model, "after_step", None)
         if after is not None:

@@ -146,28 +146,29 @@ def test_wrong_tables_are_refused() -> None:
         TableSource([[0.0], [1.0]], [[0], [1]]).pair_differences([0], 4, rng())
 
 
+FEW = {
+    beta_vae_score: {"points": 300, "points_test": 200},
+    factor_vae_score: {"votes": 300, "votes_test": 200},
+}
+
+
 @pytest.mark.parametrize("metric", [beta_vae_score, factor_vae_score])
 class TestBothScores:
-    few = {
-        beta_vae_score: {"points": 300, "points_test": 200},
-        factor_vae_score: {"votes": 300, "votes_test": 200},
-    }
-
     def test_a_world_can_be_sampled_instead_of_rows(self, metric) -> None:
-        score = metric(source=WorldSource(Pixels(GRID), flat), **self.few[metric])
+        score = metric(source=WorldSource(Pixels(GRID), flat), **FEW[metric])
         assert score.value == 1
         assert score.parts["factor_names"] == ["shape", "x", "y"]
 
     def test_a_constant_of_the_world_is_never_drawn(self, metric) -> None:
         world = Pixels(space({"colour": 1, "x": 4, "y": 5}))
-        score = metric(source=WorldSource(world, flat), **self.few[metric])
+        score = metric(source=WorldSource(world, flat), **FEW[metric])
         assert score.value == 1
         assert score.parts["skipped"] == {"colour": "constant"}
         assert np.isnan(score.parts["per_factor"]).tolist() == [True, False, False]
 
     def test_support_and_single_rows_are_told(self, metric) -> None:
         table = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [9, 0], [5, 1]])
-        score = metric(table * 1.0, table, **self.few[metric])
+        score = metric(table * 1.0, table, **FEW[metric])
         assert score.parts["support"]["0"].tolist() == [2, 2, 1, 1]
         assert any("2 value(s) of factor '0' have one row only" in note for note in score.parts["notes"])
 
@@ -186,9 +187,7 @@ class TestBothScores:
         """The same code from a table of the grid and from the world itself: the same but for the seed."""
         mix = np.linalg.qr(rng(7).normal(size=(3, 3)))[0]
         encode = lambda images: flat(images)[:, :3] / [2, 3, 4] @ mix  # noqa: E731
-        options = {beta_vae_score: {"points": 2000, "points_test": 1000}, factor_vae_score: {}}[metric]
-        if metric is factor_vae_score:
-            options = {"votes": 2000, "votes_test": 1000}
+        options = {name: 6 * number for name, number in FEW[metric].items()}
         table = metric(POINTS / [2, 3, 4] @ mix, POINTS, **options).value
         world = metric(source=WorldSource(Pixels(GRID), encode, batch_size=4096), **options).value
         assert table == pytest.approx(world, abs=0.07)

@@ -59,18 +59,18 @@ def _exp(x: Floats, out: Floats, bits: Ints, power: Floats) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _softmax_residuals(raw: Floats, y: Ints, out: Floats) -> None:
-    """1[y = k] - softmax(raw)_k for a block of rows; arrays are (K, rows)."""
-    n_classes, m = raw.shape
+def _softmax_residuals(raw: Floats, y: Ints, start: int, stop: int, out: Floats) -> None:
+    """1[y = k] - softmax(raw)_k of rows start..stop-1; arrays are (K, n)."""
+    n_classes, m = len(raw), stop - start
     top, total, shifted = np.full(m, -np.inf), np.zeros(m), np.empty(m)
     bits = np.empty(m, dtype=np.int64)
     power = bits.view(np.float64)
     for k in range(n_classes):
-        row = raw[k]
+        row = raw[k, start:stop]
         for i in range(m):
             top[i] = max(top[i], row[i])
     for k in range(n_classes):
-        row, e = raw[k], out[k]
+        row, e = raw[k, start:stop], out[k, start:stop]
         for i in range(m):
             shifted[i] = row[i] - top[i]
         _exp(shifted, e, bits, power)
@@ -79,10 +79,10 @@ def _softmax_residuals(raw: Floats, y: Ints, out: Floats) -> None:
     for i in range(m):
         total[i] = -1.0 / total[i]
     for k in range(n_classes):
-        e = out[k]
+        e = out[k, start:stop]
         for i in range(m):
             e[i] *= total[i]
-    for i in range(m):
+    for i in range(start, stop):
         out[y[i], i] += 1.0
 
 
@@ -96,7 +96,7 @@ def _residuals(raw: Floats, y: Ints, by_class: Floats, by_row: Floats) -> None:
         return
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
-        _softmax_residuals(raw[:, start:stop], y[start:stop], by_class[:, start:stop])
+        _softmax_residuals(raw, y, start, stop, by_class)
         for i in range(start, stop):
             row = by_row[i]
             for k in range(n_trees):

@@ -10,7 +10,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 TIGHT = 1e-9  # largest change of a coefficient in the last sweep, relative to the largest coefficient
-PATH = 1e-4  # the same while penalties are compared
+PATH, NEAR = 1e-4, 1e-7  # the same along the path of penalties, and around the best one
+NEARBY = 3  # how many penalties on either side of the best one
 SWEEPS, PATH_SWEEPS = 10_000, 1_000
 ALPHAS, EPS = 100, 1e-3  # length of the path of penalties, and the smallest over the largest
 
@@ -111,6 +112,24 @@ def part(matrix: NDArray[np.float64], r0: int, r1: int, c0: int, c1: int) -> NDA
 
 
 @njit(cache=True)
+def copy(source: NDArray[np.float64], target: NDArray[np.float64]) -> None:
+    """Copy a matrix."""
+    for r in range(source.shape[0]):
+        for c in range(source.shape[1]):
+            target[r, c] = source[r, c]
+
+
+@njit(cache=True)
+def subtract_product(gram: NDArray[np.float64], w: NDArray[np.float64], cross: NDArray[np.float64]) -> None:
+    """Turn X'Y / n into X'(Y - X w) / n."""
+    p, t = w.shape
+    for j in range(p):
+        for q in range(p):
+            for u in range(t):
+                cross[j, u] -= gram[j, q] * w[q, u]
+
+
+@njit(cache=True)
 def held_out_error(xx: NDArray[np.float64], xy: NDArray[np.float64], w: NDArray[np.float64]) -> float:
     """tr(W' XX W) - 2 tr(W' XY): what coefficients add to the mean square of held-out targets."""
     p, t = w.shape
@@ -157,17 +176,34 @@ def multi_task_lasso_cv(
     w = np.zeros((p, b1 - b0))
     if top <= 1e-15:
         return w, top
-    error = np.zeros(ALPHAS)
+    alphas, rough = np.empty(ALPHAS), np.zeros(ALPHAS)
+    for s in range(ALPHAS):
+        alphas[s] = top * EPS ** (s / (ALPHAS - 1))
+    paths = np.zeros((folds, ALPHAS, p, b1 - b0))
     for f in range(folds):
         gram, cross = part(train[f], a0, a1, a0, a1), part(train[f], a0, a1, b0, b1)
         xx, xy = part(test[f], a0, a1, a0, a1), part(test[f], a0, a1, b0, b1)
         path = np.zeros((p, b1 - b0))
         for s in range(ALPHAS):
-            multi_task_lasso(gram, path, cross, top * EPS ** (s / (ALPHAS - 1)), PATH, PATH_SWEEPS)
-            error[s] += held_out_error(xx, xy, path)
-    alpha = top * EPS ** (np.argmin(error) / (ALPHAS - 1))
-    multi_task_lasso(part(train[folds], a0, a1, a0, a1), w, slack, alpha, TIGHT, SWEEPS)
-    return w, alpha
+            multi_task_lasso(gram, path, cross, alphas[s], PATH, PATH_SWEEPS)
+            rough[s] += held_out_error(xx, xy, path)
+            copy(path, paths[f, s])
+    best, settled = np.argmin(rough), -1
+    exact = np.full(ALPHAS, np.inf)
+    while best != settled:  # errors are flat around the best penalty: compare the ones nearby without haste
+        settled = best
+        for s in range(max(0, best - NEARBY), min(ALPHAS, best + NEARBY + 1)):
+            if exact[s] == np.inf:
+                exact[s] = 0.0
+                for f in range(folds):
+                    gram, cross = part(train[f], a0, a1, a0, a1), part(train[f], a0, a1, b0, b1)
+                    subtract_product(gram, paths[f, s], cross)
+                    multi_task_lasso(gram, paths[f, s], cross, alphas[s], NEAR, PATH_SWEEPS)
+                    xx, xy = part(test[f], a0, a1, a0, a1), part(test[f], a0, a1, b0, b1)
+                    exact[s] += held_out_error(xx, xy, paths[f, s])
+        best = np.argmin(exact)
+    multi_task_lasso(part(train[folds], a0, a1, a0, a1), w, slack, alphas[best], TIGHT, SWEEPS)
+    return w, alphas[best]
 
 
 @njit(cache=True)

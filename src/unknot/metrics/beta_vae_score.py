@@ -106,7 +106,8 @@ def _logistic_regression(features: NDArray[np.float64], labels: NDArray[np.int64
     if classes == 1:
         return DummyClassifier(strategy="most_frequent").fit(features, labels)
     small = features.shape[1] * classes <= NEWTON_PARAMETERS
-    model = LogisticRegression(C=1.0, solver="newton-cholesky" if small else "lbfgs", max_iter=1000)
+    solver, tolerance = ("newton-cholesky", 1e-6) if small else ("lbfgs", 1e-4)
+    model = LogisticRegression(C=1.0, solver=solver, tol=tolerance, max_iter=1000)
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("always")
         model.fit(features, labels)

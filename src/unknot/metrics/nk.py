@@ -50,7 +50,9 @@ def nk(
     At most 1 - r_j per factor; small negative values are the noise of training.
 
     NK asks whether a latent can be spared, not whether it is alone in what it knows: a rotated code keeps a high
-    NK, and so does `unknot.examples.entangled`, no latent of which says anything. Read it next to SNC.
+    NK, and so does `unknot.examples.entangled`, no latent of which says anything. Read it next to SNC. What can
+    be spared depends on the probe: fewer coordinates still name every point of a rotated grid without noise, so
+    that there NK is 0 with the converged recipe and high with the published one.
 
     Args:
         latents: (n, d) numbers to train on.

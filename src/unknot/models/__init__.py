@@ -9,12 +9,26 @@ from typing import Any
 from torch import nn
 
 from unknot.errors import UnknotError, unknown
+from unknot.models.autoencoder import Autoencoder
+from unknot.models.beta_tc_vae import BetaTCVAE
 from unknot.models.beta_vae import VAE, BetaVAE
+from unknot.models.cci_vae import CCIVAE
+from unknot.models.dip_vae import DIPVAEI, DIPVAEII
+from unknot.models.factor_vae import FactorVAE
 from unknot.models.model import Setting
+from unknot.models.parted_vae import PartedVAE, PartedVAESS
 
 MODELS: dict[str, type[nn.Module]] = {
     "vae": VAE,
     "beta_vae": BetaVAE,
+    "cci_vae": CCIVAE,
+    "factor_vae": FactorVAE,
+    "beta_tc_vae": BetaTCVAE,
+    "dip_vae_i": DIPVAEI,
+    "dip_vae_ii": DIPVAEII,
+    "autoencoder": Autoencoder,
+    "parted_vae": PartedVAE,
+    "parted_vae_ss": PartedVAESS,
 }
 
 

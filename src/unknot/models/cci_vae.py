@@ -22,7 +22,7 @@ class CCIVAE(GaussianAutoencoder):
         gamma: how firmly the KL is held.
         c_steps: steps until the capacity is reached.
 
-    Reference: Burgess et al. 2018, Understanding disentangling in beta-VAE, arXiv:1804.03599, eq. 8.
+    Reference: Burgess et al. 2018, Understanding disentangling in beta-VAE, arXiv:1804.03599.
     """
 
     presets: ClassVar[dict[str, Preset]] = {
@@ -31,7 +31,9 @@ class CCIVAE(GaussianAutoencoder):
             fixed={"c_max": 25, "gamma": 100, "c_steps": 10_000, "architecture": "burgess64", "lr": 5e-4},
         ),
         "s1": Preset(
-            "S1 Table 5", {"c_max": (5, 10, 25, 50, 75, 100)}, {"gamma": 1000, "c_steps": 100_000, "steps": 300_000}
+            "S1 Table 5",
+            {"c_max": (5, 10, 25, 50, 75, 100)},
+            {"gamma": 1000, "c_steps": 100_000, "steps": 300_000},
         ),
         "s4": Preset(
             "S4 appendix A",

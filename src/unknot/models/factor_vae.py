@@ -54,7 +54,9 @@ class FactorVAE(GaussianAutoencoder):
             f"S1 Table 5; {_STUDY}", {"gamma": (10, 20, 30, 40, 50, 100)}, {"same_batch": True, "steps": 300_000}
         ),
         "s4": Preset(
-            f"S4 appendix A; {_STUDY}", {"gamma": (10, 20, 30, 40, 50, 100)}, {"same_batch": True, "steps": 300_000}
+            f"S4 appendix A; {_STUDY}",
+            {"gamma": (10, 20, 30, 40, 50, 100)},
+            {"same_batch": True, "steps": 300_000},
         ),
     }
 

@@ -117,8 +117,13 @@ def decoder_body(setting: Setting, latents: int) -> nn.Sequential:
 
 
 def initialise(module: nn.Module, init: Init, generator: torch.Generator) -> None:
-    """Draw all weights anew from the generator: "glorot" (uniform, zero biases) or torch's own default law."""
+    """Draw all weights anew from the generator: "glorot" (uniform, zero biases) or torch's own default law.
+
+    Rows of an `nn.Embedding` are standard normal in both.
+    """
     for layer in module.modules():
+        if isinstance(layer, nn.Embedding):
+            nn.init.normal_(layer.weight, generator=generator)
         if not isinstance(layer, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
             continue
         with torch.no_grad():

@@ -41,11 +41,23 @@ def scorecard_record(card: Scorecard, files: Sequence[Path | str] = ()) -> dict[
         "complete": len(card.records) == len(plan.tasks),
         "verdicts": [as_record(verdict) for verdict in card.verdicts],
         "information_shares": card.shares,
+        "alignment": _alignment(card),
         "scores": {id_: _score(r) for id_, r in card.records.items() if r.score is not None},
         "refused": {id_: r.refused for id_, r in card.records.items() if r.score is None},
     }
     plain: dict[str, Any] = _plain(record)
     return plain
+
+
+def _alignment(card: Scorecard) -> dict[str, int | None]:
+    """Factor -> the latent of its own that it gets when all factors together are served best."""
+    if card.shares is None:
+        return {}
+    from unknot.metrics.alignment import UNALIGNED, align
+
+    latents = align(card.shares).latents
+    pairs = zip(card.verdicts, latents.tolist(), strict=True)
+    return {verdict.factor: None if latent == UNALIGNED else latent for verdict, latent in pairs}
 
 
 def to_json(record: dict[str, Any]) -> str:
