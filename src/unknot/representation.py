@@ -9,8 +9,10 @@ One `.npz` that any framework can write:
 | `latents_test`, `factors_test` | as above | held-out rows; split off by the metrics when missing |
 | `factor_names` | (f,) strings | |
 | `kl` | (d,) | mean KL of each latent to its prior |
+| `logvars` | as `latents` | log-variances, where `latents` are the means of Gaussians |
+| `source` | () string | how the latents were made, as JSON |
 
-`.safetensors` files use the same keys. A `.csv` or `.parquet` table has columns `latent_...` and `factor_<name>`;
+`.safetensors` files use the same keys, with names and source as JSON in the header. A `.csv` or `.parquet` table has columns `latent_...` and `factor_<name>`;
 a pair of `.npy`, `.csv` or `.parquet` files holds latents and factors apart.
 """
 
@@ -18,7 +20,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,8 @@ from numpy.typing import NDArray
 from unknot.atomic import written_whole
 from unknot.errors import UnknotError, unknown
 
-KEYS = ("latents", "factors", "latents_test", "factors_test", "factor_names", "kl")
+ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars")
+KEYS = (*ARRAYS, "factor_names", "source")
 TABLES = (".csv", ".parquet")
 
 
@@ -42,6 +45,8 @@ class Representation:
     latents_test: NDArray[Any] | None = None
     factors_test: NDArray[Any] | None = None
     kl: NDArray[np.float64] | None = None
+    logvars: NDArray[Any] | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.factors is not None:
@@ -58,6 +63,10 @@ class Representation:
             object.__setattr__(self, "factor_names", names)
         elif self.factors_test is not None:
             raise UnknotError("representation: factors_test without factors; give both or neither.")
+        if self.logvars is not None and self.logvars.shape != self.latents.shape:
+            raise UnknotError(
+                f"representation: logvars has shape {self.logvars.shape}, latents {self.latents.shape}; they must agree."
+            )
 
     def flattened(self) -> "Representation":
         """The same rows with slots (n, k, d) laid side by side as (n, k * d) latents."""
@@ -65,9 +74,8 @@ class Representation:
         def flat(rows: NDArray[Any] | None) -> NDArray[Any] | None:
             return None if rows is None else rows.reshape(len(rows), -1)
 
-        return replace(
-            self, latents=self.latents.reshape(len(self.latents), -1), latents_test=flat(self.latents_test)
-        )
+        latents = self.latents.reshape(len(self.latents), -1)
+        return replace(self, latents=latents, latents_test=flat(self.latents_test), logvars=flat(self.logvars))
 
     def with_factors(self, names: Sequence[str]) -> "Representation":
         """The same rows with only the factors named, in that order."""
@@ -83,8 +91,10 @@ class Representation:
     def write(self, path: Path | str) -> Path:
         """Write one compressed `.npz`, complete or not at all."""
         path = Path(path)
-        arrays = {key: getattr(self, key) for key in KEYS if getattr(self, key) is not None}
+        arrays = {key: getattr(self, key) for key in ARRAYS if getattr(self, key) is not None}
         arrays["factor_names"] = np.array(self.factor_names, dtype=np.str_)
+        if self.source:
+            arrays["source"] = np.array(json.dumps(self.source))
         with written_whole(path) as beside, beside.open("wb") as file:
             np.savez_compressed(file, **arrays)
         return path
@@ -168,6 +178,8 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
         raise UnknotError(f"{path}: has no tensor 'latents'; it holds {found or 'nothing'}.")
     if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
         arrays["factor_names"] = np.array(json.loads(metadata["factor_names"]))
+    if "source" in metadata:
+        arrays["source"] = np.array(metadata["source"])
     return arrays
 
 
@@ -181,9 +193,20 @@ def _from_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Representati
             latents_test=arrays.get("latents_test"),
             factors_test=arrays.get("factors_test"),
             kl=arrays.get("kl"),
+            logvars=arrays.get("logvars"),
+            source=_source(arrays.get("source")),
         )
     except UnknotError as error:
         raise UnknotError(f"{path}: {error}") from None
+
+
+def _source(written: NDArray[Any] | None) -> dict[str, Any]:
+    """How the latents were made, if the file says so in a way we can read; nothing depends on it."""
+    try:
+        source = json.loads(str(written)) if written is not None else {}
+    except ValueError:
+        return {}
+    return source if isinstance(source, dict) else {}
 
 
 def _read_frame(path: Path) -> Any:

@@ -15,12 +15,13 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -28,11 +29,20 @@ from unknot import __version__
 from unknot.atomic import written_whole
 from unknot.errors import UnknotError, unknown
 
-Option = bool | int | float | str
+Option = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str
+
+
+class RunBusyError(UnknotError):
+    """Another process is training this run."""
 
 
 class RunSpec(BaseModel):
-    """Everything that decides the weights of a run: plain values, frozen, the same as JSON and back."""
+    """Everything that decides the weights of a run: plain values, frozen, the same as JSON and back.
+
+    >>> spec = RunSpec(world="dsprites_rendered", options={"beta": 4.0}, steps=1000)
+    >>> spec.title, spec.id
+    ('beta_vae (beta 4.0) on dsprites_rendered, seed 0', '')
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -45,12 +55,21 @@ class RunSpec(BaseModel):
     init: Literal["glorot", "torch"] = "glorot"
     steps: int = Field(300_000, ge=1)
     batch_size: int = Field(64, ge=2)
-    lr: float = Field(1e-4, gt=0)
+    lr: float = Field(1e-4, gt=0, allow_inf_nan=False)
     precision: Literal["float32", "bfloat16"] = "float32"
     image_size: int | None = Field(None, ge=8)
     split: str = ""
     pairs: str = ""
     seed: int = Field(0, ge=0)
+
+    def __init__(self, **fields: Any) -> None:
+        for name in fields:
+            if name not in type(self).model_fields:
+                raise unknown("field of a run", name, type(self).model_fields)
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise UnknotError(f"run: {_first_fault(error)}.") from None
 
     @property
     def id(self) -> str:
@@ -67,20 +86,16 @@ class RunSpec(BaseModel):
 
     def replace(self, **changes: Any) -> "RunSpec":
         """The spec with some fields changed, validated again."""
-        return run_spec({**self.model_dump(), **changes})
+        return RunSpec(**{**self.model_dump(), **changes})
 
 
-def run_spec(fields: Mapping[str, Any]) -> RunSpec:
-    """A spec from plain values, or an error that names the field."""
-    for name in fields:
-        if name not in RunSpec.model_fields:
-            raise unknown("field of a run", name, RunSpec.model_fields)
-    try:
-        return RunSpec(**fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UnknotError(f"run: {where} is {first['input']!r}; {first['msg'].lower()}.") from None
+def _first_fault(error: ValidationError) -> str:
+    """The field, its value, and what was expected."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][:2])  # below that are the types a value was tried as
+    if first["type"] == "missing":
+        return f"{where} is missing"
+    return f"{where} is {first['input']!r}; {first['msg'].lower()}"
 
 
 class Run:
@@ -92,32 +107,72 @@ class Run:
             raise UnknotError(f"{folder}: is not a run; it has no run.json. `unknot train` makes one.")
 
     @classmethod
-    def create(cls, parent: Path | str, spec: RunSpec) -> "Run":
-        """The folder of a spec below `parent`, new or from before."""
+    def create(cls, parent: Path | str, spec: RunSpec, *, source: str = "") -> "Run":
+        """The folder of a spec below `parent`, new or from before.
+
+        Args:
+            parent: made if need be.
+            spec: the run's.
+            source: a hash of the file of anyone's own model, which is not part of the spec.
+        """
         folder = Path(parent) / spec.id
         if not (folder / "run.json").exists():
-            record = {"spec": spec.model_dump(), "id": spec.id, "title": spec.title, **_circumstances()}
+            about = {"id": spec.id, "title": spec.title, "source": source}
+            record = {"spec": spec.model_dump(), **about, **_circumstances()}
             with written_whole(folder / "run.json") as beside:
-                beside.write_text(json.dumps(record, indent=1) + "\n")
+                beside.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         run = cls(folder)
         if run.spec != spec:
             raise UnknotError(f"{folder}: holds another spec ({run.spec.title}); move it away.")
+        if source != run.record.get("source", ""):
+            raise UnknotError(
+                f"{folder}: the file of {spec.model} has changed since this run was started, and going on would mix "
+                "the two; undo the change, or move the folder away to train anew."
+            )
         return run
+
+    @contextmanager
+    def locked(self, *, wait: bool = False) -> Iterator[None]:
+        """Let only one process work on the run; a killed one lets go of it."""
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self.folder / "run.lock")
+        try:
+            lock.acquire(timeout=-1 if wait else 0)
+        except Timeout:
+            raise RunBusyError(
+                f"{self.folder}: another process is training this run; wait for it (--wait) or choose another seed."
+            ) from None
+        except OSError as error:
+            raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     @cached_property
     def spec(self) -> RunSpec:
         """What was asked for."""
-        return run_spec(self.record["spec"])
+        try:
+            return RunSpec(**self.record["spec"])
+        except UnknotError as error:
+            raise self._damaged(error) from None
 
     @cached_property
     def record(self) -> dict[str, Any]:
         """run.json."""
         try:
-            record: dict[str, Any] = json.loads((self.folder / "run.json").read_text())
+            record: dict[str, Any] = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
             record["spec"]["world"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise UnknotError(f"{self.folder / 'run.json'}: is damaged ({error}).") from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise self._damaged(error) from None
         return record
+
+    def _damaged(self, error: Exception) -> UnknotError:
+        return UnknotError(
+            f"{self.folder / 'run.json'}: is damaged ({error}); move that file away and train again with the same "
+            "options: it is written anew, and the rest of the folder is kept."
+        )
 
     @property
     def weights(self) -> Path:

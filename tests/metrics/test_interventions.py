@@ -177,6 +177,10 @@ class TestBothScores:
         with pytest.raises(UnknotError, match="no two rows share a value of factor '0'"):
             metric(table * 1.0, table)
 
+    def test_neither_rows_nor_a_source_is_refused(self, metric) -> None:
+        with pytest.raises(UnknotError, match="got neither"):
+            metric()
+
     def test_one_varying_factor_is_refused(self, metric) -> None:
         with pytest.raises(UnknotError, match="at least 2 factors"):
             metric(POINTS * 1.0, POINTS[:, :1])

@@ -139,7 +139,7 @@ def test_the_paper_recipe_gives_the_published_codes_linear_accuracy(golden):
 
 
 def test_the_converged_recipe_reads_far_more_from_real_latents(golden):
-    arrays, values = golden("sncnk")
+    arrays, _ = golden("sncnk")
     one = {name: array[:, :1] if name.startswith("factors") else array for name, array in arrays.items()}
     assert mlp_accuracy(**one).value > 0.97  # the published schedule gets 0.53
     assert linear_accuracy(**one).value > 0.6  # and 0.12

@@ -136,7 +136,6 @@ def test_factors_without_a_latent_count_zero_and_are_named():
     assert (snc(y[:, :2].astype(float), y, share=True).parts["alignment"] >= 0).all()
 
 
-
 def test_test_values_unseen_in_training_are_errors():
     y = np.tile(np.arange(2), 50)[:, None]
     test = np.array([[0], [1], [7], [7]])
@@ -176,5 +175,5 @@ def test_wrong_options_are_refused(options, match):
 
 def test_gcd_bins_of_sampled_labels_are_refused_with_a_way_out():
     y = np.concatenate([np.zeros(4999, dtype=int), np.ones(5001, dtype=int)])[:, None]
-    with pytest.raises(UnknotError, match="divisor 1, which makes 10000 bins .* bins='auto'"):
+    with pytest.raises(UnknotError, match=r"divisor 1, which makes 10000 bins .* bins='auto'"):
         on_itself(y * 1.0, y, bins="gcd")

@@ -42,56 +42,76 @@ def train(
     wait: Annotated[bool, typer.Option("--wait", help="Wait if another process trains this run.")] = False,
 ) -> None:
     """Train a model on a world; options of the model follow as --NAME VALUE (such as --beta 4)."""
-    from rich.console import Console
+    from unknot.runs import RunSpec
 
-    from unknot.runs import run_spec
-
-    fields = {
-        "world": world,
-        "model": model,
-        "options": model_options(context.args),
-        "steps": steps,
-        "seed": seed,
-        "latents": latents,
-        "split": split,
-        "pairs": pairs,
-        "architecture": architecture,
-        "decoder": decoder,
-        "init": init,
-        "batch_size": batch_size,
-        "lr": lr,
-        "precision": precision,
-        "image_size": image_size,
-    }
-    spec = run_spec(fields)
-    run = _train_watched(
-        spec,
-        output,
-        Console(),
-        device=device,
-        data=data,
-        checkpoint_every=checkpoint_every,
-        compiled=compiled,
-        wait=wait,
+    spec = RunSpec(
+        world=world,
+        model=model,
+        options=model_options(context.args),
+        steps=steps,
+        seed=seed,
+        latents=latents,
+        split=split,
+        pairs=pairs,
+        architecture=architecture,
+        decoder=decoder,
+        init=init,
+        batch_size=batch_size,
+        lr=lr,
+        precision=precision,
+        image_size=image_size,
     )
+    how = {"device": device, "data": data, "checkpoint_every": checkpoint_every, "compiled": compiled}
+    try:
+        run = _train_watched(spec, output, wait, **how)
+    except KeyboardInterrupt as stop:
+        typer.echo(f"unknot: {stop if stop.args else 'interrupted; the same command goes on.'}", err=True)
+        raise typer.Exit(130) from None
     typer.echo(run.folder)
 
 
-def _train_watched(spec: "RunSpec", folder: Path, console: Any, **options: Any) -> "Run":
+def _train_watched(spec: "RunSpec", folder: Path, wait: bool, **how: Any) -> "Run":
+    """Train with a bar, which is told where training starts; if it never is, there was nothing left to train."""
+    from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
+    from unknot.runs import RunBusyError
     from unknot.training import train
 
+    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, TextColumn("{task.fields[said]}"), console=console, transient=True) as bar:
-        task = bar.add_task(spec.model, total=spec.steps, said="")
+    last = TextColumn("{task.fields[said]}", markup=False)
+    with Bar(*columns, last, console=console, transient=True, refresh_per_second=2) as bar:
+        task = bar.add_task(escape(spec.model), total=spec.steps, said="", start=False)
+        started = False
 
         def watch(progress: "Progress") -> None:
-            terms = "  ".join(f"{name} {value:.4g}" for name, value in progress.terms.items())
-            bar.update(task, completed=progress.step, said=f"{terms}  {progress.images_per_second:.0f} images/s")
+            nonlocal started
+            if not started and progress.step:
+                typer.echo(f"going on after step {progress.step} of {progress.steps}", err=True)
+            if not started:
+                bar.reset(task, completed=progress.step)
+            else:
+                bar.update(task, completed=progress.step, said=_said(progress))
+            started = True
 
-        return train(spec, folder, watch=watch, **options)
+        try:
+            run = train(spec, folder, watch=watch, **how)
+        except RunBusyError:
+            if not wait:
+                raise
+            typer.echo("another process is training this run; waiting for it", err=True)
+            run = train(spec, folder, watch=watch, wait=True, **how)
+    if not started:
+        typer.echo(f"already trained: {spec.steps} steps", err=True)
+    return run
+
+
+def _said(progress: "Progress") -> str:
+    terms = "  ".join(f"{name} {value:.4g}" for name, value in progress.terms.items() if not name.endswith("norm"))
+    return f"{terms}  {progress.images_per_second:.0f} images/s"
 
 
 def model_options(words: list[str]) -> dict[str, Any]:

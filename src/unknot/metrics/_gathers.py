@@ -36,21 +36,24 @@ def pair_differences(
     points, batch = words.shape[0], words.shape[1]
     d = latents.shape[1]
     out = np.zeros((points, d))
+    left, right = np.empty(batch, dtype=np.int64), np.empty(batch, dtype=np.int64)
     for p in range(points):
         j = factors[p]
-        total = out[p]
+        rows, values = order[j], codes[j]
         for q in range(batch):
             place = np.int64((np.uint64(words[p, q, 0]) * np.uint64(usable[j])) >> np.uint64(32))
-            a = order[j, place]
-            value = codes[j, a]
+            value = values[rows[place]]
             size = sizes[j, value]
             # A shift of 1..size-1 inside the group: any other row of it, all equally likely.
             other = place + 1 + np.int64((np.uint64(words[p, q, 1]) * np.uint64(size - 1)) >> np.uint64(32))
             if other >= starts[j, value] + size:
                 other -= size
-            b = order[j, other]
+            left[q], right[q] = rows[place], rows[other]
+        total = out[p]
+        for q in range(batch):  # apart from the draws, so that the processor can read rows ahead
+            a, b = latents[left[q]], latents[right[q]]
             for i in range(d):
-                total[i] += abs(latents[a, i] - latents[b, i])
+                total[i] += abs(a[i] - b[i])
         for i in range(d):
             total[i] /= batch
     return out

@@ -17,6 +17,7 @@ Latents = NDArray[np.float64]
 HIDDEN = 256  # units of the one hidden layer, in the paper and in the published code
 LEAST_VALIDATION_ROWS = 20
 CHECKS = 20  # how often validation accuracy is looked at
+ROWS_TO_BE_SURE = 200  # validation rows that must all be right, twice in a row, for training to end early
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _until_validated(net: Net, x: NDArray[np.float32], y: Codes, recipe: Recipe,
     per_epoch = len(x) // batch  # the rows left over are others in every epoch
     steps = int(np.clip(recipe.epochs * per_epoch, *recipe.steps))
     rate = recipe.rate * min(1.0, (16 / x.shape[1]) ** 0.5)
-    adam, best, best_theta = Adam(net.theta.size), -1.0, net.theta
+    adam, best, best_theta, perfect = Adam(net.theta.size), -1.0, net.theta, 0
     for step in range(steps):
         at = step % per_epoch
         if at == 0:
@@ -135,7 +136,8 @@ def _until_validated(net: Net, x: NDArray[np.float32], y: Codes, recipe: Recipe,
             accuracy = net.hits(x_held, y_held) / n_held
             if accuracy >= best:  # the later of two equals has the smaller learning rate behind it
                 best, best_theta = accuracy, net.theta.copy()
-            if accuracy == 1:
+            perfect = perfect + 1 if accuracy == 1 else 0
+            if perfect == 2 and n_held >= ROWS_TO_BE_SURE:
                 break
     net.theta[:] = best_theta
 

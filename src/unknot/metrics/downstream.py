@@ -118,6 +118,9 @@ def lr_accuracy(
 
     Edge cases: as of `gbt_accuracy`.
     """
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
     if folds not in ("shuffled", "ordered"):
         raise unknown("kind of folds", folds, ("shuffled", "ordered"))
     rows = _prepared("lr_accuracy", latents, factors, latents_test, factors_test, n, chance, rng)
@@ -126,10 +129,12 @@ def lr_accuracy(
     z, z_test = rows.latents[:, columns], held_out(rows)[0][:, columns]
     order = generator.permutation(len(z)) if folds == "shuffled" else np.arange(len(z))
     train, test, strengths = np.empty((3, rows.n_factors))
-    for j, codes in enumerate(rows.factors.T):
-        model, strengths[j] = _logistic(z, codes, np.array_split(order, min(FOLDS, len(z))))
-        train[j] = np.mean(_predict(model, z) == codes)
-        test[j] = np.mean(_predict(model, z_test) == held_out(rows)[1][:, j])
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # stopping early is part of the definition
+        for j, codes in enumerate(rows.factors.T):
+            model, strengths[j] = _logistic(z, codes, np.array_split(order, min(FOLDS, len(z))))
+            train[j] = np.mean(_predict(model, z) == codes)
+            test[j] = np.mean(_predict(model, z_test) == held_out(rows)[1][:, j])
     return _score(rows, train, test, chance, strength=rows.spread(strengths))
 
 
@@ -243,18 +248,12 @@ def _logistic(
 
 def _path(z: NDArray[np.float64], codes: NDArray[np.int64], strengths: NDArray[np.float64]) -> Iterator[Any]:
     """One model after the other, each starting where the one before it stopped; a class if there is only one."""
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits
 
     alone = bool(np.all(codes == codes[0]))
     model = LogisticRegression(warm_start=True)
     for strength in strengths:
-        if not alone:
-            with warnings.catch_warnings(), threadpool_limits(1):
-                warnings.simplefilter("ignore", ConvergenceWarning)  # 100 steps are part of the definition
-                model.set_params(C=strength).fit(z, codes)
-        yield codes[0] if alone else model
+        yield codes[0] if alone else model.set_params(C=strength).fit(z, codes)
 
 
 def _predict(model: Any, z: NDArray[np.float64]) -> Any:

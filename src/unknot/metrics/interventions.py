@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Classes
-from unknot.metrics._inputs import as_array, check_latents, prepare
+from unknot.metrics._inputs import _classes, as_array, check_latents, prepare
 from unknot.worlds.world import Images, World, sample
 
 Latents = NDArray[np.float64]
@@ -226,9 +226,14 @@ class _Groups:
         self.counts: list[NDArray[np.int64]] = []
         self.codes, self.order = np.empty((k, n), dtype=np.int64), np.empty((k, n), dtype=np.int64)
         for j in range(k):
-            _, self.codes[j], counts = np.unique(table[:, j], return_inverse=True, return_counts=True)
-            self.counts.append(counts.astype(np.int64))
-            self.order[j] = np.argsort(self.codes[j] + len(counts) * (counts == 1)[self.codes[j]], kind="stable")
+            column = table[:, j]
+            self.codes[j] = _classes(column.astype(np.int64) if column.dtype.kind in "iub" else column)[1]
+            counts = np.bincount(self.codes[j]).astype(np.int64)
+            self.counts.append(counts)
+            rank = np.arange(len(counts)) + len(counts) * (counts == 1)
+            # Small numbers sort by counting, in linear time.
+            keys = (rank.astype(np.int16) if len(counts) < 2**14 else rank)[self.codes[j]]
+            self.order[j] = np.argsort(keys, kind="stable")
         most = max(map(len, self.counts))
         self.starts, self.sizes = np.zeros((k, most), dtype=np.int64), np.zeros((k, most), dtype=np.int64)
         for j, counts in enumerate(self.counts):
@@ -289,6 +294,10 @@ class Drawn:
 def drawn(who: str, latents: Any, factors: Any, source: Source | None) -> Drawn:
     """The source a metric samples: the one given, else the rows; an error if it cannot hold two factors fixed."""
     if source is None:
+        if latents is None:
+            raise UnknotError(
+                f"{who}: needs latents and factors, or source=WorldSource(world, encode); got neither."
+            )
         rows = prepare(who, latents, factors, min_factors=2)
         names = tuple(rows.names[j] for j in rows.kept)
         ready = Drawn(

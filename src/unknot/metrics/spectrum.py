@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics._information import entropy
-from unknot.metrics._inputs import as_array, check_latents, dead, prepare
+from unknot.metrics._inputs import Rows, as_array, check_latents, dead, prepare
 from unknot.metrics.score import Facts, Score, facts
 
 
@@ -133,7 +133,7 @@ def lidar(latents: Any, factors: Any = None, *, groups: Any = None, delta: float
     if groups is None:
         rows = prepare("lidar", latents, factors)
         z, about, notes = rows.latents, rows.about(), list(rows.notes)
-        _, classes = np.unique(rows.factors, axis=0, return_inverse=True)
+        classes = _combinations(rows)
     else:
         z, about, notes = check_latents("lidar", latents), {}, []
         labels = as_array(groups)
@@ -153,6 +153,13 @@ def lidar(latents: Any, factors: Any = None, *, groups: Any = None, delta: float
     values = _separation(z[kept], classes, n_classes, delta)
     parts = {"spectrum": values, "n_classes": n_classes, "n_rows": int(kept.sum()), "notes": notes}
     return Score(_smooth_rank(values), {**about, **parts})
+
+
+def _combinations(rows: Rows) -> NDArray[np.int64]:
+    """A number for each row's combination of factor values, by way of one whole number for each where it fits."""
+    if np.prod(rows.sizes.astype(np.float64)) < 2**62:
+        return np.unique(np.ravel_multi_index(tuple(rows.factors.T), tuple(rows.sizes)), return_inverse=True)[1]
+    return np.unique(rows.factors, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _separation(

@@ -57,23 +57,26 @@ def unfairness(
     Args:
         latents: (n, d), the training rows of the classifiers.
         factors: (n, k) classes.
-        latents_test: rows that interventions are looked up in; the training rows if missing.
-        factors_test: factors of those rows.
+        latents_test: held-out latents, among which interventions are looked up; a third of the rows is split off
+            where they are missing.
+        factors_test: held-out factors.
         source: where to get latents with factors set at will, such as `WorldSource(world, encode)`; its factors are
             the columns of `factors`, in that order.
         points: how many random points are intervened on; the finite number lifts the floor above 0.
         rounds: of boosting.
         rng: draws the points, decides between equally good latents.
 
-    Edge cases: without a source, rows must hold every combination of the factors, as what setting one would do is
-    not known otherwise: an error says so, and `conditional_unfairness` is what can be had. Constant
-    factors are neither targets nor sensitive; a single factor is an error.
+    Edge cases: without a source, held-out rows must show every combination of the factors, or else all rows (with a
+    note); what setting one factor would do is not known otherwise: an error says so, and `conditional_unfairness`
+    is what can be had. Constant factors are neither targets nor sensitive; a single factor is an error.
 
     >>> grid = np.stack(np.meshgrid(range(3), range(4)), axis=-1).reshape(-1, 2).repeat(5, axis=0)
     >>> unfairness(grid * 1.0, grid, rounds=5).value
     0.0
     """
-    rows = prepare("unfairness", latents, factors, latents_test, factors_test, rng=rng, min_factors=2)
+    rows = prepare(
+        "unfairness", latents, factors, latents_test, factors_test, held_out=True, rng=rng, min_factors=2
+    )
     if points < 1:
         raise UnknotError(f"unfairness: points is {points}; at least one is needed.")
     generator = np.random.default_rng(rng)
@@ -167,18 +170,33 @@ def _classifiers(rows: Rows, rounds: int, rng: np.random.Generator) -> Predict:
 
 def _settable(rows: Rows, source: Source | None) -> tuple[Source, NDArray[np.int64]]:
     """What to intervene on, and its numbers of the factors that vary."""
-    if source is None:
-        names = tuple(rows.names[j] for j in rows.kept)
-        if rows.latents_test is None:
-            return TableSource(rows.latents, rows.factors, names), np.arange(rows.n_factors)
-        return TableSource(*held_out(rows), names), np.arange(rows.n_factors)
-    sizes = np.array(source.sizes)
-    if len(sizes) != len(rows.names) or np.any(sizes[rows.kept] < 2):
-        raise UnknotError(
-            f"unfairness: the source has factors of sizes {tuple(source.sizes)}, the rows {len(rows.names)} factors "
-            f"of which {rows.n_factors} vary; expected the same factors in the same order."
+    if source is not None:
+        sizes = np.array(source.sizes)
+        if len(sizes) != len(rows.names) or np.any(sizes[rows.kept] < 2):
+            raise UnknotError(
+                f"unfairness: the source has factors of sizes {tuple(source.sizes)}, the rows have {len(rows.names)}, "
+                f"of which {rows.n_factors} vary; expected the same factors in the same order."
+            )
+        return source, rows.kept
+    latents, factors = held_out(rows)
+    if not _complete(factors):
+        latents, factors = np.concatenate([rows.latents, latents]), np.concatenate([rows.factors, factors])
+        if not _complete(factors):
+            raise UnknotError(
+                f"unfairness: the {len(factors)} rows do not hold every combination of the factors, so what setting "
+                "one of them would do is not known. Pass source=WorldSource(world, encode) or a table of the "
+                "whole grid, or use conditional_unfairness, which intervenes on nothing."
+            )
+        rows.notes.append(
+            "interventions were looked up among all rows, as the held-out ones lack some combinations of factors; "
+            "on rows they were trained on, classifiers look fairer than they are."
         )
-    return source, rows.kept
+    return TableSource(latents, factors), np.arange(rows.n_factors)
+
+
+def _complete(factors: NDArray[np.int64]) -> bool:
+    cells = np.prod([float(len(np.unique(column))) for column in factors.T])
+    return bool(cells <= len(factors) and len(np.unique(factors, axis=0)) == cells)
 
 
 def total_variation(groups: Iterable[NDArray[np.int64]], everyone: NDArray[np.int64]) -> NDArray[np.float64]:

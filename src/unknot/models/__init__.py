@@ -9,6 +9,8 @@ from typing import Any
 from torch import nn
 
 from unknot.errors import UnknotError, unknown
+from unknot.models.ada_gvae import AdaGVAE
+from unknot.models.ada_ml_vae import AdaMLVAE
 from unknot.models.autoencoder import Autoencoder
 from unknot.models.beta_tc_vae import BetaTCVAE
 from unknot.models.beta_vae import VAE, BetaVAE
@@ -16,7 +18,11 @@ from unknot.models.cci_vae import CCIVAE
 from unknot.models.dip_vae import DIPVAEI, DIPVAEII
 from unknot.models.factor_vae import FactorVAE
 from unknot.models.model import Setting
+from unknot.models.mtd import MTD
 from unknot.models.parted_vae import PartedVAE, PartedVAESS
+from unknot.models.pcl import PCL
+from unknot.models.slow_vae import SlowVAE
+from unknot.models.weak_de import WeakDE
 
 MODELS: dict[str, type[nn.Module]] = {
     "vae": VAE,
@@ -29,6 +35,12 @@ MODELS: dict[str, type[nn.Module]] = {
     "autoencoder": Autoencoder,
     "parted_vae": PartedVAE,
     "parted_vae_ss": PartedVAESS,
+    "ada_gvae": AdaGVAE,
+    "ada_ml_vae": AdaMLVAE,
+    "slow_vae": SlowVAE,
+    "pcl": PCL,
+    "weak_de": WeakDE,
+    "mtd": MTD,
 }
 
 

@@ -55,7 +55,7 @@ class PartedEncoder(nn.Module):
         self.u_heads = nn.ModuleList(nn.Linear(width, 2 * u_size) for _ in n_classes)
 
     def class_log_probabilities(self, images: Tensor) -> list[Tensor]:
-        """log q(c_k|x) of images, (b, n_k) each."""
+        """The log-probabilities log q(c_k|x) of images, (b, n_k) each."""
         return self._log_c(self.trunk(images))
 
     def forward(self, images: Tensor, step: int, generator: torch.Generator) -> Code:

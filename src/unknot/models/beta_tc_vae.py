@@ -26,7 +26,7 @@ class BetaTCVAE(GaussianAutoencoder):
 
     | estimator | q(z_b) | |
     |---|---|---|
-    | `mws` | mean over the batch of q(z_b \\| x_i) | gradients of minibatch-weighted sampling |
+    | `mws` | mean over the batch of q(z_b; x_i) | gradients of minibatch-weighted sampling |
     | `mss` | the same with weights that stand for all N images | minibatch-stratified sampling |
 
     Constants are such that the terms of the curve can be read: TC is zero where all posteriors agree.

@@ -141,3 +141,10 @@ def not_negative(model: str, **weight: float) -> float:
     if not value >= 0:
         raise UnknotError(f"{model}: {name} is {value}; a weight cannot be negative.")
     return value
+
+
+def given(part: Tensor | None, model: str, what: str) -> Tensor:
+    """The part of a batch that a model asked for, or an error if the batch came without it."""
+    if part is None:
+        raise UnknotError(f"{model}: the batch has no {what}; this model learns from them.")
+    return part

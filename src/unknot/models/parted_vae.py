@@ -79,7 +79,7 @@ class PartedAutoencoder(nn.Module):
         return joint
 
     def class_log_probabilities(self, images: Tensor) -> list[Tensor]:
-        """log q(c_k|x) of images, (b, n_k) for each class variable."""
+        """The log-probabilities log q(c_k|x) of images, (b, n_k) for each class variable."""
         return self.encoder.class_log_probabilities(images)
 
     def decode(self, latents: Tensor) -> Tensor:

@@ -35,6 +35,18 @@ LAPLACE_STILL: dict[str, tuple[str, ...]] = {
 }
 
 
+def published_still(world: str, factors: FactorSpace) -> tuple[str, ...] | None:
+    """The factors that published Laplace pairs of a world, its variants and its stand-in leave alone; None if none are.
+
+    >>> from unknot.worlds.mpi3d import SPACE
+    >>> published_still("mpi3d_rendered", SPACE)
+    ('shape',)
+    """
+    names = [name for name in LAPLACE_STILL if world == name or world.startswith(f"{name}_")]
+    still = LAPLACE_STILL[max(names, key=len)] if names else None
+    return still if still is not None and set(still) <= set(factors.names) else None
+
+
 class Pairs(NamedTuple):
     """Pairs of points.
 

@@ -1,0 +1,108 @@
+"""`unknot encode`: the representation of a run, or of any encoder."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unknot.errors import UnknotError
+
+ROWS = 15_000
+
+
+def encode(
+    run: Annotated[Path | None, typer.Argument(help="The folder of a run.")] = None,
+    encoder: Annotated[
+        str, typer.Option(help="Instead of a run: package.module:function, timm:NAME[@FILE] or hf:NAME.")
+    ] = "",
+    world: Annotated[str, typer.Option(help="Images to encode; those the run was trained on if left out.")] = "",
+    rows: Annotated[str, typer.Option(help="How many images, drawn without replacement; or all.")] = str(ROWS),
+    split: Annotated[
+        str, typer.Option(help="Encode rows of the training and of the test part of this split.")
+    ] = "",
+    seed: Annotated[int, typer.Option(help="Decides which images.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file; latents.npz in the run's folder if left out.")
+    ] = None,
+    pool: Annotated[str, typer.Option(help="For timm and hf: own, mean, class or slots.")] = "",
+    image_size: Annotated[int | None, typer.Option(help="For timm and hf: resize images to so many pixels.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Images at a time, 256 at most.")] = 128,
+    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    data: Annotated[Path | None, typer.Option(help="Folder of data files.")] = None,
+    pictures: Annotated[
+        bool, typer.Option("--pictures", help="Also draw reconstructions, traversals and a Hinton diagram.")
+    ] = False,
+) -> None:
+    """Encode images into one .npz: latents, factors, and the KL of each latent."""
+    from rich.console import Console
+
+    if (run is None) == (not encoder):
+        raise UnknotError("encode: give either the folder of a run or --encoder" + (", not both." if run else "."))
+    if run is None and pictures:
+        raise UnknotError("encode: --pictures are of runs; an encoder cannot draw.")
+    wanted = _rows(rows)
+    target = output or _target(run, world, wanted, split, seed)
+    if target.suffix != ".npz":
+        raise UnknotError(f"encode: '{target}' does not end in .npz.")
+    console = Console(stderr=True)
+    with encoding_bar(console) as watch:
+        from unknot.encoding import encode
+
+        made = encode(
+            run if run is not None else encoder,
+            world or None,
+            rows=wanted,
+            split=split,
+            seed=seed,
+            batch_size=batch_size,
+            device=device,
+            data=data,
+            pool=pool,
+            image_size=image_size,
+            watch=watch,
+        )
+        made.write(target)
+    size = " x ".join(str(n) for n in made.latents.shape)
+    also = f" and {len(made.latents_test)} test rows" if made.latents_test is not None else ""
+    console.print(f"{size} latents{also} of {made.source['world']}", highlight=False, soft_wrap=True)
+    if run is not None and pictures:
+        from unknot.run_pictures import draw_run
+
+        for path in draw_run(run, made, data=data):
+            typer.echo(path)
+    typer.echo(target)
+
+
+@contextmanager
+def encoding_bar(console: Any) -> Iterator[Callable[[int, int], None]]:
+    """A bar for the rows done, which appears with the first of them."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("encoding", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _rows(text: str) -> Any:
+    if text == "all":
+        return "all"
+    if not text.isdigit() or int(text) < 1:
+        raise UnknotError(f"encode: --rows is '{text}'; expected a number above 0, or all.")
+    return int(text)
+
+
+def _target(run: Path | None, world: str, rows: int | str, split: str, seed: int) -> Path:
+    """Where latents go by default: a name for each setting, so that none takes another's place.
+
+    `latents.npz` in a run's folder is that of the default setting alone, which `unknot score RUN` reads.
+    """
+    if run is None:
+        return Path("latents.npz")
+    parts = [re.sub(r"\W+", "_", world).strip("_"), split]
+    parts += [str(rows)] if rows != ROWS else []
+    parts += [f"seed{seed}"] if seed else []
+    return run / ("-".join(["latents", *filter(None, parts)]) + ".npz")

@@ -1,0 +1,290 @@
+"""The training loop: steps, their curve, checkpoints, and how it stops."""
+
+import io
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Never
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unknot.atomic import remove_parts, written_whole
+from unknot.batches import Feed
+from unknot.curve import Broken, Curve, Row
+from unknot.errors import UnknotError
+from unknot.models.model import Batch, Player, Terms, players
+from unknot.models.terms import kl_per_latent
+from unknot.represent import channels_last, represent
+from unknot.runs import Run
+
+LOG_EVERY = 50  # steps averaged into one row of the curve
+MEASURE_EVERY = 1000  # steps between two measurements of the KL of each latent
+KL_IMAGES = 1024  # images it is measured on
+GRADIENT = "gradient_norm"  # the column of the curve
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a watcher is told when training starts (no terms yet) and every few steps."""
+
+    step: int
+    steps: int
+    terms: Mapping[str, float]
+    images_per_second: float
+
+
+class Trainer:
+    """The state of a run between two steps.
+
+    The batch and the noise of a step depend on the seed and the step alone, and a checkpoint holds everything else:
+    weights, optimisers, and the curve with the steps that are not in a row of it yet.
+    """
+
+    def __init__(
+        self, run: Run, model: nn.Module, batches: Feed, device: torch.device, *, compiled: bool = False
+    ) -> None:
+        self.run, self.spec, self.feed, self.device = run, run.spec, batches, device
+        self.model = channels_last(model.to(device))
+        self.players = players(self.model)
+        self.main = _main(self.model, self.players)
+        self.parameters = [_parameters(player) for player in self.players]
+        fused = device.type in ("cpu", "cuda")
+        self.optimisers = [
+            torch.optim.Adam(moved, lr=player.lr or self.spec.lr, betas=player.betas, eps=1e-8, fused=fused)
+            for player, moved in zip(self.players, self.parameters, strict=True)
+        ]
+        self.losses = [torch.compile(player.loss) if compiled else player.loss for player in self.players]
+        self.generator = torch.Generator(device=device)
+        self.curve = Curve()
+        self.latents: list[Row] = []  # KL of each latent
+        self.step = self.saved = 0
+        remove_parts(run.folder)
+        self._resume()
+
+    def train(self, checkpoint_every: int, watch: Callable[[Progress], None]) -> None:
+        """Go on to the last step, and write the weights."""
+        steps, began, since = self.spec.steps, self.step, time.perf_counter()
+        self.model.train()
+        watch(Progress(began, steps, {}, 0.0))
+        with _interrupts() as interrupted:
+            while self.step < steps:
+                self.advance()
+                if self.step % LOG_EVERY == 0 or self.step == steps:
+                    self.read_curve()
+                    terms = self.curve.close_row(self.step)
+                    speed = (self.step - began) * self.spec.batch_size / (time.perf_counter() - since)
+                    began, since = self.step, time.perf_counter()
+                    watch(Progress(self.step, steps, terms, speed))
+                if self.step % MEASURE_EVERY == 0 or self.step == steps:
+                    self._measure_kl()
+                if self.step == steps:
+                    break
+                if interrupted():
+                    self._checkpoint()
+                    raise KeyboardInterrupt(
+                        f"{self.run.folder}: stopped after step {self.step} of {steps}; the same command goes on there."
+                    )
+                if self.step % checkpoint_every == 0:
+                    self._checkpoint()
+        self._finish()
+
+    def advance(self) -> None:
+        """One step: one update of every player."""
+        try:
+            batch = _to(self.feed.batch(self.step), self.device)
+            for index, player in enumerate(self.players):
+                self._update(index, player, batch)
+            after = getattr(self.model, "after_step", None)
+            if after is not None:
+                after()
+        except (RuntimeError, ValueError, ArithmeticError):
+            self.read_curve()  # a model may fail over what an earlier step broke: then that is the news
+            raise
+        self.step += 1
+
+    def _update(self, index: int, player: Player, batch: Batch) -> None:
+        """One step of one optimiser."""
+        seed = seed_of(self.spec.seed, self.step, index + 1)
+        self.generator.manual_seed(seed)
+        torch.manual_seed(seed)  # for layers that take no generator, such as dropout in anyone's own model
+        with self._autocast():
+            terms = self.losses[index](batch, self.step, self.generator)
+        if terms is None:
+            return
+        _check_terms(self.spec.model, terms)
+        loss = torch.stack(list(terms.values())).sum()
+        # Unlike `autograd.grad`, `backward` lays a gradient out in memory as its parameter is, which the fused
+        # optimiser takes for granted: it would mix up elements without a word.
+        torch.autograd.backward(loss, inputs=self.parameters[index])
+        gradients = [parameter.grad for parameter in self.parameters[index] if parameter.grad is not None]
+        self.optimisers[index].step()
+        self.optimisers[index].zero_grad(set_to_none=True)
+        prefix = "" if index == self.main else f"{player.name}."
+        values = {**terms, GRADIENT: torch.nn.utils.get_total_norm(gradients)}
+        if index == self.main:
+            values["loss"] = loss
+        self.curve.add(self.step, {prefix + name: value for name, value in values.items()})
+
+    def _autocast(self) -> Any:
+        if self.spec.precision == "float32":
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+    def read_curve(self) -> None:
+        """Fetch the values of the latest steps; an error if training has diverged."""
+        broken = self.curve.read()
+        if broken is not None:
+            self._diverged(broken.step, _what_broke(broken))
+
+    def _weights_must_be_finite(self) -> None:
+        for name, parameter in self.model.named_parameters():
+            if not bool(torch.isfinite(parameter).all()):
+                self._diverged(self.step, f"the weights '{name}' are no longer finite")
+
+    def _diverged(self, step: int, what: str) -> Never:
+        kept = f"the checkpoint of step {self.saved} is kept" if self.saved else "no checkpoint was written yet"
+        raise UnknotError(
+            f"training diverged at step {step}: {what} ({self.spec.title}); {kept}. Try a smaller learning rate "
+            f"(now {self.spec.lr:g}), a smaller weight of that term, or precision float32."
+        )
+
+    def _resume(self) -> None:
+        path = self.run.checkpoint
+        if not path.is_file():
+            return
+        try:
+            state = torch.load(path, map_location=self.device, weights_only=True)
+            if state["spec"] != self.spec.id:
+                raise UnknotError(f"{path}: belongs to another spec; move it away to start this run anew.")
+            self.model.load_state_dict(state["model"])
+            for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
+                optimiser.load_state_dict(saved)
+            tables = json.loads(state["tables"])
+            self.curve.load(tables["curve"])
+            self.latents = tables["latents"]
+            self.step = self.saved = int(state["step"])
+        except UnknotError:
+            raise
+        except Exception as error:
+            raise UnknotError(
+                f"{path}: is damaged ({type(error).__name__}); move it away to start this run anew."
+            ) from error
+
+    def _checkpoint(self) -> None:
+        self.read_curve()
+        self._weights_must_be_finite()
+        state = {
+            "spec": self.spec.id,
+            "step": self.step,
+            "model": self.model.state_dict(),
+            "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
+            "tables": json.dumps({"curve": self.curve.state(), "latents": self.latents}),
+        }
+        # Through memory, because torch's own writer reports a full disk as an error of its own kind.
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        with written_whole(self.run.checkpoint) as beside:
+            beside.write_bytes(buffer.getbuffer())
+        self.saved = self.step
+        self._write_tables()
+
+    def _finish(self) -> None:
+        from safetensors.torch import save
+
+        self._weights_must_be_finite()
+        self._write_tables()
+        self.model.eval()
+        weights = {name: tensor.contiguous().cpu() for name, tensor in self.model.state_dict().items()}
+        with written_whole(self.run.weights) as beside:
+            beside.write_bytes(save(weights))
+        self.run.checkpoint.unlink(missing_ok=True)
+
+    def _measure_kl(self) -> None:
+        """KL of each latent on images that depend on the seed alone."""
+        rng = np.random.default_rng([self.spec.seed, 2**32])
+        images = self.feed.tensor(self.feed.region.sample(KL_IMAGES, rng), rng)
+        self.model.eval()
+        q = represent(self.model, images.to(self.device))
+        self.model.train()
+        if q.logvar is not None:
+            per_latent = kl_per_latent(q).tolist()
+            self.latents.append({"step": self.step} | {f"latent_{i}": value for i, value in enumerate(per_latent)})
+
+    def _write_tables(self) -> None:
+        import pandas as pd
+
+        for name, rows in (("curve", self.curve.rows), ("kl", self.latents)):
+            if rows:
+                with written_whole(self.run.folder / f"{name}.parquet") as beside:
+                    pd.DataFrame(rows).to_parquet(beside, index=False)
+
+
+def seed_of(*words: int) -> int:
+    """A 63-bit seed from a few numbers, far from that of their neighbours."""
+    low, high = np.random.SeedSequence(words).generate_state(2)
+    return int(low) | (int(high) & 0x7FFFFFFF) << 32
+
+
+def _what_broke(broken: Broken) -> str:
+    terms = {n: v for n, v in broken.values.items() if n != "loss" and not n.endswith(GRADIENT)}
+    if not terms:
+        return "the gradient is no longer finite, though every term of the loss is"
+    return ", ".join(f"the term '{name}' became {value}" for name, value in terms.items())
+
+
+def _check_terms(model: str, terms: Terms) -> None:
+    if not isinstance(terms, Mapping) or not terms:
+        raise UnknotError(
+            f"{model}: its loss is {type(terms).__name__}; expected a dict of named terms, not empty."
+        )
+    for name, term in terms.items():
+        if not isinstance(term, Tensor) or term.dim() != 0:
+            what = f"a tensor of shape {tuple(term.shape)}" if isinstance(term, Tensor) else type(term).__name__
+            raise UnknotError(f"{model}: the term '{name}' of its loss is {what}; expected a scalar tensor.")
+
+
+def _main(model: nn.Module, of: Sequence[Player]) -> int:
+    """The player whose loss the curve calls the loss: the one moved by the model's own, else the first."""
+    own = [index for index, player in enumerate(of) if player.loss == getattr(model, "loss", None)]
+    return own[0] if own else 0
+
+
+def _parameters(player: Player) -> list[nn.Parameter]:
+    found: list[nn.Parameter] = []
+    for module in player.modules:
+        found += [module] if isinstance(module, nn.Parameter) else list(module.parameters())
+    return [parameter for parameter in found if parameter.requires_grad]
+
+
+def _to(batch: Batch, device: torch.device) -> Batch:
+    if device.type == "cpu":
+        return batch
+    moved = {name: value.to(device, non_blocking=True) for name, value in vars(batch).items() if value is not None}
+    return Batch(**moved)
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into an answer to ask for between steps; a second one stops at once."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield lambda: False
+        return
+    asked = False
+
+    def ask(number: int, frame: object) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,189 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import GradientBoostingClassifier
+
+from unknot.errors import UnknotError
+from unknot.metrics.boosting import BINS, fit_trees, tabulate
+
+
+def _job(n, sizes=(3, 6), noise=0.05, extra=3, seed=0):
+    """Noisy linear codes of some factors, and latents that carry nothing."""
+    rng = np.random.default_rng(seed)
+    factors = rng.integers(0, sizes, size=(n, len(sizes)))
+    sources = np.hstack([factors / (np.array(sizes) - 1), rng.normal(size=(n, extra))])
+    return sources + noise * rng.normal(size=sources.shape), factors
+
+
+def _best_cut(x, residuals):
+    """The definition, position by position: largest S_left^2 / n_left + S_right^2 / n_right, and the midpoint."""
+    order = np.argsort(x.astype(np.float32), kind="stable")
+    z, r = x.astype(np.float32)[order].astype(float), residuals[order]
+    best = (-np.inf, np.nan)
+    for left in range(1, len(z)):
+        if z[left] > z[left - 1] + 1e-7:
+            gain = r[:left].sum() ** 2 / left + r[left:].sum() ** 2 / (len(z) - left)
+            best = max(best, (gain, (z[left - 1] + z[left]) / 2))
+    return best
+
+
+def test_two_classes_worked_by_hand():
+    # p = 1/2, residuals -1/2 and 1/2; leaves are sum r / sum p(1-p) = -+1 / (1/2); a tenth of that is taken.
+    trees = fit_trees(tabulate(np.arange(4.0)[:, None]), np.array([0, 0, 1, 1]), rounds=1, depth=1)
+    assert trees.thresholds[0, 0, 0] == 1.5
+    np.testing.assert_allclose(trees.values[0, 0], [-2, 2])
+    np.testing.assert_allclose(trees.raw(np.array([[1.4], [1.6]])), [[-0.2, 0.2]])
+
+
+def test_three_classes_worked_by_hand():
+    # Class 0 has residuals 2/3, -1/3, -1/3: leaves (2/3) (2/3) / (2/9) = 2 and (2/3) (-2/3) / (4/9) = -1.
+    trees = fit_trees(tabulate(np.arange(3.0)[:, None]), np.array([0, 1, 2]), rounds=1, depth=1)
+    assert trees.thresholds[0, 0, 0] == 0.5
+    np.testing.assert_allclose(trees.values[0, 0], [2, -1])
+    np.testing.assert_allclose(trees.values[0, 2], [-1, 2])
+
+
+@pytest.mark.parametrize(("n", "column", "classes"), [(600, 0, 3), (2000, 1, 2), (900, 1, 2)])
+def test_trees_are_those_of_scikit_learn_to_rounding(n, column, classes):
+    latents, factors = _job(n + 200)
+    codes = factors[:, column] * classes // (3, 6)[column]
+    trees = fit_trees(tabulate(latents[:n]), codes[:n], rounds=15)
+    peer = GradientBoostingClassifier(n_estimators=15, random_state=0).fit(latents[:n], codes[:n])
+    decision = peer.decision_function(latents[n:])
+    np.testing.assert_allclose(trees.importances, peer.feature_importances_, atol=1e-9)
+    np.testing.assert_allclose(trees.raw(latents[n:]), np.atleast_2d(decision.T), atol=1e-9)
+    np.testing.assert_array_equal(trees.predict(latents[n:]), peer.predict(latents[n:]))
+
+
+def test_many_classes_agree_with_scikit_learn_up_to_ties():
+    latents, factors = _job(1500, sizes=(12, 5), noise=0.1)
+    trees = fit_trees(tabulate(latents[:1000]), factors[:1000, 0], rounds=10)
+    peer = GradientBoostingClassifier(n_estimators=10, random_state=0).fit(latents[:1000], factors[:1000, 0])
+    np.testing.assert_allclose(trees.importances, peer.feature_importances_, atol=0.01)
+    same = trees.predict(latents[1000:]) == peer.predict(latents[1000:])
+    assert same.mean() > 0.9
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_first_cut_is_the_best_of_all_positions(seed):
+    rng = np.random.default_rng(seed)
+    latents = rng.normal(size=(3000, 3))
+    codes = (rng.random(3000) < 0.3 + 0.1 * (latents[:, 1] > 1.234)).astype(int)
+    trees = fit_trees(tabulate(latents), codes, rounds=1, depth=1)
+    cuts = [_best_cut(column, codes - codes.mean()) for column in latents.T]
+    best = int(np.argmax([gain for gain, _ in cuts]))
+    assert trees.features[0, 0, 0] == best
+    assert trees.thresholds[0, 0, 0] == pytest.approx(cuts[best][1], abs=1e-12)
+    assert len(np.unique(latents[:, best])) > 10 * BINS  # so that the cut is most likely inside a bin
+
+
+def test_importance_is_the_squared_error_that_splits_take_away():
+    rng = np.random.default_rng(1)
+    latents = rng.normal(size=(400, 2))
+    codes = (latents[:, 0] + 0.5 * latents[:, 1] > 0).astype(int)
+    trees = fit_trees(tabulate(latents), codes, rounds=1, depth=2)
+    r = codes - codes.mean()
+    decrease = np.zeros(2)
+
+    def descend(node, rows):
+        if node >= 3:
+            return
+        f, t = trees.features[0, 0, node], trees.thresholds[0, 0, node]
+        left, right = rows[latents[rows, f] <= t], rows[latents[rows, f] > t]
+        decrease[f] += sum(
+            s * np.var(r[part]) for s, part in ((len(rows), rows), (-len(left), left), (-len(right), right))
+        )
+        descend(2 * node + 1, left)
+        descend(2 * node + 2, right)
+
+    descend(0, np.arange(400))
+    np.testing.assert_allclose(trees.importances, decrease / decrease.sum(), atol=1e-10)
+
+
+def test_binned_splits_are_exact_where_a_latent_has_few_values():
+    latents, factors = _job(1000, noise=0)
+    latents = latents.round(1)
+    exact, binned = (fit_trees(tabulate(latents), factors[:, 1], rounds=5, exact=e) for e in (True, False))
+    np.testing.assert_allclose(exact.importances, binned.importances, atol=1e-12)
+
+
+def test_binned_splits_lie_between_bins_only():
+    latents = np.random.default_rng(0).normal(size=(5000, 2))
+    table = tabulate(latents)
+    trees = fit_trees(table, (latents.sum(axis=1) > 0).astype(int), rounds=5, exact=False)
+    used = np.isfinite(trees.thresholds)
+    assert used.any()
+    assert all(t in table.edges[f] for f, t in zip(trees.features[used], trees.thresholds[used], strict=True))
+
+
+def test_bins_never_part_equal_values_and_count_every_row():
+    column = np.repeat(np.arange(700.0), np.random.default_rng(0).integers(1, 30, size=700))
+    table = tabulate(np.stack([column, column % 5], axis=1))
+    assert table.n_bins[1] == 5
+    assert 200 < table.n_bins[0] <= BINS
+    for f in range(2):
+        assert table.counts[f].sum() == len(column)
+        for value in np.unique(table.x[f]):
+            assert len(np.unique(table.bins[f][table.x[f] == value])) == 1
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 60), st.integers(1, 4), st.integers(1, 5), st.booleans())
+def test_training_rows_are_predicted_as_they_were_fitted(seed, n, d, classes, exact):
+    rng = np.random.default_rng(seed)
+    latents = rng.normal(size=(n, d)).round(int(rng.integers(0, 4)))
+    codes = rng.integers(0, classes, size=n) * 3
+    trees = fit_trees(tabulate(latents), codes, rounds=4, depth=2, exact=exact)
+    np.testing.assert_array_equal(trees.predict(latents), trees.fitted)
+    assert set(trees.fitted) <= set(codes)
+    assert trees.importances.sum() == pytest.approx(1) or not trees.importances.any()
+
+
+def test_copies_of_a_latent_share_its_importance():
+    latents, factors = _job(800, extra=0)
+    twice = np.hstack([latents, latents])
+    trees = fit_trees(tabulate(twice), factors[:, 1], rounds=30)
+    assert min(trees.importances[1], trees.importances[3]) > 0.3
+
+
+def test_same_seed_same_trees_and_another_seed_breaks_ties_differently():
+    latents, factors = _job(300, extra=0)
+    table = tabulate(np.hstack([latents, latents]))
+    first, again, other = (fit_trees(table, factors[:, 1], rounds=5, rng=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.features, again.features)
+    assert (first.features != other.features).any()
+
+
+def test_latents_without_variation_leave_the_most_frequent_class():
+    trees = fit_trees(tabulate(np.ones((5, 2))), np.array([0, 1, 1, 2, 1]), rounds=3)
+    np.testing.assert_array_equal(trees.predict(np.zeros((2, 2))), [1, 1])
+    np.testing.assert_array_equal(trees.importances, [0, 0])
+
+
+def test_values_closer_than_single_precision_can_tell_are_not_split():
+    latents = np.array([[0.0], [5e-8], [1e-7], [1.5e-7]])
+    trees = fit_trees(tabulate(latents), np.array([0, 0, 1, 1]), rounds=2)
+    assert not np.isfinite(trees.thresholds).any()
+
+
+def test_a_single_class_is_always_predicted():
+    trees = fit_trees(tabulate(np.arange(3.0)[:, None]), np.array([4, 4, 4]))
+    np.testing.assert_array_equal(trees.predict(np.array([[9.0]])), [4])
+
+
+def test_rows_are_fitted_the_same_however_many_rounds_run_at_a_time(monkeypatch):
+    latents, factors = _job(300)
+    whole = fit_trees(tabulate(latents), factors[:, 1], rounds=12)
+    monkeypatch.setattr("unknot.metrics.boosting.ROUNDS_AT_A_TIME", 12)
+    np.testing.assert_allclose(
+        fit_trees(tabulate(latents), factors[:, 1], rounds=12).raw(latents), whole.raw(latents)
+    )
+
+
+def test_mistakes_are_named():
+    table = tabulate(np.arange(3.0)[:, None])
+    with pytest.raises(UnknotError, match="depth 0"):
+        fit_trees(table, np.array([0, 1, 1]), depth=0)
+    with pytest.raises(UnknotError, match="beyond single precision"):
+        tabulate(np.array([[1e300], [0.0]]))

@@ -1,0 +1,181 @@
+"""What must hold for every model in MODELS; a new entry inherits it all."""
+
+import inspect
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from unknot import trainer
+from unknot.errors import UnknotError
+from unknot.models import MODELS, build, options_of
+from unknot.models.model import Batch, Posterior, Setting, players
+from unknot.runs import RunSpec
+from unknot.training import build_model, feed, load_model, train
+from unknot.worlds import open_world
+from unknot.worlds.world import World
+
+GREY, COLOUR = "dsprites_rendered", "shapes3d_rendered"
+SMALLER: dict[str, dict[str, Any]] = {"factor_vae": {"discriminator_layers": 2}}  # options that save time here
+OTHER_COLUMNS = ("step", "loss", trainer.GRADIENT)
+every_model = pytest.mark.parametrize("name", MODELS)
+world_of = cache(open_world)
+
+
+@pytest.fixture(autouse=True)
+def _few_images_for_the_kl(monkeypatch):
+    monkeypatch.setattr(trainer, "KL_IMAGES", 16)
+
+
+def spec_of(name: str, world: str = GREY, **fields: Any) -> RunSpec:
+    base = {"world": world, "model": name, "options": SMALLER.get(name, {}), "latents": 6, "image_size": 32}
+    return RunSpec(**{**base, "steps": 30, "batch_size": 16, "lr": 1e-3, **fields})
+
+
+def built(spec: RunSpec) -> tuple[nn.Module, Batch]:
+    world: World = world_of(spec.world)
+    model, spec = build_model(spec, world)
+    return model, feed(spec, model, world).batch(0)
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def total(model: nn.Module, batch: Batch, step: int) -> float:
+    with torch.no_grad():
+        return float(sum(model.loss(batch, step, seeded()).values()))
+
+
+@every_model
+def test_terms_are_finite_scalars_and_sum_to_what_the_trainer_minimises(name, tmp_path):
+    spec = spec_of(name, steps=1, batch_size=8)
+    said = train(spec, tmp_path).curve().iloc[0].to_dict()
+    model, batch = built(spec)
+    first, *_ = players(model.train())
+    terms = first.loss(batch, 0, seeded(trainer.seed_of(spec.seed, 0, 1)))
+    assert all(term.shape == () and term.isfinite() for term in terms.values())
+    main = first.loss == model.loss
+    for term, value in terms.items():
+        assert said[term if main else f"{first.name}.{term}"] == pytest.approx(value.item(), rel=1e-5, abs=1e-5)
+    of_the_loss = [value for term, value in said.items() if term not in OTHER_COLUMNS and "." not in term]
+    assert said["loss"] == pytest.approx(sum(of_the_loss), rel=1e-6)
+
+
+@every_model
+def test_weights_and_losses_depend_on_seeds_alone(name):
+    found = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)  # must not matter
+        model, batch = built(spec_of(name, batch_size=4))
+        losses = [player.loss(batch, 3, seeded(5)) for player in players(model.train())]
+        found.append([{term: value.item() for term, value in (terms or {}).items()} for terms in losses])
+    assert found[0] == found[1]
+
+
+@every_model
+def test_the_representation_is_finite_deterministic_and_does_not_depend_on_the_company(name):
+    model, batch = built(spec_of(name, batch_size=8))
+    model.eval()
+    with torch.no_grad():
+        code, again, few = (model.represent(images) for images in (batch.images, batch.images, batch.images[:3]))
+    means = [each.mean if isinstance(each, Posterior) else each for each in (code, again, few)]
+    assert means[0].shape[0] == 8 and means[0].isfinite().all()
+    assert torch.equal(means[0], means[1])
+    torch.testing.assert_close(means[0][:3], means[2], rtol=1e-4, atol=1e-5)
+
+
+@every_model
+@pytest.mark.parametrize("world", [GREY, COLOUR])
+def test_a_few_dozen_steps_lower_the_loss_on_images_not_trained_on(name, world, tmp_path):
+    spec = spec_of(name, world)
+    run = train(spec, tmp_path)
+    before, _ = built(spec)
+    after = load_model(run, world=world_of(world))
+    # A later step's batch, larger so that the comparison is not of one draw.
+    held_out = feed(run.spec.replace(batch_size=64), before, world_of(world)).batch(1000)
+    assert total(after.train(), held_out, spec.steps) < total(before.train(), held_out, spec.steps)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in MODELS.items() if hasattr(kind, "players")] + ["cci_vae"])
+def test_a_run_stopped_half_way_ends_with_the_weights_of_one_that_was_not(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "LOG_EVERY", 4)
+    spec = spec_of(name, steps=6, batch_size=4)
+    whole = load_model(train(spec, tmp_path / "whole"), world=world_of(GREY)).state_dict()
+
+    def stop(progress: trainer.Progress) -> None:
+        if progress.step:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(spec, tmp_path / "halves", checkpoint_every=3, watch=stop)
+    run = train(spec, tmp_path / "halves")
+    resumed = load_model(run, world=world_of(GREY)).state_dict()
+    assert all(torch.equal(whole[key], resumed[key]) for key in whole)
+
+
+@every_model
+def test_every_weight_belongs_to_a_player(name):
+    model, _ = built(spec_of(name, batch_size=2))
+    moved = {id(parameter) for player in players(model) for parameter in trainer._parameters(player)}
+    assert moved == {id(parameter) for parameter in model.parameters() if parameter.requires_grad}
+
+
+@every_model
+def test_codes_decode_to_images(name):
+    model, batch = built(spec_of(name, COLOUR, batch_size=2))
+    if not hasattr(model, "decode"):
+        return
+    with torch.no_grad():
+        code = model.eval().represent(batch.images)
+        images = model.decode(code.mean if isinstance(code, Posterior) else code)
+    assert images.shape == batch.images.shape
+    assert 0 <= images.min() and images.max() <= 1
+
+
+NUMBERS = [
+    (name, option)
+    for name, kind in MODELS.items()
+    for option, parameter in options_of(kind).items()
+    if type(parameter.default) in (int, float)
+]
+TEXTS = [
+    (name, option)
+    for name, kind in MODELS.items()
+    for option, parameter in options_of(kind).items()
+    if isinstance(parameter.default, str)
+]
+
+
+def tiny() -> Setting:
+    return Setting(pixels=32, factors=world_of(GREY).factors)
+
+
+@pytest.mark.parametrize(("name", "option"), NUMBERS)
+def test_a_negative_option_is_refused(name, option):
+    default = options_of(MODELS[name])[option].default
+    with pytest.raises(UnknotError, match=option):
+        build(name, tiny(), {option: type(default)(-1)})
+    if isinstance(default, float):
+        with pytest.raises(UnknotError, match=option):
+            build(name, tiny(), {option: float("nan")})
+
+
+@pytest.mark.parametrize(("name", "option"), TEXTS)
+def test_a_text_option_takes_only_what_it_knows(name, option):
+    with pytest.raises(UnknotError):
+        build(name, tiny(), {option: "no such thing"})
+
+
+@every_model
+def test_options_are_plain_values_with_defaults_and_a_misspelt_one_is_told_its_name(name):
+    known = options_of(MODELS[name])
+    assert all(type(parameter.default) in (bool, int, float, str) for parameter in known.values())
+    assert inspect.getdoc(MODELS[name])
+    with pytest.raises(UnknotError, match="unknown option of"):
+        build(name, tiny(), {"nothing_like_it": 1.0})
+    for option in known:
+        with pytest.raises(UnknotError, match=f"did you mean '{option}'"):
+            build(name, tiny(), {f"{option}q": 1.0})

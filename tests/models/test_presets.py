@@ -1,0 +1,117 @@
+"""Every published configuration against the tables of its paper, typed in again here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from unknot.factors import Factor, FactorSpace
+from unknot.models import MODELS, build, options_of
+from unknot.models.model import Setting
+from unknot.runs import RunSpec
+
+BETAS = (1, 2, 4, 6, 8, 16)
+TC_BETAS = (1, 2, 4, 6, 8, 10)
+GAMMAS = (10, 20, 30, 40, 50, 100)
+LAMBDAS = (1, 2, 5, 10, 20, 50)
+CAPACITIES = (5, 10, 25, 50, 75, 100)
+LONG = {"steps": 300_000}
+OF_S0 = {"architecture": "burgess64", "lr": 5e-4}
+PARTED = {"latents": 6, "lr": 5e-4, "init": "torch"}
+
+# model, study -> swept options, fixed values
+PUBLISHED: dict[tuple[str, str], tuple[Mapping[str, Any], Mapping[str, Any]]] = {
+    ("beta_vae", "s0"): ({}, {"beta": 4, "anneal": 10_000, **OF_S0}),
+    ("beta_vae", "s1"): ({"beta": BETAS}, LONG),
+    ("beta_vae", "s3"): ({"beta": BETAS}, {"steps": 500_000}),
+    ("beta_vae", "s4"): ({"beta": BETAS}, LONG),
+    ("cci_vae", "s0"): ({}, {"c_max": 25, "gamma": 100, "c_steps": 10_000, **OF_S0}),
+    ("cci_vae", "s1"): ({"c_max": CAPACITIES}, {"gamma": 1000, "c_steps": 100_000, **LONG}),
+    ("cci_vae", "s4"): ({"c_max": CAPACITIES}, {"gamma": 1000, "c_steps": 100_000, **LONG}),
+    ("factor_vae", "s0"): (
+        {},
+        {
+            "gamma": 6,
+            "anneal": 10_000,
+            "discriminator_layers": 5,
+            "discriminator_lr": 5e-5,
+            "batch_size": 32,
+            **OF_S0,
+        },
+    ),
+    ("factor_vae", "s1"): ({"gamma": GAMMAS}, {"same_batch": True, **LONG}),
+    ("factor_vae", "s4"): ({"gamma": GAMMAS}, {"same_batch": True, **LONG}),
+    ("beta_tc_vae", "s0"): ({}, {"beta": 6, "anneal": 10_000, "estimator": "mss", **OF_S0}),
+    ("beta_tc_vae", "s1"): ({"beta": TC_BETAS}, LONG),
+    ("beta_tc_vae", "s2_ae"): (
+        {},
+        {"alpha": 1, "beta": 0, "gamma": 0, "estimator": "mss", "latents": 256, "lr": 2e-4, "batch_size": 128},
+    ),
+    ("beta_tc_vae", "s4"): ({"beta": TC_BETAS}, LONG),
+    ("dip_vae_i", "s1"): ({"lambda_od": LAMBDAS}, {"lambda_d_factor": 10, **LONG}),
+    ("dip_vae_i", "s4"): ({"lambda_od": LAMBDAS}, {"lambda_d_factor": 10, **LONG}),
+    ("dip_vae_ii", "s1"): ({"lambda_od": LAMBDAS}, {"lambda_d_factor": 1, **LONG}),
+    ("dip_vae_ii", "s4"): ({"lambda_od": LAMBDAS}, {"lambda_d_factor": 1, **LONG}),
+    ("parted_vae", "s0"): ({}, PARTED),
+    ("parted_vae_ss", "s0"): ({}, {"n_labelled": 10_000, **PARTED}),
+}
+HERE = {model for model, _ in PUBLISHED}
+ALL = [(model, name) for model, kind in MODELS.items() for name in getattr(kind, "presets", {})]
+
+
+@pytest.mark.parametrize(("model", "study"), PUBLISHED)
+def test_a_preset_is_what_its_paper_prints(model, study):
+    preset = MODELS[model].presets[study]
+    sweep, fixed = PUBLISHED[model, study]
+    assert {name: tuple(values) for name, values in preset.sweep.items()} == sweep
+    assert dict(preset.fixed) == fixed
+    assert preset.source
+
+
+def test_no_preset_of_these_models_is_unchecked():
+    assert {(model, name) for model, name in ALL if model in HERE} == set(PUBLISHED)
+
+
+@pytest.mark.parametrize(("model", "study"), ALL)
+def test_a_preset_speaks_of_options_and_run_fields_that_exist_and_can_be_built(model, study):
+    preset = MODELS[model].presets[study]
+    options = options_of(MODELS[model])
+    assert set(preset.sweep) <= set(options)
+    fields = {name: value for name, value in preset.fixed.items() if name not in options}
+    assert set(fields) <= set(RunSpec.model_fields)
+    spec = RunSpec(world="dsprites_rendered", model=model, **fields)
+    factors = FactorSpace((Factor("shape", 3, "categorical"), Factor("x", 4), Factor("y", 5)))
+    setting = Setting(latents=spec.latents, architecture=spec.architecture, decoder=spec.decoder, factors=factors)
+    given = {name: value for name, value in preset.fixed.items() if name in options}
+    for name, values in preset.sweep.items():
+        given[name] = values[-1]
+    _, full = build(model, setting, given)
+    assert {name: full[name] for name in given} == given
+
+
+def test_the_defaults_are_those_of_the_papers():
+    defaults = {
+        model: {name: option.default for name, option in options_of(MODELS[model]).items()} for model in MODELS
+    }
+    assert defaults["cci_vae"] == {"c_max": 25, "gamma": 1000, "c_steps": 100_000}
+    assert defaults["factor_vae"] | {"gamma": 0} == {
+        "gamma": 0,
+        "anneal": 0,
+        "discriminator_layers": 6,
+        "discriminator_lr": 1e-4,
+        "same_batch": False,
+    }
+    assert defaults["parted_vae"] == {
+        "classes": "",
+        "u_size": 1,
+        "capacity_z": 30,
+        "capacity_u": 5,
+        "capacity_steps": 300_000,
+        "gamma_z": 50,
+        "gamma_u": 50,
+        "gamma_c": 100,
+        "gamma_h": 10,
+        "gamma_bc": 10,
+        "most_overlap": 0.1,
+    }
+    assert defaults["parted_vae_ss"] == {"n_labelled": 10_000, **defaults["parted_vae"]}
