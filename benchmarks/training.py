@@ -13,14 +13,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
+from unknot._memory import kept_memory
 from unknot.represent import represent
 from unknot.runs import Run, RunSpec
 from unknot.trainer import Trainer
@@ -31,6 +35,7 @@ WORLD = "dsprites_rendered"
 BATCH = 64
 IMAGES = 8192  # in the array that the plain loop reads
 TURNS, STEPS = 7, 6  # turns of each variant, steps in a turn
+VARIANTS = ("plain", "float32", "bfloat16", "encode", "data")
 
 
 class Items(Dataset[Tensor]):
@@ -77,56 +82,68 @@ def trainer(folder: Path, **fields: object) -> Trainer:
     return Trainer(Run.create(folder, spec), model, feed(spec, model, world), torch.device("cpu"))
 
 
-def our_loop(ours: Trainer) -> Iterator[None]:
-    """The trainer, one step at a time."""
-    while True:
-        ours.advance()
-        yield
-
-
-def alternate(loops: dict[str, Callable[[], object]], turns: int = TURNS) -> dict[str, float]:
-    """CPU seconds of a call of each, the median over turns, after one turn that is not counted."""
-    seconds: dict[str, list[float]] = {name: [] for name in loops}
-    for _ in range(turns + 1):
-        for name, call in loops.items():
+def work(name: str, architecture: str, asked: Connection) -> None:
+    """A process of its own for each variant, so that none profits from what another set up; a turn when asked."""
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder, nullcontext() if name == "plain" else kept_memory():
+        turn = _turn(name, architecture, Path(folder))
+        turn()
+        asked.send(0.0)
+        while asked.recv():
             start = time.process_time()
-            call()
-            seconds[name].append(time.process_time() - start)
-    return {name: statistics.median(values[1:]) for name, values in seconds.items()}
+            turn()
+            asked.send(time.process_time() - start)
 
 
-def steps_of(loop: Iterator[None], n: int = STEPS) -> Callable[[], None]:
-    def call() -> None:
-        for _ in range(n):
-            next(loop)
+def _turn(name: str, architecture: str, folder: Path) -> Callable[[], object]:
+    """What one turn of a variant does: STEPS batches are trained on, encoded or only drawn."""
+    if name == "plain":
+        loop = plain_loop(architecture)
+        return lambda: [next(loop) for _ in range(STEPS)]
+    ours = trainer(folder, architecture=architecture, precision="bfloat16" if name == "bfloat16" else "float32")
+    if name == "data":
+        return lambda: [ours.feed.batch(step) for step in range(STEPS)]
+    if name == "encode":
+        images = torch.cat([ours.feed.batch(step).images for step in range(STEPS)])
+        return lambda: represent(ours.model, images)
+    return lambda: [ours.advance() for _ in range(STEPS)]
 
-    return call
+
+def turns(architecture: str) -> dict[str, float]:
+    """CPU seconds of a turn of each variant: the median over turns that alternate."""
+    context = get_context("spawn")
+    seconds: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    workers, doors = [], {}
+    for name in VARIANTS:
+        doors[name], theirs = context.Pipe()
+        workers.append(context.Process(target=work, args=(name, architecture, theirs), daemon=True))
+        workers[-1].start()
+    for door in doors.values():
+        door.recv()  # is warm
+    for _ in range(TURNS):
+        for name, door in doors.items():
+            door.send(True)
+            seconds[name].append(door.recv())
+    for worker, door in zip(workers, doors.values(), strict=True):
+        door.send(False)
+        worker.join()
+    return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def speed(folder: Path, architecture: str) -> dict[str, float]:
+def speed(architecture: str) -> dict[str, float]:
     """Images a second of a plain loop and of ours; what data take of a step; encoding beside training."""
-    float32 = trainer(folder, architecture=architecture)
-    bfloat16 = trainer(folder, architecture=architecture, precision="bfloat16")
-    images = float32.feed.tensor(float32.feed.region.sample(1024, np.random.default_rng(1)), np.random.default_rng(1))
-    loops: dict[str, Callable[[], object]] = {
-        "plain": steps_of(plain_loop(architecture)),
-        "float32": steps_of(our_loop(float32)),
-        "bfloat16": steps_of(our_loop(bfloat16)),
-        "encode": lambda: represent(float32.model, images),
-        "data": lambda: [float32.feed.batch(step) for step in range(STEPS)],
-    }
-    seconds = alternate(loops)
-    rates = {name: STEPS * BATCH / seconds[name] for name in ("plain", "float32", "bfloat16")}
-    rates["encode"] = len(images) / seconds["encode"]
-    for name, rate in rates.items():
-        beside = f"{rate / rates['float32']:.1f} x training" if name == "encode" else f"{rate / rates['plain']:.2f} x"
-        print(f"{architecture:<10} {name:<9} {rate:7.0f} images/s {beside}")
+    seconds = turns(architecture)
+    rates = {name: STEPS * BATCH / seconds[name] for name in VARIANTS}
+    for name in ("plain", "float32", "bfloat16"):
+        print(f"{architecture:<10} {name:<9} {rates[name]:7.0f} images/s {rates[name] / rates['plain']:6.2f} x")
+    encode = rates["encode"] / rates["float32"]
     share = seconds["data"] / seconds["float32"]
-    print(f"{architecture:<10} data are {100 * share:.2f} % of a float32 step")
+    print(f"{architecture:<10} encode    {rates['encode']:7.0f} images/s {encode:6.2f} x training in float32")
+    print(f"{architecture:<10} data are {100 * share:.2f} % of a float32 step", flush=True)
     return {
         "float32_ratio": rates["float32"] / rates["plain"],
         "bfloat16_ratio": rates["bfloat16"] / rates["plain"],
-        "encode_ratio": rates["encode"] / rates["float32"],
+        "encode_ratio": encode,
         "data_share": share,
     }
 
@@ -157,11 +174,19 @@ def bf16_quality(folder: Path = Path("reproduce"), seeds: Sequence[int] = (1, 2,
     for seed in seeds:
         for precision, found in ends.items():
             spec = RunSpec(
-                world=WORLD, model="vae", architecture="burgess64", lr=5e-4, steps=steps, seed=seed, precision=precision
+                world=WORLD,
+                model="vae",
+                architecture="burgess64",
+                lr=5e-4,
+                steps=steps,
+                seed=seed,
+                precision=precision,
             )
             curve = train(spec, folder).curve()
             found.append(float(curve.loss[curve.step > steps - 100].mean()))
-            print(f"{precision:<9} seed {seed}: loss {found[-1]:.1f} over the last 100 of {steps} steps", flush=True)
+            print(
+                f"{precision:<9} seed {seed}: loss {found[-1]:.1f} over the last 100 of {steps} steps", flush=True
+            )
     for precision, found in ends.items():
         print(f"{precision:<9} mean {np.mean(found):.1f}, standard deviation {np.std(found):.1f}")
 
@@ -172,7 +197,7 @@ def main() -> dict[str, float]:
     results: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         for architecture in ("conv64", "burgess64"):
-            found = speed(Path(folder), architecture)
+            found = speed(architecture)
             results |= {f"{architecture}_{name}": value for name, value in found.items()}
         results["memory_growth_mb"] = memory_growth(Path(folder))
     return results

@@ -19,14 +19,12 @@ def import_torchvision() -> Any:
     torch all the same. Nothing here calls them, so declaring their signatures is enough. A pair that fits is
     imported as it is.
     """
-    import torch
-
     try:
         return import_module("torchvision")
     except RuntimeError as error:
         if "torchvision::" not in str(error) or _declared:
             raise
-    library = torch.library.Library("torchvision", "DEF")
+    library: Any = import_module("torch.library").Library("torchvision", "DEF")
     for operator in _OPERATORS:
         library.define(operator)
     _declared.append(library)
@@ -39,4 +37,6 @@ def import_timm() -> Any:
         import_torchvision()
         return import_module("timm")
     except ImportError as error:
-        raise UnknotError(f"timm: cannot be imported ({error}); it is an extra: pip install unknot[timm].") from None
+        raise UnknotError(
+            f"timm: cannot be imported ({error}); it is an extra: pip install unknot[timm]."
+        ) from None

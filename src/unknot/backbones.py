@@ -249,8 +249,8 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
         )
     except Exception as error:  # of many kinds: no network, no such name, no safetensors
         raise UnknotError(
-            f"hf:{name}: cannot be loaded ({type(error).__name__}: {str(error).splitlines()[0]}). Is the name right, or "
-            "the folder complete (config.json, model.safetensors, preprocessor_config.json)?"
+            f"hf:{name}: cannot be loaded ({type(error).__name__}: {str(error).splitlines()[0]}). Is the name right, "
+            "or the folder complete (config.json, model.safetensors, preprocessor_config.json)?"
         ) from error
     return getattr(network, "vision_model", network), list(said["missing_keys"])
 

@@ -47,7 +47,7 @@ class Encoder:
 
 
 def find_encoder(
-    which: Run | str | Callable[..., Any],
+    which: Run | Path | str | Callable[..., Any],
     shape: Shape,
     *,
     device: str = "cpu",
@@ -112,7 +112,9 @@ def _run_encoder(run: Run, shape: Shape, device: str, data: Path | None) -> Enco
 
     def encode(images: Images) -> NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.float32]]:
         with torch.inference_mode():
-            q = represent(model, as_tensor(writable(images), run.spec.image_size).to(where), batch_size=len(images))
+            q = represent(
+                model, as_tensor(writable(images), run.spec.image_size).to(where), batch_size=len(images)
+            )
         mean: NDArray[np.float32] = q.mean.cpu().numpy()
         return mean if q.logvar is None else (mean, q.logvar.cpu().numpy())
 
@@ -124,8 +126,8 @@ def _must_fit(run: Run, trained: Shape, shape: Shape) -> None:
     if shape[2] != trained[2] or (shape[:2] != trained[:2] and not resized):
         theirs, ours = (f"{h} x {w} x {c}" for h, w, c in (shape, trained))
         raise UnknotError(
-            f"{run.folder}: was trained on images of {ours} ({run.spec.world}); those of the world are {theirs}. Choose "
-            "a world with images of the same shape, or a run trained with image_size, which resizes all images."
+            f"{run.folder}: was trained on images of {ours} ({run.spec.world}); those of the world are {theirs}. "
+            "Choose a world with images of the same shape, or a run trained with image_size, which resizes all images."
         )
 
 

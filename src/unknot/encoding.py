@@ -72,7 +72,7 @@ def encode(
     ...     return images.mean(axis=(1, 2)) / 255
     >>> made = encode(brightness, "dsprites_rendered", rows=100)
     >>> made.latents.shape, made.factors.shape, made.factor_names[2]
-    ((100, 1), (100, 6), 'scale')
+    ((100, 1), (100, 5), 'orientation')
     """
     _check(rows, seed, batch_size)
     run = _as_run(encoder)

@@ -12,8 +12,9 @@ One `.npz` that any framework can write:
 | `logvars` | as `latents` | log-variances, where `latents` are the means of Gaussians |
 | `source` | () string | how the latents were made, as JSON |
 
-`.safetensors` files use the same keys, with names and source as JSON in the header. A `.csv` or `.parquet` table has columns `latent_...` and `factor_<name>`;
-a pair of `.npy`, `.csv` or `.parquet` files holds latents and factors apart.
+`.safetensors` files use the same keys, with names and source as JSON in the header. A `.csv` or `.parquet` table
+has columns `latent_...` and `factor_<name>`; a pair of `.npy`, `.csv` or `.parquet` files
+holds latents and factors apart.
 """
 
 import json
@@ -65,7 +66,7 @@ class Representation:
             raise UnknotError("representation: factors_test without factors; give both or neither.")
         if self.logvars is not None and self.logvars.shape != self.latents.shape:
             raise UnknotError(
-                f"representation: logvars has shape {self.logvars.shape}, latents {self.latents.shape}; they must agree."
+                f"representation: logvars has shape {self.logvars.shape}, latents {self.latents.shape}; make them one."
             )
 
     def flattened(self) -> "Representation":

@@ -7,7 +7,8 @@ A run's folder is named by the hash of its spec, so the same spec is never train
     checkpoint.pt        where to go on from, until the run is finished
     curve.parquet        loss terms over steps
     kl.parquet           KL of each latent over steps, for models that have one
-    pictures/            reconstructions and traversals
+    latents.npz          the representation, once it is encoded
+    pictures/            reconstructions, traversals, and a Hinton diagram once it is encoded
 """
 
 import hashlib

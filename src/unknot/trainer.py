@@ -5,6 +5,7 @@ import json
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -17,10 +18,11 @@ from torch import Tensor, nn
 from unknot.atomic import remove_parts, written_whole
 from unknot.batches import Feed
 from unknot.curve import Broken, Curve, Row
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, UnknotWarning
 from unknot.models.model import Batch, Player, Terms, players
 from unknot.models.terms import kl_per_latent
 from unknot.represent import channels_last, represent
+from unknot.run_pictures import draw, shown_images
 from unknot.runs import Run
 
 LOG_EVERY = 50  # steps averaged into one row of the curve
@@ -193,12 +195,14 @@ class Trainer:
             beside.write_bytes(buffer.getbuffer())
         self.saved = self.step
         self._write_tables()
+        self._draw()
 
     def _finish(self) -> None:
         from safetensors.torch import save
 
         self._weights_must_be_finite()
         self._write_tables()
+        self._draw(animated=True)
         self.model.eval()
         weights = {name: tensor.contiguous().cpu() for name, tensor in self.model.state_dict().items()}
         with written_whole(self.run.weights) as beside:
@@ -215,6 +219,24 @@ class Trainer:
         if q.logvar is not None:
             per_latent = kl_per_latent(q).tolist()
             self.latents.append({"step": self.step} | {f"latent_{i}": value for i, value in enumerate(per_latent)})
+
+    def _draw(self, *, animated: bool = False) -> None:
+        """Pictures of the model as it is now; one that cannot be drawn must not cost the run."""
+        last = self.latents[-1] if self.latents else {}
+        kl = np.array([value for name, value in last.items() if name != "step"])
+        title = f"{self.spec.title}, step {self.step:,}"
+        try:
+            images = shown_images(self.feed).to(self.device)
+            draw(
+                self.model,
+                images,
+                self.run.folder / "pictures",
+                kl=kl if len(kl) else None,
+                title=title,
+                animated=animated,
+            )
+        except Exception as error:
+            warnings.warn(f"{self.run.folder}: no pictures ({error})", UnknotWarning, stacklevel=2)
 
     def _write_tables(self) -> None:
         import pandas as pd

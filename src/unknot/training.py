@@ -14,6 +14,7 @@ from typing import cast
 import torch
 from torch import nn
 
+from unknot._memory import kept_memory
 from unknot.batches import Feed
 from unknot.errors import UnknotError
 from unknot.models import build
@@ -68,7 +69,7 @@ def train(
     run = Run.create(folder, spec, source=_source(model))
     if run.finished:
         return run
-    with run.locked(wait=wait), _threads(threads), torch.random.fork_rng(devices=[]):
+    with run.locked(wait=wait), _threads(threads), kept_memory(), torch.random.fork_rng(devices=[]):
         if not run.finished:  # by the process that was waited for
             Trainer(run, model, batches, place, compiled=compiled).train(
                 checkpoint_every, watch or (lambda _: None)

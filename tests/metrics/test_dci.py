@@ -100,8 +100,8 @@ def test_lasso_informativeness_is_the_share_of_variance_explained():
 def test_a_reordered_code_is_disentangled_and_complete(model):
     factors = _grid(3, 4, 5)
     score = dci(factors[:, [2, 0, 1]] * np.array([1.0, -3.0, 0.5]), factors, model=model, rounds=20)
-    assert score.value > (0.98 if model != "forest" else 0.9)
-    assert score.parts["completeness"] > (0.98 if model != "forest" else 0.9)
+    assert score.value > (0.98 if model != "forest" else 0.8)
+    assert score.parts["completeness"] > (0.98 if model != "forest" else 0.8)
     assert score.parts["informativeness"] > 0.98
     assert np.argmax(score.parts["importance"], axis=0).tolist() == [1, 2, 0]
 

@@ -130,7 +130,6 @@ def test_without_batch_norm_there_are_no_statistics():
 
 def test_gradients_reach_every_parameter():
     model = fresh()
-    # c_i and m have a gradient by chance of signs only; any batch will do.
     for gradient in torch.autograd.grad(contrast(model), list(model.parameters())):
         assert gradient.isfinite().all()
     assert torch.autograd.grad(contrast(model), model.body[0].weight)[0].any()

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from unknot.factors import Factor, FactorSpace
 from unknot.models import MODELS, build, options_of
 from unknot.models.model import Setting
 from unknot.runs import RunSpec
+from unknot.worlds import open_world
 
 BETAS = (1, 2, 4, 6, 8, 16)
 TC_BETAS = (1, 2, 4, 6, 8, 10)
@@ -79,8 +79,10 @@ def test_a_preset_speaks_of_options_and_run_fields_that_exist_and_can_be_built(m
     assert set(preset.sweep) <= set(options)
     fields = {name: value for name, value in preset.fixed.items() if name not in options}
     assert set(fields) <= set(RunSpec.model_fields)
-    spec = RunSpec(world="dsprites_rendered", model=model, **fields)
-    factors = FactorSpace((Factor("shape", 3, "categorical"), Factor("x", 4), Factor("y", 5)))
+    spec = RunSpec(
+        world="shapes3d_rendered" if "shapes3d" in study else "dsprites_rendered", model=model, **fields
+    )
+    factors = open_world(spec.world).factors
     setting = Setting(latents=spec.latents, architecture=spec.architecture, decoder=spec.decoder, factors=factors)
     given = {name: value for name, value in preset.fixed.items() if name in options}
     for name, values in preset.sweep.items():

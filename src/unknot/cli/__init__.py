@@ -9,6 +9,7 @@ import typer
 from unknot import __version__
 from unknot.cli.data import app as data
 from unknot.cli.demo import demo
+from unknot.cli.encode import encode
 from unknot.cli.metrics import metrics
 from unknot.cli.score import score
 from unknot.cli.train import ANY_OPTION, models, train
@@ -29,6 +30,7 @@ app.command()(score)
 app.command()(metrics)
 app.command(context_settings=ANY_OPTION)(train)
 app.command()(models)
+app.command()(encode)
 app.add_typer(data, name="data")
 app.command()(demo)
 

@@ -28,7 +28,9 @@ def encode(
         Path | None, typer.Option("--output", "-o", help="The file; latents.npz in the run's folder if left out.")
     ] = None,
     pool: Annotated[str, typer.Option(help="For timm and hf: own, mean, class or slots.")] = "",
-    image_size: Annotated[int | None, typer.Option(help="For timm and hf: resize images to so many pixels.")] = None,
+    image_size: Annotated[
+        int | None, typer.Option(help="For timm and hf: resize images to so many pixels.")
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="Images at a time, 256 at most.")] = 128,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
     data: Annotated[Path | None, typer.Option(help="Folder of data files.")] = None,

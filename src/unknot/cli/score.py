@@ -1,4 +1,4 @@
-"""`unknot score`: every metric that applies to a file of latents."""
+"""`unknot score`: every metric that applies to a file of latents, or to a run."""
 
 import re
 import warnings
@@ -10,11 +10,15 @@ import typer
 from unknot.errors import UnknotError, UnknotWarning
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from unknot.scoring import Scorecard
 
 
 def score(
-    file: Annotated[Path, typer.Argument(help="Latents: .npz, .safetensors, .csv, .parquet or .npy.")],
+    file: Annotated[
+        Path, typer.Argument(help="Latents: .npz, .safetensors, .csv, .parquet or .npy; or the folder of a run.")
+    ],
     factors_file: Annotated[Path | None, typer.Argument(help="Factors, if in a file of their own.")] = None,
     metrics: Annotated[str, typer.Option(help="Only these, such as mig,dci[lasso].")] = "",
     exclude: Annotated[str, typer.Option(help="All but these.")] = "",
@@ -39,6 +43,9 @@ def score(
 
     quiet = "-" in (json, csv)
     console = Console(stderr=quiet)
+    run_folder = file if file.is_dir() else None
+    if run_folder is not None:
+        file = _encoded(run_folder, console)
     representation = read_representation(file, factors_file)
     if flatten_slots:
         representation = representation.flattened()
@@ -66,6 +73,8 @@ def score(
         except KeyboardInterrupt:
             interrupted = True
     card = scorecard(todo, records)
+    if run_folder is not None and plot is None and card.shares is not None:
+        plot = run_folder / "pictures" / "hinton.png"
     _write(card, [file, *([factors_file] if factors_file else [])], json, csv, plot)
     if not quiet:
         from unknot.reports.terminal import show
@@ -76,6 +85,15 @@ def score(
         raise typer.Exit(130)
     if not card.values():
         raise UnknotError("no metric could be computed: " + "; ".join(r.refused for r in records))
+
+
+def _encoded(folder: Path, console: "Console") -> Path:
+    """The latents of a run with default settings, encoded now unless they are there already."""
+    from unknot.cli.encode import encoding_bar
+    from unknot.encoding import representation_of
+
+    with encoding_bar(console) as watch:
+        return representation_of(folder, watch=watch)
 
 
 def _write(card: "Scorecard", files: list[Path], json: str, csv: str, plot: Path | None) -> None:

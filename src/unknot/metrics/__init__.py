@@ -8,6 +8,7 @@ from typing import cast
 
 from unknot.metrics.beta_vae_score import beta_vae_score
 from unknot.metrics.dcimig import dcimig
+from unknot.metrics.explicitness import explicitness
 from unknot.metrics.factor_vae_score import factor_vae_score
 from unknot.metrics.independence import (
     gaussian_total_correlation,
@@ -23,13 +24,18 @@ from unknot.metrics.med import med
 from unknot.metrics.mig import mig
 from unknot.metrics.mig_sup import mig_sup
 from unknot.metrics.modularity import modularity
+from unknot.metrics.nk import nk
+from unknot.metrics.probes import linear_accuracy, mlp_accuracy
 from unknot.metrics.sap import sap
 from unknot.metrics.score import Facts, Metric, Score, identity, parse_identity
+from unknot.metrics.snc import snc
 from unknot.metrics.spectrum import effective_rank, lidar, rankme
 
 METRICS: dict[str, Metric] = cast(
     dict[str, Metric],
     {
+        "snc": snc,
+        "nk": nk,
         "mig": mig,
         "mig_sup": mig_sup,
         "sap": sap,
@@ -39,6 +45,9 @@ METRICS: dict[str, Metric] = cast(
         "jemmig": jemmig,
         "infomec": infomec,
         "mcc": mcc,
+        "explicitness": explicitness,
+        "mlp_accuracy": mlp_accuracy,
+        "linear_accuracy": linear_accuracy,
         "irs": irs,
         "beta_vae_score": beta_vae_score,
         "factor_vae_score": factor_vae_score,

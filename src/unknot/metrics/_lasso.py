@@ -188,7 +188,7 @@ def multi_task_lasso_cv(
             multi_task_lasso(gram, path, cross, alphas[s], PATH, PATH_SWEEPS)
             rough[s] += held_out_error(xx, xy, path)
             copy(path, paths[f, s])
-    best, settled = np.argmin(rough), -1
+    best, settled = int(np.argmin(rough)), -1
     exact = np.full(ALPHAS, np.inf)
     while best != settled:  # errors are flat around the best penalty: compare the ones nearby without haste
         settled = best
@@ -201,7 +201,7 @@ def multi_task_lasso_cv(
                     multi_task_lasso(gram, paths[f, s], cross, alphas[s], NEAR, PATH_SWEEPS)
                     xx, xy = part(test[f], a0, a1, a0, a1), part(test[f], a0, a1, b0, b1)
                     exact[s] += held_out_error(xx, xy, paths[f, s])
-        best = np.argmin(exact)
+        best = int(np.argmin(exact))
     multi_task_lasso(part(train[folds], a0, a1, a0, a1), w, slack, alphas[best], TIGHT, SWEEPS)
     return w, alphas[best]
 

@@ -14,8 +14,8 @@ from unknot.metrics.score import Facts, Score, facts
         title="Joint entropy minus mutual information gap (JEMMIG), normalised",
         measures="holistic",
         bounds=(0.0, 1.0),
-        chance="1 - (H(z) + H(y)) / (log bins + H(y)), above 0 for latents that fill their bins unevenly "
-        "(0.13 for Gaussian noise)",
+        chance="above 0 for latents that fill their bins unevenly (0.13 for Gaussian noise): "
+        "1 - (H(z) + H(y)) / (log bins + H(y))",
         reference="Do and Tran 2020, Theory and Evaluation Metrics for Learning Disentangled Representations, "
         "arXiv:1908.09961",
         identity=("bins",),

@@ -1,0 +1,118 @@
+"""The pictures of a run, in its folder `pictures/`:
+
+    reconstructions.png  images and what the model makes of them
+    traversals.png       one row for each latent, the most informative first, switched-off ones greyed
+    traversals.gif       the same as a film
+    hinton.png           which latent knows which factor, from the run's representation
+
+The first two are drawn at every checkpoint while a run trains, all but the last when it ends.
+"""
+
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from unknot.batches import Feed
+from unknot.reports.hinton import hinton_figure
+from unknot.reports.latent_pictures import (
+    film,
+    plan_traversal,
+    reconstructions,
+    traversals,
+    write_film,
+    write_picture,
+)
+from unknot.represent import represent
+from unknot.representation import Representation
+from unknot.runs import Run
+
+SHOWN = 36  # images reconstructed; the first of them is the one that is traversed
+MEASURED = 256  # images that decide how far latents without a KL are moved
+
+
+@torch.no_grad()
+def draw(
+    model: nn.Module,
+    images: Tensor,
+    folder: Path,
+    *,
+    kl: NDArray[np.float64] | None = None,
+    title: str = "",
+    animated: bool = False,
+) -> list[Path]:
+    """Draw reconstructions and traversals of a model; nothing if it has no decoder.
+
+    The model is left in the mode it was in, and no random numbers are drawn.
+
+    Args:
+        model: in any mode.
+        images: (n, c, h, w) in [0, 1], on the model's device, as it sees them.
+        folder: where pictures go.
+        kl: of each latent, if known.
+        title: of the traversals.
+        animated: write a film of the traversals too.
+    """
+    decoder = getattr(model, "decode", None)
+    if decoder is None or images.shape[1] not in (1, 3):
+        return []
+
+    def decode(latents: NDArray[np.float32]) -> NDArray[np.float32]:
+        return _channels_last(decoder(torch.from_numpy(latents).to(images.device)))
+
+    training = model.training
+    model.eval()
+    try:
+        means = represent(model, images).mean.cpu().numpy()
+        seen = (_channels_last(images[:SHOWN]) * 255).round().astype(np.uint8)
+        plan = plan_traversal(means, kl)
+        written = [
+            write_picture(reconstructions(seen, decode(means[:SHOWN])), folder / "reconstructions.png"),
+            write_picture(traversals(decode, means[0], plan, title=title), folder / "traversals.png"),
+        ]
+        if animated:
+            written.append(write_film(film(decode, means[0], plan), folder / "traversals.gif"))
+    finally:
+        model.train(training)
+    return written
+
+
+def shown_images(batches: Feed) -> Tensor:
+    """The training images that the pictures of a run show: the same at every step of a seed."""
+    rng = np.random.default_rng([batches.seed, 2**33])
+    return batches.tensor(batches.region.sample(MEASURED, rng), rng)
+
+
+def draw_run(run: Run | Path | str, made: Representation, *, data: Path | None = None) -> list[Path]:
+    """Draw all pictures of a finished run again, with the representation it was encoded to."""
+    from unknot.training import feed, load_model
+    from unknot.worlds import open_world
+
+    run = run if isinstance(run, Run) else Run(run)
+    world = open_world(run.spec.world, data=data)
+    model = load_model(run, world=world)
+    images = shown_images(feed(run.spec, model, world))
+    folder = run.folder / "pictures"
+    written = draw(model, images, folder, kl=made.kl, title=run.spec.title, animated=True)
+    return written + draw_hinton(made, folder, title=run.spec.title)
+
+
+def draw_hinton(made: Representation, folder: Path, *, title: str = "") -> list[Path]:
+    """Draw which latent of a representation knows which factor; nothing if it has no factors."""
+    from unknot.metrics._inputs import prepare
+    from unknot.metrics.verdict import information_shares
+
+    if made.factors is None:
+        return []
+    rows = prepare("hinton", made.flattened().latents, made.factors, None, None, names=made.factor_names)
+    names = [rows.names[j] for j in rows.kept]
+    title = textwrap.fill(title, 40)  # as wide as ten latents
+    return [hinton_figure(information_shares(rows), names, folder / "hinton.png", title=title)]
+
+
+def _channels_last(images: Tensor) -> NDArray[np.float32]:
+    array: NDArray[np.float32] = images.float().permute(0, 2, 3, 1).cpu().numpy()
+    return array

@@ -1,0 +1,188 @@
+"""The tables of the docs say what the registries say. `python tests/test_docs_tables.py` writes them anew."""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from unknot.metrics import METRICS, Facts, identity
+from unknot.worlds import WORLDS
+from unknot.worlds.combinations import PUBLISHED_COMBINATIONS
+from unknot.worlds.split_rules import RULES
+from unknot.worlds.splits import split
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+# Four worlds have published rules of their own; the grids are those of these files.
+RULED = {"dsprites": "dsprites", "shapes3d": "shapes3d", "mpi3d": "mpi3d_real", "celeb_glow": "celeb_glow"}
+KINDS = ("random", "composition", "interpolation", "extrapolation")
+
+
+def metrics_table() -> str:
+    """Every metric with its facts."""
+    rows = []
+    for metric in METRICS.values():
+        facts = metric.facts
+        rows.append(
+            (
+                f"`{identity(metric)}`",
+                facts.title,
+                facts.measures,
+                f"{facts.bounds[0]:g} to {facts.bounds[1]:g}",
+                "higher" if facts.higher_is_better else "lower",
+                str(facts.chance),
+                facts.cost,
+                ", ".join(f"`{part}` ({measure})" for part, measure in facts.also.items()) or "-",
+                _linked(facts),
+            )
+        )
+    heads = ("metric", "what it is", "measures", "range", "better", "chance", "cost", "also reports", "reference")
+    return _table(heads, rows)
+
+
+def worlds_table() -> str:
+    """Every world from a file beside its stand-in, with grid and licence."""
+    rows = []
+    for name, entry in WORLDS.items():
+        if not entry.files:
+            continue
+        factors = entry.factors or ()
+        rows.append(
+            (
+                f"`{name}`",
+                f"`{entry.stand_in}`" if entry.stand_in else "none",
+                ", ".join(f"{f.name} {f.size}" for f in factors),
+                f"{entry.factors.size:,}" if entry.factors else "-",
+                entry.licence,
+                entry.reference,
+            )
+        )
+    heads = ("published file", "rendered stand-in", "factors in storage order", "points", "licence", "reference")
+    return _table(heads, rows)
+
+
+def splits_table() -> str:
+    """Exclusive classes of the published rules."""
+    rows = []
+    for rule, world in RULED.items():
+        space = WORLDS[world].factors
+        assert space is not None
+        made = {kind: split(space, kind, rule=rule).exclusive for kind in KINDS[1:]}
+        for factor in space:
+            cells = (_runs(made[kind].get(factor.name, ())) for kind in KINDS[1:])
+            rows.append((f"`{rule}`", factor.name, str(factor.size), *cells))
+    heads = (
+        "rule",
+        "factor",
+        "classes",
+        "composition: only in training",
+        *(f"{k}: only in test" for k in KINDS[2:]),
+    )
+    return _table(heads, rows)
+
+
+def counts_table() -> str:
+    """How many points each published split trains and tests on."""
+    rows = []
+    for rule, world in RULED.items():
+        space = WORLDS[world].factors
+        assert space is not None
+        for kind in KINDS:
+            made = split(space, kind, rule=rule)
+            odd = sum(made.one_ood_counts.values())
+            shares = (f"{100 * n / space.size:.2f} %" for n in (made.n_train, made.n_test))
+            one = f"{odd:,} ({100 * odd / made.n_test:.2f} % of test)" if odd else "-"
+            rows.append((f"`{rule}`", kind, f"{made.n_train:,}", f"{made.n_test:,}", *shares, one))
+    return _table(("rule", "split", "training", "test", "training share", "test share", "one-OOD"), rows)
+
+
+def combinations_table() -> str:
+    """The held-out combinations of Mahon et al."""
+    rows = []
+    for world, combinations in PUBLISHED_COMBINATIONS.items():
+        names = " and ".join(combinations[0])
+        rows.append((f"`{world}`", names, ", ".join("-".join(map(str, c.values())) for c in combinations)))
+    return _table(("world", "factors", "classes held out together"), rows)
+
+
+TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "metrics": ("metrics.md", metrics_table),
+    "worlds": ("worlds.md", worlds_table),
+    "splits": ("splits.md", splits_table),
+    "counts": ("splits.md", counts_table),
+    "combinations": ("splits.md", combinations_table),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_of_the_docs_equals_its_registry(name: str) -> None:
+    page, make = TABLES[name]
+    assert _inside(name, (DOCS / page).read_text(encoding="utf-8")) == make(), (
+        "run python tests/test_docs_tables.py"
+    )
+
+
+def test_every_rule_that_is_named_has_a_table_row_or_is_a_smaller_grid() -> None:
+    assert set(RULES) == {*RULED, "dsprites_quarter"}
+
+
+PAGES = [*sorted(DOCS.glob("*.md")), *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_pictures_of_a_page_exist(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
+    assert not missing
+
+
+def test_no_picture_is_larger_than_200_kb() -> None:
+    assert not [path.name for path in (DOCS / "pictures").iterdir() if path.stat().st_size > 200_000]
+
+
+def _table(heads: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [tuple(heads)]
+    lines += [tuple("---" for _ in lines[0]), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
+
+
+def _linked(facts: Facts) -> str:
+    """Authors and year with the arXiv number as a link, or the reference as it is."""
+    found = []
+    for reference in facts.reference.split("; "):
+        number = re.search(r"arXiv:(\d{4}\.\d{5})", reference)
+        who = reference.partition(",")[0]
+        found.append(f"{who}, [arXiv:{number[1]}](https://arxiv.org/abs/{number[1]})" if number else reference)
+    return "; ".join(found)
+
+
+def _runs(classes: tuple[int, ...]) -> str:
+    whole = len(classes) > 2 and classes == tuple(range(classes[0], classes[-1] + 1))
+    return f"{classes[0]}..{classes[-1]}" if whole else ", ".join(map(str, classes)) or "-"
+
+
+def _marks(name: str) -> tuple[str, str]:
+    return f"<!-- table {name}: made by tests/test_docs_tables.py -->\n", "<!-- end of table -->"
+
+
+def _inside(name: str, text: str) -> str:
+    begin, end = _marks(name)
+    assert begin in text, f"the page has no table '{name}'"
+    return text.partition(begin)[2].partition(end)[0].rstrip("\n")
+
+
+def write() -> None:
+    """Put the tables into their pages."""
+    for name, (page, make) in TABLES.items():
+        path = DOCS / page
+        begin, end = _marks(name)
+        parts = re.split(f"({re.escape(begin)}|{re.escape(end)})", path.read_text(encoding="utf-8"))
+        at = parts.index(begin)
+        assert parts[at + 2] == end, f"{page}: table '{name}' has no end"
+        parts[at + 1] = make() + "\n"
+        path.write_text("".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
