@@ -62,7 +62,7 @@ def timm_encoder(
             return network.forward_head(features, pre_logits=True).flatten(1)
         return _pooled(f"timm:{architecture}", features, pool, prefix, channels_last=channels_last)
 
-    record = {"kind": "timm", "name": architecture, "weights": _weights_record(weights), "pool": pool}
+    record = {"kind": "timm", "name": architecture, "weights": _weights_record(weights, setting), "pool": pool}
     return _encoder(network, forward, record, shape, device, image_size, setting["mean"], setting["std"])
 
 
@@ -80,10 +80,20 @@ def hf_encoder(
         pool: see the module; `mean` if left out.
         image_size: resize images to this many pixels; the checkpoint's own size if left out.
     """
-    network, missing = _hf_network(name)
     pool = _known_pool(pool or "mean")
-    if pool == "own" and any("pooler" in key for key in missing):
-        raise UnknotError(f"hf:{name}: the checkpoint has no weights for its pooler; use pool mean or class.")
+    network, missing = _hf_network(name)
+    lacking = [
+        key for key in missing if pool == "own" or "pooler" not in key
+    ]  # a pooler that is not asked is no loss
+    if lacking:
+        raise UnknotError(
+            f"hf:{name}: the checkpoint has no weights for {lacking[0]} ({len(lacking)} in all)"
+            + (
+                "; use pool mean or class."
+                if all("pooler" in key for key in lacking)
+                else ", so it cannot be used."
+            )
+        )
     config = network.config
     mean, std = _hf_statistics(name)
     size = image_size or getattr(config, "image_size", None)
@@ -101,7 +111,9 @@ def hf_encoder(
         n_patches = (images.shape[-1] // patch) ** 2 if isinstance(patch, int) else features.shape[1]
         return _pooled(f"hf:{name}", features, pool, max(features.shape[1] - n_patches, 0))
 
-    record = {"kind": "hf", "name": name, "pool": pool, "revision": getattr(config, "_commit_hash", None) or ""}
+    file = Path(name).expanduser() / "model.safetensors"
+    weights = digest(file) if file.is_file() else str(getattr(config, "_commit_hash", None) or "")
+    record = {"kind": "hf", "name": name, "weights": weights, "pool": pool}
     return _encoder(network, forward, record, shape, device, size, mean, std)
 
 
@@ -224,9 +236,10 @@ def _load(name: str, network: Any, path: Path) -> None:
         )
 
 
-def _weights_record(weights: str) -> str:
-    if not weights or weights == UNTRAINED:
-        return weights or "published"
+def _weights_record(weights: str, setting: dict[str, Any]) -> str:
+    """The tag of published weights, such as tv_in1k; or the digest of a file."""
+    if weights in ("", UNTRAINED):
+        return weights or str(setting.get("tag") or "published")
     return digest(Path(weights).expanduser())
 
 
@@ -235,6 +248,7 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
 
     try:
         from transformers import AutoModel
+        from transformers.utils import logging
     except ImportError as error:
         raise UnknotError(
             f"hf:{name}: transformers cannot be imported ({error}); it is an extra: pip install unknot[hf]."
@@ -243,6 +257,8 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
         import_torchvision()  # some networks want it, and would not say why it does not load
     except ImportError:
         pass
+    bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # it would run into ours
     try:
         network, said = AutoModel.from_pretrained(
             name, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
@@ -252,6 +268,9 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
             f"hf:{name}: cannot be loaded ({type(error).__name__}: {str(error).splitlines()[0]}). Is the name right, "
             "or the folder complete (config.json, model.safetensors, preprocessor_config.json)?"
         ) from error
+    finally:
+        if bars:
+            logging.enable_progress_bar()
     return getattr(network, "vision_model", network), list(said["missing_keys"])
 
 

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.runs import Run
-from unknot.worlds.world import Images
+from unknot.worlds import open_world
+from unknot.worlds.world import Images, World
 
 POOLS = ("own", "mean", "class", "slots")
 Shape = tuple[int, int, int]
@@ -54,8 +55,18 @@ def find_encoder(
     data: Path | None = None,
     pool: str = "",
     image_size: int | None = None,
+    home: World | None = None,
 ) -> Encoder:
     """The encoder of a run, a function or a name, ready for images of a shape (height, width, channels).
+
+    Args:
+        which: see the module.
+        shape: of the images.
+        device: for runs and networks.
+        data: folder of data files.
+        pool: of timm and hf networks, see `backbones`.
+        image_size: of timm and hf networks.
+        home: the world a run was trained on, if it is open already.
 
     >>> find_encoder("brightness", (64, 64, 1))
     Traceback (most recent call last):
@@ -72,7 +83,7 @@ timm:NAME or hf:NAME.
         option = "pool" if pool else "image_size"
         raise UnknotError(f"encode: {option} is for timm and hf networks; other encoders see images as they are.")
     if isinstance(which, Run):
-        return _run_encoder(which, shape, device, data)
+        return _run_encoder(which, shape, device, home or open_world(which.spec.world, data=data))
     if isinstance(which, str):
         which = _imported(which)
     if hasattr(which, "state_dict") and hasattr(which, "forward"):
@@ -98,14 +109,14 @@ def writable(images: Images) -> Images:
     return images if images.flags.writeable else images.copy()
 
 
-def _run_encoder(run: Run, shape: Shape, device: str, data: Path | None) -> Encoder:
-    import torch
-
+def _run_encoder(run: Run, shape: Shape, device: str, world: World) -> Encoder:
+    try:
+        import torch
+    except ImportError:
+        raise UnknotError(f"{run.folder}: a run needs torch, an extra: pip install unknot[torch].") from None
     from unknot.batches import as_tensor
     from unknot.training import find_device, load_model, represent
-    from unknot.worlds import open_world
 
-    world = open_world(run.spec.world, data=data)
     _must_fit(run, world.image_shape, shape)
     where = find_device(device)
     model = load_model(run, world=world).to(where)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,9 +79,15 @@ def encode(
     if world is None and run is None:
         raise UnknotError("encode: an encoder of one's own needs a world; name one, such as dsprites_rendered.")
     named = run.spec.world if world is None and run is not None else world
-    opened = named if isinstance(named, World) else open_world(named, data=data)  # type: ignore[arg-type]
+    opened = open_world(named, data=data) if isinstance(named, str | Path) else cast(World, named)
     found = find_encoder(
-        run or encoder, opened.image_shape, device=device, data=data, pool=pool, image_size=image_size
+        run or encoder,
+        opened.image_shape,
+        device=device,
+        data=data,
+        pool=pool,
+        image_size=image_size,
+        home=opened if world is None else None,
     )
     kept = world_split(named, opened, split) if split else None
     parts = [_rows(opened, kept, part, rows, seed) for part in (("train", "test") if split else ("train",))]
@@ -146,7 +152,7 @@ def _as_run(encoder: Any) -> Run | None:
 
 
 def _name(world: World | Path | str | None) -> str:
-    return world.name if isinstance(world, World) else str(world)
+    return str(world) if isinstance(world, str | Path) else cast(World, world).name
 
 
 def _source(encoder: Mapping[str, Any], world: str, rows: int | str, split: str, seed: int) -> dict[str, Any]:

@@ -18,8 +18,11 @@ from unknot.worlds import open_world
 from unknot.worlds.world import World
 
 GREY, COLOUR = "dsprites_rendered", "shapes3d_rendered"
-SMALLER: dict[str, dict[str, Any]] = {"factor_vae": {"discriminator_layers": 2}}  # options that save time here
-LONGER: dict[str, dict[str, Any]] = {"pcl": {"steps": 60, "batch_size": 32}}  # where two dozen steps are noise
+SMALLER: dict[str, dict[str, Any]] = {  # options that save time here
+    "factor_vae": {"discriminator_layers": 2},
+    "weak_de": {"n_labelled": 64, "width": 16},
+}
+LONGER: dict[str, dict[str, Any]] = {"pcl": {"steps": 40, "batch_size": 32}}  # where two dozen steps are noise
 OTHER_COLUMNS = ("step", "loss", trainer.GRADIENT)
 every_model = pytest.mark.parametrize("name", MODELS)
 world_of = cache(open_world)

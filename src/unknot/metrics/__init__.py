@@ -26,6 +26,7 @@ from unknot.metrics.mig_sup import mig_sup
 from unknot.metrics.modularity import modularity
 from unknot.metrics.nk import nk
 from unknot.metrics.probes import linear_accuracy, mlp_accuracy
+from unknot.metrics.r2 import r2
 from unknot.metrics.sap import sap
 from unknot.metrics.score import Facts, Metric, Score, identity, parse_identity
 from unknot.metrics.snc import snc
@@ -48,6 +49,7 @@ METRICS: dict[str, Metric] = cast(
         "explicitness": explicitness,
         "mlp_accuracy": mlp_accuracy,
         "linear_accuracy": linear_accuracy,
+        "r2": r2,
         "irs": irs,
         "beta_vae_score": beta_vae_score,
         "factor_vae_score": factor_vae_score,

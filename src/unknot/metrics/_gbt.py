@@ -62,10 +62,10 @@ def _exp(x: Floats, out: Floats, bits: Ints, power: Floats) -> None:
 def _softmax_residuals(raw: Floats, y: Ints, start: int, stop: int, out: Floats) -> None:
     """1[y = k] - softmax(raw)_k of rows start..stop-1; arrays are (K, n)."""
     n_classes, m = len(raw), stop - start
-    top, total, shifted = np.full(m, -np.inf), np.zeros(m), np.empty(m)
+    top, total, shifted = raw[0, start:stop].copy(), np.zeros(m), np.empty(m)
     bits = np.empty(m, dtype=np.int64)
     power = bits.view(np.float64)
-    for k in range(n_classes):
+    for k in range(1, n_classes):
         row = raw[k, start:stop]
         for i in range(m):
             top[i] = max(top[i], row[i])
@@ -127,7 +127,8 @@ def _partition(rows: Ints, x: NDArray[np.float32], threshold: float, spare: Ints
         spare[right] = i
         left += goes_left
         right += not goes_left
-    rows[left:] = spare[:right]
+    for j in range(right):
+        rows[left + j] = spare[j]
     return left
 
 
@@ -171,11 +172,10 @@ def _grow(
     slots, total, squares = np.zeros(len(lows), dtype=np.int64), np.zeros(len(lows)), np.zeros(len(lows))
     histogram = Histogram(hists.sums[0], hists.positives[0], hists.counts[0])
     squares[0] = root_histogram(sums, r, table, histogram)
-    total[0] = histogram.sums[: table.n_bins[0]].sum()
     highs[0], used = len(r), 1
-    node_of[:] = 0
     for i in range(len(r)):
-        rows[i] = i
+        rows[i], node_of[i] = i, 0
+        total[0] += r[i]
     for node in range(n_inner):
         low, high, slot, left, right = lows[node], highs[node], slots[node], 2 * node + 1, 2 * node + 2
         size, found = high - low, Split(-1, 0, 0, 0.0, 0.0)
@@ -211,7 +211,11 @@ def _grow(
             subtract(histogram, new)
             slots[small], slots[large] = used, slot
             used += 1
-    return np.append(lows[n_inner:], len(r))
+    bounds = np.empty(n_inner + 2, dtype=np.int64)
+    for leaf in range(n_inner + 1):
+        bounds[leaf] = lows[n_inner + leaf]
+    bounds[n_inner + 1] = len(r)
+    return bounds
 
 
 @njit(cache=True, error_model="numpy")
@@ -237,7 +241,8 @@ def boost(
     shrink = (n_trees - 1.0) / n_trees if n_trees > 1 else 1.0
     by_class, by_row = np.empty((n_trees, n)), np.empty((n, n_trees))
     inverse = np.zeros(n + 1)
-    inverse[1:] = 1.0 / np.arange(1, n + 1)
+    for m in range(1, n + 1):
+        inverse[m] = 1.0 / m
     together = max(1, min(n_trees, ROOM_FOR_ROOTS // (d * BINS)))
     shape = (max(1, n_leaves // 2), d * BINS)
     hists = Histogram(np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int32))
@@ -247,7 +252,7 @@ def boost(
         _residuals(raw, y, by_class, by_row)
         for first in range(0, n_trees, together):
             last = min(first + together, n_trees)
-            sums = np.empty((d, BINS, last - first))
+            sums = np.zeros((d, BINS, last - first))
             root_sums(by_row, table.bins, first, last, sums)
             for k in range(first, last):
                 r, tree = by_class[k], (features[t, k], thresholds[t, k])
@@ -268,9 +273,9 @@ def add_trees(
     n_rounds, n_trees, n_inner = features.shape
     for t in range(n_rounds):
         for k in range(n_trees):
-            feature, threshold, value = features[t, k], thresholds[t, k], learning_rate * values[t, k]
+            feature, threshold, value = features[t, k], thresholds[t, k], values[t, k]
             for i in range(len(x)):
                 node = 0
                 while node < n_inner:
                     node = 2 * node + 1 + (x[i, feature[node]] > threshold[node])
-                raw[k, i] += value[node - n_inner]
+                raw[k, i] += learning_rate * value[node - n_inner]

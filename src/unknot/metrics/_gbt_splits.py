@@ -39,9 +39,8 @@ class Split(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def root_sums(by_row: Floats, bins: Ints, first: int, last: int, sums: Floats) -> None:
-    """Sums of residuals per (latent, bin, class) for classes first..last-1, all classes at once."""
+    """Add up residuals per (latent, bin, class) for classes first..last-1, all classes at once."""
     for f in range(len(bins)):
-        sums[f] = 0.0
         for i in range(bins.shape[1]):
             into, row = sums[f, bins[f, i]], by_row[i, first:last]
             for k in range(len(row)):
@@ -52,7 +51,8 @@ def root_sums(by_row: Floats, bins: Ints, first: int, last: int, sums: Floats) -
 def root_histogram(sums: Floats, r: Floats, table: Table, histogram: Histogram) -> float:
     """The root's histogram of one class; returns the sum of squared residuals."""
     d = len(table.n_bins)
-    histogram.positives[:] = 0.0
+    for at in range(len(histogram.positives)):
+        histogram.positives[at] = 0.0
     for f in range(d):
         for b in range(table.n_bins[f]):
             histogram.sums[(f << 8) + b] = sums[f, b]
@@ -73,9 +73,8 @@ def node_histogram(
     """A node's histogram from its rows, which are marked as its own; returns the sum of squared residuals."""
     d = bins_by_row.shape[1]
     sums, positives, counts = histogram
-    sums[:] = 0.0
-    positives[:] = 0.0
-    counts[:] = 0
+    for at in range(len(sums)):
+        sums[at], positives[at], counts[at] = 0.0, 0.0, 0
     squares = 0.0
     for i in rows:
         v = r[i]

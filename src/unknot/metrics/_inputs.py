@@ -180,7 +180,7 @@ def _same_length(who: str, a: NDArray[Any], b: NDArray[Any], name_a: str, name_b
         )
 
 
-def _classes(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def distinct(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Distinct values and the code of each row; whole numbers of small range are counted, not sorted."""
     low, high = column.min(), column.max()
     if column.dtype.kind == "f" or int(high) - int(low) > 4 * len(column) + 1024:
@@ -215,7 +215,7 @@ def _encode(
             column = np.searchsorted(edges, column, side="right")
             test = None if test is None else np.searchsorted(edges, test, side="right")
             notes.append(f"factor '{name}' is continuous: cut into {len(edges) + 1} bins of equal count.")
-        values, code = _classes(column if is_real else column.astype(np.int64))
+        values, code = distinct(column if is_real else column.astype(np.int64))
         if len(values) == 1:
             skipped[name] = "constant"
             continue

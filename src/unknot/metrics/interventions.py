@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Classes
-from unknot.metrics._inputs import _classes, as_array, check_latents, prepare
+from unknot.metrics._inputs import distinct, as_array, check_latents, prepare
 from unknot.worlds.world import Images, World, sample
 
 Latents = NDArray[np.float64]
@@ -227,7 +227,7 @@ class _Groups:
         self.codes, self.order = np.empty((k, n), dtype=np.int64), np.empty((k, n), dtype=np.int64)
         for j in range(k):
             column = table[:, j]
-            self.codes[j] = _classes(column.astype(np.int64) if column.dtype.kind in "iub" else column)[1]
+            self.codes[j] = distinct(column.astype(np.int64) if column.dtype.kind in "iub" else column)[1]
             counts = np.bincount(self.codes[j]).astype(np.int64)
             self.counts.append(counts)
             rank = np.arange(len(counts)) + len(counts) * (counts == 1)

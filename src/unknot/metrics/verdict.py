@@ -64,7 +64,7 @@ def _verdict(shares: NDArray[np.float64], j: int, names: Sequence[str]) -> Verdi
     how = "clearly" if share >= CLEARLY else "partly" if share >= PARTLY else "weakly"
     sharers = [f"z{i}" for i in order[1:3] if shares[i, j] >= SHARED * share]
     alone = f"shared with {' and '.join(sharers)}" if sharers else "alone"
-    others = [names[l] for l in np.argsort(-shares[best]) if l != j and shares[best, l] >= ALSO * share]
+    others = [names[f] for f in np.argsort(-shares[best]) if f != j and shares[best, f] >= ALSO * share]
     also = f"; z{best} also carries {', '.join(others[:2])}" if others else ""
     return Verdict(names[j], best, share, share - second, exclusivity, f"z{best} {how}, {alone}{also}")
 

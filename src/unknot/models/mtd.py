@@ -23,13 +23,13 @@ class MTD(nn.Module):
     loss = reconstruction
          + labels       sum_f CE(softmax_v(-|z_f - p_f(v)|^2 / 2), v_f)
          + prototypes   sum_f |r_f|^2 / 2
-         + independence sum_{f != g} sum_v P(v_g = v) |E[r_f | v_g = v] - E[r_f]|^2
+         + independence sum_{f != g} (sum_v P(v_g = v) |E[r_f | v_g = v] - E[r_f]|^2 - c_g E|r_f - E[r_f]|^2)
          + swap         |encoder(decoder(z')) - z'|^2 / 2
 
     In order: a block tells its own factor; it lies where its value belongs, in Gaussians of variance one; what it
     says beyond that no other label explains, which stays true when factors are correlated in training; and z', which
     has one block of another image, decodes to an image with that code. No adversary is involved. P and E are those of
-    the batch, so with many values and few images the fourth term also shrinks r_f as such.
+    the batch, and c_g = (values of g in the batch - 1) / (images - 1) is the share that labels explain by chance.
 
     Args:
         setting: what to build for; every factor that varies needs at least one latent.
@@ -127,16 +127,19 @@ class MTD(nn.Module):
         return z - functional.pad(torch.cat(held, 1), (0, self.content))
 
     def independence_term(self, z: Tensor, labels: Tensor) -> Tensor:
-        """How much of each block's residual variance the labels of the other factors explain."""
+        """How much of each block's residual variance the labels of the other factors explain, beyond chance."""
         rest = self.residuals(z, labels)
         centred = self.blocks(rest - rest.mean(0))
         explained = z.new_zeros(())
         for g, table in enumerate(self.tables):
             groups = functional.one_hot(labels[:, g], len(_rows(table))).to(z.dtype)
+            sizes = groups.sum(0)
             foreign = torch.cat([block for f, block in enumerate(centred) if f != g] or [z[:, :0]], 1)
             # sum_v P(v) |mean of group v|^2 = sum_v |sum of group v|^2 / (its size b)
             sums = torch.einsum("bv,bd->vd", groups, foreign).pow(2).sum(1)
-            explained = explained + (sums / groups.sum(0).clamp(min=1)).sum() / len(z)
+            between = (sums / sizes.clamp(min=1)).sum() / len(z)
+            chance = ((sizes > 0).sum() - 1) / max(len(z) - 1, 1)
+            explained = explained + between - chance * foreign.pow(2).sum(1).mean()
         return explained
 
     def swap_term(self, z: Tensor, generator: torch.Generator) -> Tensor:

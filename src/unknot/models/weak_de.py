@@ -93,6 +93,8 @@ class WeakDE(nn.Module):
             raise UnknotError("weak_de: the world has no factors, and this model learns from a few labels.")
         if n_labelled < 2:
             raise UnknotError(f"weak_de: n_labelled is {n_labelled}; a Gaussian needs at least two images.")
+        if width < 1:
+            raise UnknotError(f"weak_de: width is {width}; a convolution has at least one channel.")
         if not (warm_up >= 0 and fit > 0 and warm_up + fit < 1):
             raise UnknotError(
                 f"weak_de: warm_up is {warm_up:g} and fit is {fit:g}; they are shares of the run that leave some of it."
