@@ -137,6 +137,11 @@ def test_links_and_pictures_of_a_page_exist(page: Path) -> None:
     assert not missing
 
 
+def test_every_page_is_on_the_map() -> None:
+    linked = set(re.findall(r"\]\((\w+\.md)\)", (DOCS / "index.md").read_text(encoding="utf-8")))
+    assert linked == {page.name for page in DOCS.glob("*.md")} - {"index.md"}
+
+
 def test_no_picture_is_larger_than_200_kb() -> None:
     assert not [path.name for path in (DOCS / "pictures").iterdir() if path.stat().st_size > 200_000]
 

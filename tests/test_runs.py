@@ -67,8 +67,8 @@ def test_the_name_of_a_folder_changes_with_every_field() -> None:
         ({"precision": "float16"}, "run: precision is 'float16'; input should be 'float32' or 'bfloat16'"),
         ({"decoder": "laplace"}, "run: decoder is 'laplace'"),
         ({"options": {"beta": [1]}}, r"run: options\.beta is \[1\]"),
-        ({"options": {"beta": math.nan}}, r"run: options\.beta is nan"),
-        ({"bata": 4}, "unknown field of a run 'bata'; did you mean"),
+        ({"options": {"beta": math.nan}}, r"run: options\.beta is nan; expected a finite number"),
+        ({"latnets": 4}, "unknown field of a run 'latnets'; did you mean 'latents'"),
     ],
 )
 def test_a_wrong_field_is_named(fields: dict[str, object], message: str) -> None:

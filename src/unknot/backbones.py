@@ -225,7 +225,8 @@ def _load(name: str, network: Any, path: Path) -> None:
     try:
         missing, left = network.load_state_dict(load_file(path), strict=False)
     except Exception as error:
-        raise UnknotError(f"{path}: does not fit {name} ({str(error).splitlines()[0]}).") from None
+        why = str(error).strip().splitlines()[-1].strip()
+        raise UnknotError(f"{path}: does not fit {name} ({why})") from None
     heads = network.pretrained_cfg.get("classifier") or ()
     heads = (heads,) if isinstance(heads, str) else tuple(heads)
     wrong = [*missing, *(key for key in left if not key.startswith(tuple(f"{head}." for head in heads)))]

@@ -42,7 +42,7 @@ class RunSpec(BaseModel):
 
     >>> spec = RunSpec(world="dsprites_rendered", options={"beta": 4.0}, steps=1000)
     >>> spec.title, spec.id
-    ('beta_vae (beta 4.0) on dsprites_rendered, seed 0', '')
+    ('beta_vae (beta 4.0) on dsprites_rendered, seed 0', '1dcd80baaebc')
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -96,6 +96,8 @@ def _first_fault(error: ValidationError) -> str:
     where = ".".join(str(part) for part in first["loc"][:2])  # below that are the types a value was tried as
     if first["type"] == "missing":
         return f"{where} is missing"
+    if where.startswith("options."):
+        return f"{where} is {first['input']!r}; expected a finite number, a word, true or false"
     return f"{where} is {first['input']!r}; {first['msg'].lower()}"
 
 

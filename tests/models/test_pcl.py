@@ -3,10 +3,13 @@ import math
 import pytest
 import torch
 
+from unknot import trainer
 from unknot.errors import UnknotError
 from unknot.models.model import Batch, Setting
 from unknot.models.networks import initialise
 from unknot.models.pcl import PCL, others
+from unknot.runs import RunSpec
+from unknot.training import load_model, train
 
 SMALL = Setting(pixels=32, latents=4)
 LOOKS = torch.rand(2, 6, 1, 32, 32, generator=torch.Generator().manual_seed(0))
@@ -133,6 +136,23 @@ def test_gradients_reach_every_parameter():
     for gradient in torch.autograd.grad(contrast(model), list(model.parameters())):
         assert gradient.isfinite().all()
     assert torch.autograd.grad(contrast(model), model.body[0].weight)[0].any()
+
+
+def test_a_run_stopped_half_way_ends_with_the_same_weights_and_statistics(tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "LOG_EVERY", 2)
+    monkeypatch.setattr(trainer, "KL_IMAGES", 4)
+    spec = RunSpec(world="dsprites_rendered", model="pcl", steps=4, batch_size=4, image_size=32, lr=1e-2)
+    whole = load_model(train(spec, tmp_path / "whole")).state_dict()
+
+    def stop(progress: trainer.Progress) -> None:
+        if progress.step == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(spec, tmp_path / "halves", checkpoint_every=2, watch=stop)
+    resumed = load_model(train(spec, tmp_path / "halves")).state_dict()
+    assert all(torch.equal(whole[key], resumed[key]) for key in whole)
+    assert whole["norm.num_batches_tracked"] == 4
 
 
 def test_mistakes_are_named():

@@ -12,7 +12,9 @@ def average_ranks(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     ranks = np.empty(columns.shape)
     for i, column in enumerate(columns.T):
-        order = np.argsort(column, )
+        order = np.argsort(
+            column,
+        )
         ordered = column[order]
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         ends = np.concatenate([starts[1:], [len(ordered)]])

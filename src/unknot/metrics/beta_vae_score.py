@@ -20,6 +20,7 @@ NEWTON_PARAMETERS = 400  # beyond this many weights the Hessian costs more than 
         measures="modularity",
         bounds=(0.0, 1.0),
         chance="1 / number of factors that vary",
+        cost="seconds",
         reference="Higgins et al. 2017, beta-VAE: Learning Basic Visual Concepts with a Constrained Variational "
         "Framework, ICLR",
         invariances=frozenset({"latents", "sign", "shift"}),

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Classes
-from unknot.metrics._inputs import distinct, as_array, check_latents, prepare
+from unknot.metrics._inputs import as_array, check_latents, distinct, prepare
 from unknot.worlds.world import Images, World, sample
 
 Latents = NDArray[np.float64]

@@ -89,19 +89,25 @@ def facts(record: Facts) -> Callable[[F], F]:
 
 
 def identity(metric: Metric, **options: Any) -> str:
-    """The full name of a variant: `mig[bins=20]`, `dci[gbt]`; words stand bare, numbers with their name."""
+    """The full name of a variant: `mig[bins=20]`, `dci[gbt]`, `explicitness[scaled]`.
+
+    Words stand bare, numbers with their name, and a switch is named when it is on.
+    """
     parameters = inspect.signature(metric).parameters
     words = []
     for name in metric.facts.identity:
         value = options.get(name, parameters[name].default)
-        words.append(value if isinstance(value, str) else f"{name}={value}")
+        if isinstance(value, bool):
+            words += [name] if value else []
+        else:
+            words.append(value if isinstance(value, str) else f"{name}={value}")
     return f"{metric.__name__}[{','.join(words)}]" if words else metric.__name__
 
 
 def parse_identity(text: str, metrics: Mapping[str, Metric]) -> tuple[str, dict[str, Any]]:
     """The metric and options a full name stands for, the reverse of `identity`.
 
-    A bare word is the value of the first identity option that is a word.
+    A bare word turns on the switch of that name, or is the value of the next option that is a word.
     """
     match = re.fullmatch(r"\s*(\w+)\s*(?:\[(.*)\])?\s*", text)
     if match is None:
@@ -114,8 +120,11 @@ def parse_identity(text: str, metrics: Mapping[str, Metric]) -> tuple[str, dict[
     words = [n for n in metric.facts.identity if isinstance(parameters[n].default, str)]
     options: dict[str, Any] = {}
     for item in filter(None, (inside or "").split(",")):
-        key, equals, value = item.partition("=")
-        key, value = (key.strip(), value.strip()) if equals else (words.pop(0) if words else "", item.strip())
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals and isinstance(getattr(parameters.get(key), "default", None), bool):
+            value = "True"
+        elif not equals:
+            key, value = words.pop(0) if words else "", key
         if key not in metric.facts.identity:
             known = ", ".join(metric.facts.identity) or "none"
             raise UnknotError(f"metric '{text}': '{item}' is not an option of {name}'s name; those are: {known}.")

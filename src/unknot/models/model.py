@@ -98,7 +98,7 @@ class Model(Protocol):
 
     Optional members:
         supervision: what batches must carry: "none" (default), "pairs", "labels" or "few_labels".
-        pairs: the law of its pairs: "one_factor", "k_factors" or "laplace".
+        pairs: the law of its pairs, such as "one_factor", "k_factors[k=2]" or "laplace"; see `batches.pair_law`.
         n_labelled: size of the labelled subset of a "few_labels" model.
         wants_other: whether it needs an independent second batch.
         players(): several optimisers, see `Player`.

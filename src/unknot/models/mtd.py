@@ -132,12 +132,12 @@ class MTD(nn.Module):
         centred = self.blocks(rest - rest.mean(0))
         explained = z.new_zeros(())
         for g, table in enumerate(self.tables):
-            groups = functional.one_hot(labels[:, g], len(_rows(table))).to(z.dtype)
-            sizes = groups.sum(0)
+            n_values = len(_rows(table))
+            sizes = torch.bincount(labels[:, g], minlength=n_values)
             foreign = torch.cat([block for f, block in enumerate(centred) if f != g] or [z[:, :0]], 1)
+            sums = z.new_zeros(n_values, foreign.shape[1]).index_add(0, labels[:, g], foreign)
             # sum_v P(v) |mean of group v|^2 = sum_v |sum of group v|^2 / (its size b)
-            sums = torch.einsum("bv,bd->vd", groups, foreign).pow(2).sum(1)
-            between = (sums / sizes.clamp(min=1)).sum() / len(z)
+            between = (sums.pow(2).sum(1) / sizes.clamp(min=1)).sum() / len(z)
             chance = ((sizes > 0).sum() - 1) / max(len(z) - 1, 1)
             explained = explained + between - chance * foreign.pow(2).sum(1).mean()
         return explained

@@ -22,6 +22,7 @@ QUESTIONS: dict[Measure, str] = {
     "independence": "Are the latents independent of each other?",
     "fairness": "Do predictions ignore the other factors?",
 }
+BRIEF = 14  # letters of a chance level that fit the table
 WIDEST = 60  # latents shown in the terminal's Hinton diagram
 
 
@@ -113,7 +114,10 @@ def _number(value: float) -> Text:
 
 
 def _chance(facts: Facts) -> str:
-    """The chance level, less what `unknot metrics NAME` explains."""
-    if not isinstance(facts.chance, str):
-        return f"chance {facts.chance:g}"
-    return "chance " + re.split("[;:,(]", facts.chance)[0].strip()
+    """The chance level if it is short; `unknot metrics NAME` explains the others."""
+    if not facts.labels:
+        return ""
+    words = (
+        f"{facts.chance:g}" if not isinstance(facts.chance, str) else re.split("[;:,(]", facts.chance)[0].strip()
+    )
+    return f"chance {words}" if len(words) <= BRIEF else ""
