@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from unknot.worlds.mpi3d_rendered import MPI3DRendered
-from unknot.worlds.shapes3d_rendered import Shapes3DRendered
+from unknot.worlds.mpi3d_rendered import mpi3d_rendered
+from unknot.worlds.shapes3d_rendered import shapes3d_rendered
 from unknot.worlds.world import World, sample
 
 BATCH = 256
@@ -42,7 +42,7 @@ def memory_growth(world: World, n_batches: int = 40) -> float:
 
 def main() -> dict[str, float]:
     results = {}
-    for world in (Shapes3DRendered(), MPI3DRendered()):
+    for world in (shapes3d_rendered(), mpi3d_rendered()):
         speed, grown = images_per_second(world), memory_growth(world)
         print(
             f"{world.name:20} {speed:8,.0f} images/s on one core   {speed / NEEDED[world.name]:.1f} x what is needed"

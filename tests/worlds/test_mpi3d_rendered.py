@@ -5,11 +5,11 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.worlds.mpi3d import SPACE
-from unknot.worlds.mpi3d_rendered import BACKGROUNDS, COLORS, OBJECTS, MPI3DRendered, scenes
+from unknot.worlds.mpi3d_rendered import BACKGROUNDS, COLORS, OBJECTS, mpi3d_rendered, scenes
 from unknot.worlds.raytracer import masks
 from unknot.worlds.world import World
 
-WORLD = MPI3DRendered()
+WORLD = mpi3d_rendered()
 UP = 20  # the middle of the horizontal axis: the arm is upright, within two degrees
 
 

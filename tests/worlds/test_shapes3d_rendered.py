@@ -6,10 +6,10 @@ import pytest
 from unknot.errors import UnknotError
 from unknot.worlds.raytracer import masks
 from unknot.worlds.shapes3d import SPACE
-from unknot.worlds.shapes3d_rendered import Shapes3DRendered, scenes
+from unknot.worlds.shapes3d_rendered import scenes, shapes3d_rendered
 from unknot.worlds.world import World
 
-WORLD = Shapes3DRendered()
+WORLD = shapes3d_rendered()
 FLOOR, WALL, OBJECT = 1, 2, 3
 FOCAL = 32 / math.tan(math.radians(22.5))
 HUES = [

@@ -89,15 +89,15 @@ def _dsprites(name: str, data: Path | None) -> ArrayWorld:
 
 
 def _mpi3d_rendered(data: Path | None) -> World:
-    from unknot.worlds.mpi3d_rendered import MPI3DRendered
+    from unknot.worlds.mpi3d_rendered import mpi3d_rendered
 
-    return MPI3DRendered()
+    return mpi3d_rendered()
 
 
 def _shapes3d_rendered(data: Path | None) -> World:
-    from unknot.worlds.shapes3d_rendered import Shapes3DRendered
+    from unknot.worlds.shapes3d_rendered import shapes3d_rendered
 
-    return Shapes3DRendered()
+    return shapes3d_rendered()
 
 
 WORLDS: dict[str, Entry] = {

@@ -4,17 +4,16 @@ The scene has the parts and proportions described for the toy images, not their 
 from here is named "(rendered)", and no score should be compared with one published for MPI3D.
 """
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from unknot.factors import Classes, FactorSpace
+from unknot.factors import Classes
 from unknot.worlds import _layout as at
 from unknot.worlds.mpi3d import SPACE
-from unknot.worlds.raytracer import Batch, Light, Material, body_rows, camera_rows, light_row, render, turn
-from unknot.worlds.world import Images
+from unknot.worlds.raytracer import Batch, Light, Material, body_rows, camera_rows, light_row, turn
+from unknot.worlds.traced_world import TracedWorld
 
 SIDE = 64
 # The camera looks from the front at the shoulder; near it, one unit is about 20 pixels.
@@ -56,11 +55,9 @@ _LIGHTS = (
     Light((-0.45, -0.5, 0.8), (0.9, 0.9, 0.9), directional=True),
     Light((0.6, -0.7, 0.3), (0.25, 0.25, 0.25), directional=True, shadows=False),
 )
-_BATCH = 256  # images traced at a time, so that packed scenes stay small
 
 
-@dataclass(frozen=True)
-class MPI3DRendered:
+def mpi3d_rendered() -> TracedWorld:
     """A robot arm holding an object over a dark disc with a coloured ring, 64 x 64 x 3.
 
     "horizontal" swings the arm from one side over the top to the other (40 steps over 180 degrees), "vertical"
@@ -70,43 +67,10 @@ class MPI3DRendered:
     Reference: Gondal et al. 2019, On the Transfer of Inductive Bias from Simulation to the Real World: a New
     Disentanglement Dataset, arXiv:1906.03292.
 
-    >>> MPI3DRendered().images([[2, 1, 1, 0, 0, 20, 20]]).shape  # a large red cube, seen from the top
+    >>> mpi3d_rendered().images([[2, 1, 1, 0, 0, 20, 20]]).shape  # a large red cube, seen from the top
     (1, 64, 64, 3)
     """
-
-    @property
-    def name(self) -> str:
-        """What results call it."""
-        return "MPI3D (rendered)"
-
-    @property
-    def factors(self) -> FactorSpace:
-        """Object colour, shape and size, camera height, background colour, the two joints."""
-        return SPACE
-
-    @property
-    def image_shape(self) -> tuple[int, int, int]:
-        """Height, width, channels."""
-        return (SIDE, SIDE, 3)
-
-    @property
-    def rows(self) -> Classes | None:
-        """None: every combination of factors has its image."""
-        return None
-
-    @property
-    def stochastic(self) -> bool:
-        """False: the factors say all there is."""
-        return False
-
-    def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
-        """One uint8 image for each row of classes; `rng` is not used."""
-        checked = SPACE.check(classes, self.name)
-        images = np.empty((len(checked), *self.image_shape), dtype=np.uint8)
-        for start in range(0, len(checked), _BATCH):
-            chunk = slice(start, start + _BATCH)
-            render(scenes(checked[chunk]), SIDE, SIDE, out=images[chunk])
-        return images
+    return TracedWorld("MPI3D (rendered)", SPACE, scenes)
 
 
 def scenes(classes: Classes) -> Batch:

@@ -6,17 +6,16 @@ published for 3dshapes.
 """
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from unknot.factors import Classes, FactorSpace
+from unknot.factors import Classes
 from unknot.worlds import _layout as at
-from unknot.worlds.raytracer import Batch, Light, Material, Vector, body_rows, camera_rows, light_row, render, turn
+from unknot.worlds.raytracer import Batch, Light, Material, Vector, body_rows, camera_rows, light_row, turn
 from unknot.worlds.shapes3d import SPACE
-from unknot.worlds.world import Images
+from unknot.worlds.traced_world import TracedWorld
 
 # Lengths in half widths of the room; the object stands on the middle of the floor.
 SIDE = 64
@@ -40,11 +39,9 @@ _FLOOR = Material(ambient=0.55, diffuse=0.75 / (_SUN * _SUN_TOWARDS[2]))
 _WALLS = Material(ambient=0.09, diffuse=0.96)
 _OBJECT = Material(ambient=0.3, diffuse=0.65)
 _WALL_TEXTURE = 0.03
-_BATCH = 256  # images traced at a time, so that packed scenes stay small
 
 
-@dataclass(frozen=True)
-class Shapes3DRendered:
+def shapes3d_rendered() -> TracedWorld:
     """A cube, cylinder, sphere or capsule on the floor of a room under the sky, 64 x 64 x 3.
 
     Hues are pure (saturation and value 1) and differ by 36 degrees; growing size raises the object's top while it
@@ -52,44 +49,11 @@ class Shapes3DRendered:
 
     Reference: Burgess and Kim 2018, 3D Shapes Dataset.
 
-    >>> image = Shapes3DRendered().images([[0, 3, 6, 7, 2, 7]])  # red floor, green wall, a large blue sphere
+    >>> image = shapes3d_rendered().images([[0, 3, 6, 7, 2, 7]])  # red floor, green wall, a large blue sphere
     >>> image.shape, image[0, 60, 5].tolist()
     ((1, 64, 64, 3), [255, 0, 0])
     """
-
-    @property
-    def name(self) -> str:
-        """What results call it."""
-        return "Shapes3D (rendered)"
-
-    @property
-    def factors(self) -> FactorSpace:
-        """Floor hue, wall hue, object hue, size, shape, azimuth."""
-        return SPACE
-
-    @property
-    def image_shape(self) -> tuple[int, int, int]:
-        """Height, width, channels."""
-        return (SIDE, SIDE, 3)
-
-    @property
-    def rows(self) -> Classes | None:
-        """None: every combination of factors has its image."""
-        return None
-
-    @property
-    def stochastic(self) -> bool:
-        """False: the factors say all there is."""
-        return False
-
-    def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
-        """One uint8 image for each row of classes; `rng` is not used."""
-        checked = SPACE.check(classes, self.name)
-        images = np.empty((len(checked), *self.image_shape), dtype=np.uint8)
-        for start in range(0, len(checked), _BATCH):
-            chunk = slice(start, start + _BATCH)
-            render(scenes(checked[chunk]), SIDE, SIDE, out=images[chunk])
-        return images
+    return TracedWorld("Shapes3D (rendered)", SPACE, scenes)
 
 
 def scenes(classes: Classes) -> Batch:

@@ -1,0 +1,47 @@
+"""Names of metrics and their variants."""
+
+import pytest
+
+from unknot import UnknotError
+from unknot.metrics import METRICS, Score, identity, parse_identity
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "options"),
+    [
+        ("mig", "mig", {}),
+        ("mig[bins=10]", "mig", {"bins": 10}),
+        (" sap[ regression ]", "sap", {"mode": "regression"}),
+        ("irs[quantile=1.0]", "irs", {"quantile": 1.0}),
+        ("snc[gcd,table1]", "snc", {"bins": "gcd", "adjustment": "table1"}),
+        ("explicitness[scaled]", "explicitness", {"scaled": True}),
+        ("explicitness[scaled=False]", "explicitness", {"scaled": False}),
+    ],
+)
+def test_a_full_name_is_read_back_as_options(text: str, name: str, options: dict[str, object]) -> None:
+    assert parse_identity(text, METRICS) == (name, options)
+
+
+@pytest.mark.parametrize("text", ["mig[bins=10]", "sap[regression]", "snc[gcd,table1]", "explicitness[scaled]"])
+def test_a_name_survives_being_read_and_written(text: str) -> None:
+    name, options = parse_identity(text, METRICS)
+    assert identity(METRICS[name], **options) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("migs", "did you mean 'mig'"),
+        ("mig[20]", "'20' is not an option of mig's name; those are: bins"),
+        ("mig[bins=many]", "should be a number"),
+        ("mig(20)", "not a name like"),
+        ("rankme[bins=3]", "those are: none"),
+    ],
+)
+def test_a_name_that_cannot_be_read_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UnknotError, match=message):
+        parse_identity(text, METRICS)
+
+
+def test_a_score_is_a_number_where_one_is_needed() -> None:
+    assert float(Score(0.25, {"notes": []})) == 0.25
