@@ -7,6 +7,8 @@ import torch
 from unknot.batches import PAIRS, Feed, as_tensor, pair_law
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace, space
+from unknot.runs import RunSpec
+from unknot.training import build_model, feed
 from unknot.worlds import open_world
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.combinations import combination_split
@@ -58,15 +60,15 @@ KINDS: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_is_a_function_of_seed_and_step_alone(kind):
-    def feed(seed: int = 3) -> Feed:
+    def fed(seed: int = 3) -> Feed:
         return Feed(telling(), batch_size=16, seed=seed, **KINDS[kind])
 
-    one = feed()
+    one = fed()
     batches = [one.batch(step) for step in (0, 1, 2)]
-    assert equal(feed().batch(2), batches[2])  # whatever was drawn before
+    assert equal(fed().batch(2), batches[2])  # whatever was drawn before
     assert equal(one.batch(0), batches[0])
     assert not equal(batches[0], batches[1])
-    assert not equal(feed(seed=4).batch(0), batches[0])
+    assert not equal(fed(seed=4).batch(0), batches[0])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -182,6 +184,16 @@ def test_an_incomplete_world_is_asked_for_images_it_has_only():
     listed = {tuple(row) for row in rows.tolist()}
     assert {tuple(row) for row in said(feed.batch(0).images).tolist()} == listed
     assert feed.region.size == 7
+
+
+def test_a_model_is_told_how_many_images_it_trains_on():
+    grid = space({"x": 10, "y": 4})
+    rows = grid.classes(np.arange(0, grid.size, 3))
+    spec = RunSpec(world="rows", model="beta_tc_vae", split="extrapolation")  # holds back x >= 8 and y = 3
+    model, spec = build_model(spec, telling(grid, rows))
+    assert model.n_images == np.count_nonzero((rows[:, 0] < 8) & (rows[:, 1] < 3)) < len(rows)
+    assert feed(spec, model, telling(grid, rows)).region.size == model.n_images
+    assert build_model(spec.replace(split=""), telling(grid, rows))[0].n_images == len(rows)
 
 
 def test_a_world_with_random_parts_gets_its_randomness_from_the_step():

@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from unknot.metrics import METRICS, Facts, identity
+from unknot.metrics.r2 import full_variance
 from unknot.worlds import WORLDS
 from unknot.worlds.combinations import PUBLISHED_COMBINATIONS
 from unknot.worlds.split_rules import RULES
@@ -97,6 +99,25 @@ def counts_table() -> str:
     return _table(("rule", "split", "training", "test", "training share", "test share", "one-OOD"), rows)
 
 
+def guessing_table() -> str:
+    """Mean R² of constant predictions, from the marginals of each part."""
+    rows = []
+    for rule, world in RULED.items():
+        space = WORLDS[world].factors
+        assert space is not None
+        for kind in KINDS[1:]:
+            made = split(space, kind, rule=rule)
+            train, test = (_shares(mask.reshape(space.shape)) for mask in (made.train, made.test))
+            levels = [np.arange(n) / (n - 1) for n in space.shape]
+            means = ([0.5 for _ in levels], [float(p @ y) for p, y in zip(train, levels, strict=True)])
+            cells = []
+            for mean in means:
+                errors = [p @ (y - m) ** 2 for p, y, m in zip(test, levels, mean, strict=True)]
+                cells.append(f"{np.mean(1 - np.array(errors) / full_variance(space)):.3f}")
+            rows.append((f"`{rule}`", kind, *cells))
+    return _table(("rule", "split", "saying the mean of all data", "saying the mean of the training part"), rows)
+
+
 def combinations_table() -> str:
     """The held-out combinations of Mahon et al."""
     rows = []
@@ -111,6 +132,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "worlds": ("worlds.md", worlds_table),
     "splits": ("splits.md", splits_table),
     "counts": ("splits.md", counts_table),
+    "guessing": ("splits.md", guessing_table),
     "combinations": ("splits.md", combinations_table),
 }
 
@@ -144,6 +166,12 @@ def test_every_page_is_on_the_map() -> None:
 
 def test_no_picture_is_larger_than_200_kb() -> None:
     assert not [path.name for path in (DOCS / "pictures").iterdir() if path.stat().st_size > 200_000]
+
+
+def _shares(part: np.ndarray) -> list[np.ndarray]:
+    """How often each class of each factor occurs in a part of the grid."""
+    axes = range(part.ndim)
+    return [part.sum(axis=tuple(j for j in axes if j != i)) / part.sum() for i in axes]
 
 
 def _table(heads: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:

@@ -23,6 +23,19 @@ def test_npz_round_trip_keeps_everything(tmp_path: Path) -> None:
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["r.npz"]
 
 
+def test_log_variances_and_source_are_kept_and_flattened_with_the_latents(tmp_path: Path) -> None:
+    full = Representation(LATENTS, logvars=-LATENTS, source={"encoder": {"kind": "run"}, "seed": 0})
+    read = read_representation(full.write(tmp_path / "r.npz"))
+    np.testing.assert_array_equal(read.logvars, -LATENTS)
+    assert read.source == full.source
+    slots = Representation(LATENTS.reshape(2, 3, 2), logvars=LATENTS.reshape(2, 3, 2)).flattened()
+    np.testing.assert_array_equal(slots.logvars, slots.latents)
+    with pytest.raises(UnknotError, match=r"logvars has shape \(5, 2\), latents \(6, 2\)"):
+        Representation(LATENTS, logvars=LATENTS[:5])
+    np.savez(tmp_path / "odd.npz", latents=LATENTS, source="not JSON")
+    assert read_representation(tmp_path / "odd.npz").source == {}
+
+
 def test_npz_without_names_gets_numbered_ones(tmp_path: Path) -> None:
     np.savez(tmp_path / "r.npz", latents=LATENTS, factors=FACTORS)
     assert read_representation(tmp_path / "r.npz").factor_names == ("factor_0", "factor_1")

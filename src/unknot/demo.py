@@ -12,9 +12,10 @@ from unknot.examples import example_file
 from unknot.metrics import METRICS
 from unknot.reports.page import Grid, Picture, Section, write_page
 from unknot.scoring import Scorecard, score
+from unknot.worlds.split_rules import SplitKind
 
 WORLDS = ("dsprites_rendered", "abstract_dsprites_rendered", "shapes3d_rendered", "mpi3d_rendered")
-KINDS = ("random", "composition", "interpolation", "extrapolation")
+KINDS: tuple[SplitKind, ...] = ("random", "composition", "interpolation", "extrapolation")
 
 
 def demo(folder: Path | str, *, tell: Callable[[str], None] = lambda text: None) -> Path:
@@ -43,11 +44,10 @@ def _world(name: str) -> Section:
     from unknot.worlds.preview import sheet
 
     world = open_world(name)
-    pictures = [
-        Picture(_png(sheet(world, kind=kind, rng=np.random.default_rng(0), rows=3)), f"{world.name}: {text}")
-        for kind, text in (("factors", "one factor varies in each row."), ("samples", "random images."))
-    ]
-    return Section(world.name, contents=pictures)
+    rng = np.random.default_rng(0)
+    alone = Picture(_png(sheet(world, kind="factors", rng=rng)), f"{world.name}: one factor varies in each row.")
+    mixed = Picture(_png(sheet(world, kind="samples", rng=rng, rows=3)), f"{world.name}: random images.")
+    return Section(world.name, contents=[alone, mixed])
 
 
 def _splits() -> Section:

@@ -73,8 +73,8 @@ class Trainer:
         """Go on to the last step, and write the weights."""
         steps, began, since = self.spec.steps, self.step, time.perf_counter()
         self.model.train()
-        watch(Progress(began, steps, {}, 0.0))
         with _interrupts() as interrupted:
+            watch(Progress(began, steps, {}, 0.0))
             while self.step < steps:
                 self.advance()
                 if self.step % LOG_EVERY == 0 or self.step == steps:

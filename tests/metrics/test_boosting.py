@@ -187,15 +187,6 @@ def test_a_single_class_is_always_predicted():
     np.testing.assert_array_equal(trees.predict(np.array([[9.0]])), [4])
 
 
-def test_rows_are_fitted_the_same_however_many_rounds_run_at_a_time(monkeypatch):
-    latents, factors = _job(300)
-    whole = fit_trees(tabulate(latents), factors[:, 1], rounds=12)
-    monkeypatch.setattr("unknot.metrics.boosting.ROUNDS_AT_A_TIME", 12)
-    np.testing.assert_allclose(
-        fit_trees(tabulate(latents), factors[:, 1], rounds=12).raw(latents), whole.raw(latents)
-    )
-
-
 def test_mistakes_are_named():
     table = tabulate(np.arange(3.0)[:, None])
     with pytest.raises(UnknotError, match="depth 0"):

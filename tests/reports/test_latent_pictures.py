@@ -108,6 +108,22 @@ def test_a_film_goes_there_and_back_without_end(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["film.gif"]
 
 
+def test_a_film_keeps_colours_that_its_first_frame_lacks(tmp_path: Path) -> None:
+    def hue(latents: np.ndarray) -> np.ndarray:
+        share = (latents[:, 0] + 2) / 4
+        colors = np.stack([1 - share, share, 0 * share], axis=1)
+        return np.ones((len(latents), SIDE, SIDE, 3)) * colors[:, None, None, :]
+
+    pages = film(hue, np.zeros(1), plan_traversal(np.zeros((2, 1)), [1.0]), frames=8)
+    with Image.open(write_film(pages, tmp_path / "film.gif")) as read:
+        for frame, page in enumerate(pages):
+            read.seek(frame)
+            seen, drawn = (
+                np.asarray(p.convert("RGB"))[MARGIN + 20, MARGIN + 20].astype(int) for p in (read, page)
+            )
+            assert np.abs(seen - drawn).max() < 24
+
+
 def test_pictures_are_written_whole_and_the_same_each_time(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(0, 256, (4, 16, 16, 1), dtype=np.uint8)
     files = [write_picture(reconstructions(images, images / 255), tmp_path / f"{i}.png") for i in range(2)]

@@ -83,18 +83,21 @@ def _train_watched(spec: "RunSpec", folder: Path, wait: bool, **how: Any) -> "Ru
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     last = TextColumn("{task.fields[said]}", markup=False)
-    with Bar(*columns, last, console=console, transient=True, refresh_per_second=2) as bar:
+    shown = console.is_terminal  # else a line now and then, for those who read a log
+    with Bar(*columns, last, console=console, transient=True, refresh_per_second=2, disable=not shown) as bar:
         task = bar.add_task(escape(spec.model), total=spec.steps, said="", start=False)
         started = False
 
         def watch(progress: "Progress") -> None:
             nonlocal started
-            if not started and progress.step:
-                typer.echo(f"going on after step {progress.step} of {progress.steps}", err=True)
             if not started:
                 bar.reset(task, completed=progress.step)
+                if progress.step:
+                    typer.echo(f"going on after step {progress.step} of {progress.steps}", err=True)
             else:
                 bar.update(task, completed=progress.step, said=_said(progress))
+                if not shown and _worth_a_line(progress):
+                    typer.echo(f"step {progress.step} of {progress.steps}  {_said(progress)}", err=True)
             started = True
 
         try:
@@ -107,6 +110,14 @@ def _train_watched(spec: "RunSpec", folder: Path, wait: bool, **how: Any) -> "Ru
     if not started:
         typer.echo(f"already trained: {spec.steps} steps", err=True)
     return run
+
+
+def _worth_a_line(progress: "Progress", lines: int = 20) -> bool:
+    """Whether one more of so many equal parts of the run was ended by the latest steps."""
+    from unknot.trainer import LOG_EVERY
+
+    before = max(0, progress.step - LOG_EVERY)
+    return progress.step * lines // progress.steps > before * lines // progress.steps
 
 
 def _said(progress: "Progress") -> str:

@@ -34,6 +34,12 @@ def canonical_order(latents: NDArray[np.float64]) -> list[int]:
     return sorted(range(latents.shape[1]), key=lambda i: latents[:, i].tobytes())
 
 
+def predicted_as_numbers(rows: Rows) -> list[str]:
+    """What `notes` should say about real-valued factors that a regression takes as they are."""
+    real = [rows.names[j] for j, continuous in zip(rows.kept, rows.continuous, strict=True) if continuous]
+    return [f"factor '{name}' is continuous: predicted as a number." for name in real]
+
+
 def boosted(rows: Rows, *, rounds: int = 100, exact: bool = True, rng: Rng = 0) -> Fitted:
     """Gradient boosted trees; see `boosting`."""
     from unknot.metrics.boosting import fit_trees, tabulate

@@ -21,7 +21,6 @@ from unknot.metrics._inputs import Rng
 
 BINS = 256
 RESOLUTION = np.float32(1e-7)  # values closer than this cannot be split, as in scikit-learn
-ROUNDS_AT_A_TIME = 10  # compiled code cannot be interrupted, so it comes back this often
 
 
 class Table(NamedTuple):
@@ -133,7 +132,8 @@ def fit_trees(
     """
     if not 1 <= depth <= 10 or rounds < 0:
         raise UnknotError(f"boosting: depth {depth} and rounds {rounds}; expected depth 1..10 and rounds >= 0.")
-    from unknot.metrics._gbt import boost
+    from unknot.metrics._gbt import residuals
+    from unknot.metrics._gbt_trees import grow_round
 
     classes, y = np.unique(codes, return_inverse=True)
     logs = np.log(np.bincount(y) / len(y))
@@ -146,10 +146,11 @@ def fit_trees(
     thresholds, values = np.full(features.shape, np.inf), np.zeros(shape)
     decreases = np.zeros(len(table.x))
     state = np.random.default_rng(rng).integers(1, 2**63, size=1, dtype=np.uint64)
-    for start in range(0, rounds, ROUNDS_AT_A_TIME):
-        now = slice(start, start + ROUNDS_AT_A_TIME)
-        trees = (features[now], thresholds[now], values[now])
-        boost(raw, y, tuple(table), exact, learning_rate, *trees, decreases, state)
+    by_class, by_row = np.empty(raw.shape), np.empty(raw.shape[::-1])
+    for t in range(rounds):  # compiled code cannot be interrupted, so it comes back after every round
+        residuals(raw, y, by_class, by_row)
+        trees = (features[t], thresholds[t], values[t])
+        grow_round(raw, by_class, by_row, tuple(table), exact, learning_rate, *trees, decreases, state)
     decreases = np.maximum(decreases, 0.0)
     return BoostedTrees(
         classes=classes,

@@ -87,6 +87,8 @@ def dci(
     rows = prepare(
         "dci", latents, factors, latents_test, factors_test, held_out=True, rng=rng, continuous=continuous
     )
+    if model == "lasso":
+        rows.notes.extend(_predictors.predicted_as_numbers(rows))
     fitted = _fit(rows, model, rounds, scaling, rng)
     total = fitted.importance.sum()
     value, per_latent = disentanglement(fitted.importance + TINY)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.metrics._accuracy import held_out
 from unknot.metrics._inputs import Rng, Rows, dead, prepare
+from unknot.metrics._predictors import canonical_order, predicted_as_numbers
 from unknot.metrics.score import Facts, Score, facts
 
 RIDGE = 1e-4  # penalty per row, on features of unit variance
@@ -81,6 +82,7 @@ def dci_es(
     rows = prepare(
         "dci_es", latents, factors, latents_test, factors_test, held_out=True, rng=rng, continuous="keep"
     )
+    rows.notes.extend(predicted_as_numbers(rows))
     numbers = _numbers(largest, len(rows.latents))
     losses = _losses(rows, numbers, _indicated(rows, categorical), np.random.default_rng(rng))
     capacity = np.log2(1.0 + rows.latents.shape[1] + numbers)
@@ -161,8 +163,6 @@ def _losses(
 
 def _inputs(rows: Rows, most: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Standardised live latents in canonical order, then `most` standardised random features of them."""
-    from unknot.metrics._predictors import canonical_order
-
     columns = [i for i in canonical_order(rows.latents) if not dead(rows.latents)[i]]
     z, z_test = rows.latents[:, columns], held_out(rows)[0][:, columns]
     mean, spread = z.mean(axis=0), z.std(axis=0)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.metrics._information import entropy, width_information
+from unknot.metrics._information import factor_entropy, width_information
 from unknot.metrics._inputs import Rows
 
 BINS = 20
@@ -44,8 +44,8 @@ class Verdict:
 def information_shares(rows: Rows) -> NDArray[np.float64]:
     """(d, k) mutual information as a share of each varying factor's entropy, corrected for bias."""
     information = width_information(rows.latents, rows.factors, rows.sizes, BINS, correct=True)
-    entropies = np.array([entropy(np.bincount(column)) for column in rows.factors.T])
-    return information / entropies
+    shares: NDArray[np.float64] = information / factor_entropy(rows.factors, rows.sizes)
+    return shares
 
 
 def verdicts(shares: NDArray[np.float64], names: Sequence[str]) -> list[Verdict]:

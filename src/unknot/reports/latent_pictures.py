@@ -186,7 +186,12 @@ def write_film(pages: Sequence["Image"], path: Path | str, *, milliseconds: int 
     """Write an endless GIF, complete or not at all."""
     from PIL import Image
 
-    palette = pages[0].quantize(128)  # one for all frames, so that still parts do not flicker
+    # One palette for all frames, so that still parts do not flicker, from some of them, so that no colour is missing.
+    some = pages[:: max(1, len(pages) // 8)]
+    montage = Image.new("RGB", (pages[0].width, pages[0].height * len(some)))
+    for i, page in enumerate(some):
+        montage.paste(page, (0, i * page.height))
+    palette = montage.quantize(255)
     still = [page.quantize(palette=palette, dither=Image.Dither.NONE) for page in pages]
     with written_whole(path) as beside:
         still[0].save(

@@ -15,7 +15,6 @@ from unknot.worlds.mpi3d import SPACE
 from unknot.worlds.raytracer import Batch, Light, Material, body_rows, camera_rows, light_row, turn
 from unknot.worlds.traced_world import TracedWorld
 
-SIDE = 64
 # The camera looks from the front at the shoulder; near it, one unit is about 20 pixels.
 FIELD_OF_VIEW = 30.0
 DISTANCE = 6.0

@@ -18,7 +18,6 @@ from unknot.worlds.shapes3d import SPACE
 from unknot.worlds.traced_world import TracedWorld
 
 # Lengths in half widths of the room; the object stands on the middle of the floor.
-SIDE = 64
 FIELD_OF_VIEW = 45.0
 DISTANCE = 0.936  # of the camera from the object's axis, along the floor
 HEIGHT = 0.244  # of the camera

@@ -1,0 +1,160 @@
+"""`unknot train` and `unknot models`, as a user runs them."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import unknot.training
+from unknot.cli import app
+from unknot.cli.train import model_options
+from unknot.errors import UnknotError
+from unknot.models import MODELS
+from unknot.runs import Run, RunSpec
+from unknot.trainer import Progress
+
+SMALL = ["--world", "dsprites_rendered", "--image-size", "32", "--batch-size", "8"]
+ENDLESS = [*SMALL, "--steps", "10000000", "--checkpoint-every", "5"]
+
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """`start("--world", ...)`: `unknot train` in a process of its own, ended with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def _start(*words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "unknot", "train", *words, "--output", str(tmp_path)]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield _start
+    for process in started:
+        process.kill()
+        if process.stdout is not None and not process.stdout.closed:
+            process.communicate()
+
+
+def _said(process: subprocess.Popen[str], pattern: str) -> str:
+    """The first line on standard error that matches; an empty one if the process ends before."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if re.search(pattern, line):
+            return line
+    return ""
+
+
+def test_a_run_is_trained_and_its_folder_printed_and_a_second_time_it_says_so(tmp_path: Path) -> None:
+    words = [*SMALL, "--steps", "3", "--beta", "2", "--precision", "bfloat16", "--output", str(tmp_path)]
+    first = CliRunner().invoke(app, ["train", *words])
+    assert first.exit_code == 0, first.output
+    folder = Path(first.stdout.splitlines()[-1])
+    assert folder.parent == tmp_path
+    run = Run(folder)
+    assert run.finished
+    assert run.spec.options["beta"] == 2.0
+    assert run.spec.precision == "bfloat16"
+    stamp = run.weights.stat().st_mtime_ns
+    second = CliRunner().invoke(app, ["train", *words])
+    assert second.exit_code == 0
+    assert "already trained" in second.stderr
+    assert second.stdout.splitlines() == [str(folder)]
+    assert run.weights.stat().st_mtime_ns == stamp
+
+
+def test_two_processes_never_train_the_same_run_and_ctrl_c_says_how_to_go_on(start: Start, tmp_path: Path) -> None:
+    first = start(*ENDLESS)
+    while not list(tmp_path.glob("*/checkpoint.pt")) and first.poll() is None:
+        time.sleep(0.05)
+    refused = start(*ENDLESS)
+    assert "another process is training this run; wait for it (--wait)" in refused.communicate()[1]
+    assert refused.returncode == 2
+    waiting = start(*ENDLESS, "--wait")
+    assert _said(waiting, "another process is training this run; waiting for it")
+    assert first.poll() is None
+    first.kill()
+    assert _said(waiting, r"going on after step \d+ of 10000000")
+    waiting.send_signal(signal.SIGINT)
+    assert "the same command goes on there" in _said(waiting, r"stopped after step \d+ of 10000000")
+    assert waiting.wait() == 130
+    assert next(tmp_path.glob("*/checkpoint.pt")).is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--model", "beta_vea"], "unknown model 'beta_vea'; did you mean 'beta_vae'"),
+        (["--bata", "4"], "unknown option of beta_vae 'bata'; did you mean 'beta'"),
+        (["--beta", "-1"], "beta_vae: beta is -1.0; a weight cannot be negative"),
+        (["--beta", "inf"], "run: options.beta is inf; expected a finite number"),
+        (["--latents", "0"], "run: latents is 0"),
+        (["--architecture", "conv65"], "unknown architecture 'conv65'"),
+        (["--precision", "float16"], "run: precision is 'float16'"),
+        (["--split", "compositional"], "did you mean 'composition'"),
+        (["--world", "dsprite"], "unknown world 'dsprite'; did you mean 'dsprites'"),
+        (["--device", "abacus"], "device 'abacus' cannot be used here"),
+        (["four"], "train: 'four' is not an option; options look like --beta 4"),
+    ],
+)
+def test_a_mistake_ends_in_one_message(words: list[str], message: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["train", *SMALL, "--output", str(tmp_path / "runs"), *words])
+    assert isinstance(done.exception, UnknotError)
+    assert message in str(done.exception)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_mistake_exits_with_code_2_and_no_traceback(start: Start) -> None:
+    process = start(*SMALL, "--model", "beta_vea")
+    _, said = process.communicate()
+    assert process.returncode == 2
+    assert said.startswith("unknot: unknown model 'beta_vea'; did you mean 'beta_vae'")
+    assert len(said.splitlines()) == 1
+
+
+def test_ctrl_c_before_the_first_step_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*_: object, **__: object) -> Run:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(unknot.training, "train", pressed)
+    done = CliRunner().invoke(app, ["train", *SMALL, "--output", str(tmp_path)])
+    assert done.exit_code == 130
+    assert "interrupted; the same command goes on" in done.stderr
+
+
+def test_the_bar_shows_terms_and_speed_and_counts_from_where_a_run_goes_on() -> None:
+    from unknot.cli.train import _said as sentence
+
+    progress = Progress(50, 100, {"reconstruction": 123.456, "kl": 7.0, "gradient_norm": 3.0}, 512.3)
+    assert sentence(progress) == "reconstruction 123.5  kl 7  512 images/s"
+
+
+def test_options_of_a_model_are_read_in_their_types() -> None:
+    words = ["--beta", "4", "--gamma=0.5", "--same-batch", "--lr-decay", "-1e-3", "--name", "x", "--off", "false"]
+    expected = {"beta": 4, "gamma": 0.5, "same_batch": True, "lr_decay": -1e-3, "name": "x", "off": False}
+    assert model_options(words) == expected
+    assert [type(value) for value in model_options(words).values()] == [int, float, bool, float, str, bool]
+
+
+def test_models_are_listed_and_explained() -> None:
+    listed = CliRunner().invoke(app, ["models"], env={"COLUMNS": "160"})
+    assert listed.exit_code == 0
+    assert all(name in listed.stdout for name in MODELS)
+    explained = CliRunner().invoke(app, ["models", "beta_vae"])
+    assert "loss = reconstruction + beta KL" in explained.stdout
+    assert "beta in 1, 2, 4, 6, 8, 16" in explained.stdout
+    wrong = CliRunner().invoke(app, ["models", "vea"])
+    assert "unknown model 'vea'" in str(wrong.exception)
+
+
+def test_the_same_spec_from_python_finds_the_run_of_the_command_line(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["train", *SMALL, "--steps", "2", "--output", str(tmp_path)])
+    run = unknot.train(RunSpec(world="dsprites_rendered", image_size=32, batch_size=8, steps=2), tmp_path)
+    assert str(run.folder) == done.stdout.splitlines()[-1]
