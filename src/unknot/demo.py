@@ -24,7 +24,7 @@ def demo(folder: Path | str, *, tell: Callable[[str], None] = lambda text: None)
         Path(folder) / "index.html",
         "Unknot: a first look",
         "Worlds whose factors are known, ways to split them, and what a representation of one of them is worth. "
-        "Everything here was rendered and computed by `make demo`, without a download.",
+        "Everything here was rendered and computed on this machine, without a download.",
         list(_sections(tell)),
     )
 
@@ -90,7 +90,7 @@ def _example() -> Section:
     scores = Grid(("metric", "measures", "value", "better"), list(_scores(card)), "Scores")
     text = (
         "The posterior means of a small beta-VAE (beta = 4) that saw rendered dSprites for a few minutes, as shipped "
-        "with the package. `unknot score` prints the same numbers for any file of latents."
+        "with the package. The command unknot score prints the same for any file of latents."
     )
     return Section("A scored representation", [text], [verdicts, picture, scores])
 

@@ -57,6 +57,7 @@ def write_page(path: Path | str, title: str, lead: str, sections: Sequence[Secti
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.tests["picture"] = lambda item: isinstance(item, Picture)
     environment.tests["numeric"] = lambda cell: isinstance(cell, int | float)
+    environment.filters["number"] = lambda cell: f"{cell:,}"
     template = environment.from_string((files("unknot.reports") / "page.html").read_text(encoding="utf-8"))
     html = template.render(title=title, lead=lead, sections=sections, version=__version__)
     with written_whole(path) as beside:
