@@ -39,7 +39,7 @@ def test_what_cannot_be_written_is_an_error_with_the_path(tmp_path: Path) -> Non
 
 
 def test_two_writers_do_not_share_the_name_they_write_to(tmp_path: Path) -> None:
-    ask = "import sys\nfrom unknot.atomic import written_whole\nwith written_whole(sys.argv[1]) as b: b.touch(); print(b)"
+    ask = "import sys, unknot.atomic as a\nwith a.written_whole(sys.argv[1]) as beside: beside.touch(); print(beside)"
     command = [sys.executable, "-c", ask, str(tmp_path / "file")]
     names = {subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)}
     assert len(names) == 2

@@ -105,7 +105,7 @@ def test_a_damaged_record_is_an_error_and_mended_by_removing_it(tmp_path: Path, 
 def test_a_folder_that_holds_another_spec_is_refused(tmp_path: Path) -> None:
     run = Run.create(tmp_path, SPEC.replace(seed=1))
     run.folder.rename(tmp_path / SPEC.id)
-    with pytest.raises(UnknotError, match="holds another spec .*seed 1"):
+    with pytest.raises(UnknotError, match=r"holds another spec .*seed 1"):
         Run.create(tmp_path, SPEC)
 
 

@@ -282,7 +282,7 @@ def test_divergence_names_the_step_and_the_term_and_keeps_the_last_good_checkpoi
 
 
 def test_a_learning_rate_far_too_high_is_reported_as_divergence(tmp_path: Path) -> None:
-    with pytest.raises(UnknotError, match="diverged at step .*no checkpoint was written yet.*now 1e"):
+    with pytest.raises(UnknotError, match=r"diverged at step .*no checkpoint was written yet.*now 1e"):
         train(RunSpec(**{**SMALL, "lr": 1e10}), tmp_path)
 
 

@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from unknot import examples
+    from unknot.encoding import encode
     from unknot.errors import UnknotError, UnknotWarning
     from unknot.factors import Factor, FactorSpace
     from unknot.representation import Representation, read_representation
@@ -30,6 +31,7 @@ _HOMES = {
     "UnknotError": "unknot.errors",
     "UnknotWarning": "unknot.errors",
     "combination_split": "unknot.worlds.combinations",
+    "encode": "unknot.encoding",
     "open_world": "unknot.worlds",
     "read_representation": "unknot.representation",
     "score": "unknot.scoring",
@@ -50,6 +52,7 @@ __all__ = [
     "UnknotWarning",
     "__version__",
     "combination_split",
+    "encode",
     "examples",
     "open_world",
     "read_representation",

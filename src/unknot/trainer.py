@@ -94,6 +94,7 @@ class Trainer:
                     )
                 if self.step % checkpoint_every == 0:
                     self._checkpoint()
+                    self._draw()
         self._finish()
 
     def advance(self) -> None:
@@ -195,7 +196,6 @@ class Trainer:
             beside.write_bytes(buffer.getbuffer())
         self.saved = self.step
         self._write_tables()
-        self._draw()
 
     def _finish(self) -> None:
         from safetensors.torch import save

@@ -52,7 +52,7 @@ def train(
         device: "cpu", "cuda", "mps".
         data: folder of data files.
         checkpoint_every: steps between checkpoints; a killed run loses at most these.
-        compiled: use `torch.compile`; pays on GPUs, not on CPUs.
+        compiled: use `torch.compile`; pays on GPUs, not on CPUs, and rounds in its own way.
         threads: of torch; one is the fastest on a shared machine.
         wait: if another process is training this run, wait for it instead of refusing.
         watch: called with a `Progress` when training starts and every few steps; not if there is nothing to train.
@@ -95,9 +95,7 @@ def build_model(spec: RunSpec, world: World) -> tuple[nn.Module, RunSpec]:
     )
     seed = seed_of(spec.seed, 0, 0)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(
-            seed
-        )  # for parts that `initialise` does not know, such as embeddings in anyone's own model
+        torch.manual_seed(seed)  # for parts that `initialise` does not know, such as embeddings
         model, options = build(spec.model, setting, spec.options)
     initialise(model, spec.init, torch.Generator().manual_seed(seed))
     if spec.pairs and getattr(model, "supervision", "none") != "pairs":

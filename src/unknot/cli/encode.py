@@ -16,7 +16,7 @@ ROWS = 15_000
 def encode(
     run: Annotated[Path | None, typer.Argument(help="The folder of a run.")] = None,
     encoder: Annotated[
-        str, typer.Option(help="Instead of a run: package.module:function, timm:NAME[@FILE] or hf:NAME.")
+        str, typer.Option(help="Instead of a run: package.module:function, timm:NAME, timm:NAME@FILE or hf:NAME.")
     ] = "",
     world: Annotated[str, typer.Option(help="Images to encode; those the run was trained on if left out.")] = "",
     rows: Annotated[str, typer.Option(help="How many images, drawn without replacement; or all.")] = str(ROWS),
@@ -84,7 +84,7 @@ def encoding_bar(console: Any) -> Iterator[Callable[[int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("encoding", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

@@ -3,6 +3,7 @@
 import re
 import warnings
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -73,9 +74,12 @@ def score(
         except KeyboardInterrupt:
             interrupted = True
     card = scorecard(todo, records)
-    if run_folder is not None and plot is None and card.shares is not None:
-        plot = run_folder / "pictures" / "hinton.png"
-    _write(card, [file, *([factors_file] if factors_file else [])], json, csv, plot)
+    title = file.stem
+    if run_folder is not None:
+        title = fill(representation.source["encoder"]["title"], 40)
+        if plot is None and card.shares is not None:
+            plot = run_folder / "pictures" / "hinton.png"
+    _write(card, [file, *([factors_file] if factors_file else [])], json, csv, plot, title)
     if not quiet:
         from unknot.reports.terminal import show
 
@@ -96,7 +100,7 @@ def _encoded(folder: Path, console: "Console") -> Path:
         return representation_of(folder, watch=watch)
 
 
-def _write(card: "Scorecard", files: list[Path], json: str, csv: str, plot: Path | None) -> None:
+def _write(card: "Scorecard", files: list[Path], json: str, csv: str, plot: Path | None, title: str) -> None:
     if json or csv:
         from unknot.reports.scorecard import scorecard_record, to_csv, to_json
 
@@ -109,7 +113,7 @@ def _write(card: "Scorecard", files: list[Path], json: str, csv: str, plot: Path
             raise UnknotError("--plot: a Hinton diagram needs factors, and there are none.")
         from unknot.reports.hinton import hinton_figure
 
-        hinton_figure(card.shares, [v.factor for v in card.verdicts], plot, title=files[0].stem)
+        hinton_figure(card.shares, [v.factor for v in card.verdicts], plot, title=title)
 
 
 def _put(target: str, text: str) -> None:

@@ -30,8 +30,8 @@ def irs(
     IRS_i = max_j IRS_ij,     IRS = average of IRS_i weighted by max |z_i - mean z_i|
 
     At most 1; not bounded by 0: a skewed group can lie further from its own mean than from the mean of all rows
-    (-0.25 for the toy code M1). Groups of few rows look robust, so the score falls as the sample grows, and
-    latents of a large range dominate.
+    (-0.25 for the toy code M1). With quantile 1, groups of few rows look robust, so that the score falls as
+    the sample grows; latents of a large range dominate.
 
     Edge cases: latents without variance are left out of the average (NaN in `parts["per_latent"]`); 0 if there is no
     other; constant factors are left out and listed in `parts["skipped"]`.
