@@ -9,13 +9,12 @@ CPU seconds are counted (`time.process_time`), in short turns that alternate, an
 import argparse
 import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -82,17 +81,16 @@ def trainer(folder: Path, **fields: object) -> Trainer:
     return Trainer(Run.create(folder, spec), model, feed(spec, model, world), torch.device("cpu"))
 
 
-def work(name: str, architecture: str, asked: Connection) -> None:
-    """A process of its own for each variant, so that none profits from what another set up; a turn when asked."""
+def work(name: str, architecture: str) -> None:
+    """Take a turn for every line that comes in, and answer with its CPU seconds."""
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder, nullcontext() if name == "plain" else kept_memory():
         turn = _turn(name, architecture, Path(folder))
         turn()
-        asked.send(0.0)
-        while asked.recv():
+        for _ in sys.stdin:
             start = time.process_time()
             turn()
-            asked.send(time.process_time() - start)
+            print(time.process_time() - start, flush=True)
 
 
 def _turn(name: str, architecture: str, folder: Path) -> Callable[[], object]:
@@ -110,23 +108,23 @@ def _turn(name: str, architecture: str, folder: Path) -> Callable[[], object]:
 
 
 def turns(architecture: str) -> dict[str, float]:
-    """CPU seconds of a turn of each variant: the median over turns that alternate."""
-    context = get_context("spawn")
+    """CPU seconds of a turn of each variant: the median over turns that alternate.
+
+    Each is a process of its own, so that none profits from what another set up.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in VARIANTS}
-    workers, doors = [], {}
-    for name in VARIANTS:
-        doors[name], theirs = context.Pipe()
-        workers.append(context.Process(target=work, args=(name, architecture, theirs), daemon=True))
-        workers[-1].start()
-    for door in doors.values():
-        door.recv()  # is warm
-    for _ in range(TURNS):
-        for name, door in doors.items():
-            door.send(True)
-            seconds[name].append(door.recv())
-    for worker, door in zip(workers, doors.values(), strict=True):
-        door.send(False)
-        worker.join()
+    with ExitStack() as stack:
+        workers = {}
+        for name in VARIANTS:
+            command = [sys.executable, __file__, "--turns", name, architecture]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            workers[name] = stack.enter_context(subprocess.Popen(command, text=True, bufsize=1, **pipes))
+        for _ in range(TURNS):
+            for name, worker in workers.items():
+                worker.stdin.write("go\n")
+                seconds[name].append(float(worker.stdout.readline()))
+        for worker in workers.values():
+            worker.stdin.close()
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
@@ -207,8 +205,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bf16-quality", action="store_true")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--turns", nargs=2, metavar=("VARIANT", "ARCHITECTURE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.bf16_quality:
+    if arguments.turns:
+        work(*arguments.turns)
+    elif arguments.bf16_quality:
         bf16_quality(seeds=arguments.seeds)
     else:
         main()

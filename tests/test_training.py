@@ -217,7 +217,7 @@ def test_a_model_with_dropout_and_embeddings_is_reproduced_too(
     state, threads = torch.random.get_rng_state(), torch.get_num_threads()
     with pytest.raises(KeyboardInterrupt):
         with monkeypatch.context() as patch:
-            patch.setattr(Trainer, "read_curve", _press_once(Trainer.read_curve))
+            patch.setattr(Trainer, "read_curve", _pressing(Trainer.read_curve, 5))
             train(spec, tmp_path / "other", checkpoint_every=5)
     _same(train(spec, tmp_path / "other"), one)
     assert torch.equal(torch.random.get_rng_state(), state)
@@ -225,13 +225,25 @@ def test_a_model_with_dropout_and_embeddings_is_reproduced_too(
     assert {weight.dtype for weight in load_file(one.weights).values()} == {torch.float32}
 
 
-def _press_once(read: Any) -> Any:
+def _pressing(read: Any, step: int) -> Any:
     def pressed(self: Trainer) -> None:
-        if self.step == 5:
+        if self.step == step:
             signal.raise_signal(signal.SIGINT)
         read(self)
 
     return pressed
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_goes_on_exactly(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = RunSpec(**{**SMALL, "steps": 5}, model=model)
+    one = train(spec, tmp_path / "one")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match="stopped after step 3 of 5"):
+        patch.setattr(Trainer, "read_curve", _pressing(Trainer.read_curve, 2))
+        train(spec, tmp_path / "other", checkpoint_every=2)
+    other = train(spec, tmp_path / "other")
+    assert one.weights.read_bytes() == other.weights.read_bytes()
+    assert one.curve().equals(other.curve())
 
 
 class Fails(GaussianAutoencoder):

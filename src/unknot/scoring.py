@@ -95,7 +95,7 @@ def score(latents: Any, factors: Any = None, *, jobs: int = 1, **options: Any) -
     """Score latents against factors with every metric that applies.
 
     Args:
-        latents: (n, d) array, torch tensor or table; or a `Representation`; or the path of its file.
+        latents: (n, d) array, torch tensor or table; or a `Representation`; or the path of its file, or of a run.
         factors: (n, f) factor classes; without them only the label-free metrics run.
         jobs: number of processes.
         options: `metrics`, `exclude`, `seed`, `limit`, `bootstrap`, `latents_test`, `factors_test`,
@@ -128,7 +128,8 @@ def plan(
     Args:
         latents: as in `score`.
         factors: as in `score`.
-        metrics: which ones, by short or full name (`"mig"`, `"dci[lasso]"`); all that apply if left out.
+        metrics: which ones, by short or full name (`"mig"`, `"dci[lasso]"`). Left out, all that apply, but for those
+            that take minutes or whose number another one reports (`facts.asked`).
         exclude: which ones not.
         seed: decides splits, resamples and whatever a metric draws.
         limit: use at most this many rows. Without it, metrics that train something use at most the literature's
@@ -201,6 +202,11 @@ def _gather(
     latents: Any, factors: Any, latents_test: Any, factors_test: Any, names: Sequence[str]
 ) -> Representation:
     if isinstance(latents, str | Path):
+        if (Path(latents) / "run.json").is_file():
+            from unknot.encoding import representation_of
+            from unknot.runs import Run
+
+            return read_representation(representation_of(Run(latents)))
         return read_representation(latents, factors if isinstance(factors, str | Path) else None)
     if isinstance(latents, Representation):
         return latents
@@ -225,7 +231,8 @@ def _choose(
                 f"score: {', '.join(needing)} needs factors, and there are none; give a file of factors."
             )
     else:
-        wanted = [(name, {}) for name, metric in METRICS.items() if labelled or not metric.facts.labels]
+        suite = {name: metric.facts for name, metric in METRICS.items() if not metric.facts.asked}
+        wanted = [(name, {}) for name, facts in suite.items() if labelled or not facts.labels]
     chosen = tuple((name, options) for name, options in wanted if name not in left_out)
     if not chosen:
         raise UnknotError("score: every metric is excluded; nothing is left to compute.")

@@ -43,9 +43,16 @@ def _list(console: "Console") -> None:
         facts = metric.facts
         better = "higher" if facts.higher_is_better else "lower"
         bounds = f"{facts.bounds[0]:g}..{facts.bounds[1]:g}"
-        table.add_row(Text(identity(metric)), facts.title, facts.measures, bounds, better, facts.cost)
+        table.add_row(
+            Text(identity(metric)),
+            facts.title,
+            facts.measures,
+            bounds,
+            better,
+            facts.cost + (" *" if facts.asked else ""),
+        )
     console.print(table)
-    console.print("unknot metrics NAME explains one.", style="dim")
+    console.print("* only when asked for with --metrics. unknot metrics NAME explains one.", style="dim")
 
 
 def _explain(console: "Console", key: str) -> None:

@@ -7,7 +7,10 @@ level, what it measures, reference) recorded beside it as `metric.facts`.
 from typing import cast
 
 from unknot.metrics.beta_vae_score import beta_vae_score
+from unknot.metrics.dci import dci
+from unknot.metrics.dci_es import dci_es
 from unknot.metrics.dcimig import dcimig
+from unknot.metrics.downstream import data_efficiency, gbt_accuracy, lr_accuracy
 from unknot.metrics.explicitness import explicitness
 from unknot.metrics.factor_vae_score import factor_vae_score
 from unknot.metrics.independence import (
@@ -31,6 +34,7 @@ from unknot.metrics.sap import sap
 from unknot.metrics.score import Facts, Metric, Score, identity, parse_identity
 from unknot.metrics.snc import snc
 from unknot.metrics.spectrum import effective_rank, lidar, rankme
+from unknot.metrics.unfairness import conditional_unfairness, unfairness
 
 METRICS: dict[str, Metric] = cast(
     dict[str, Metric],
@@ -41,6 +45,8 @@ METRICS: dict[str, Metric] = cast(
         "mig_sup": mig_sup,
         "sap": sap,
         "modularity": modularity,
+        "dci": dci,
+        "dci_es": dci_es,
         "med": med,
         "dcimig": dcimig,
         "jemmig": jemmig,
@@ -49,10 +55,15 @@ METRICS: dict[str, Metric] = cast(
         "explicitness": explicitness,
         "mlp_accuracy": mlp_accuracy,
         "linear_accuracy": linear_accuracy,
+        "gbt_accuracy": gbt_accuracy,
+        "lr_accuracy": lr_accuracy,
+        "data_efficiency": data_efficiency,
         "r2": r2,
         "irs": irs,
         "beta_vae_score": beta_vae_score,
         "factor_vae_score": factor_vae_score,
+        "unfairness": unfairness,
+        "conditional_unfairness": conditional_unfairness,
         "gaussian_total_correlation": gaussian_total_correlation,
         "gaussian_wasserstein_correlation": gaussian_wasserstein_correlation,
         "gaussian_wasserstein_correlation_norm": gaussian_wasserstein_correlation_norm,

@@ -1,7 +1,7 @@
 """MLP and linear accuracy: what a classifier can read from all latents together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +34,7 @@ _MLP_FACTS = Facts(
     chance="the frequency of the most common class, averaged over factors",
     reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
     cost="seconds",
+    asked=True,
     also={"adjusted": "explicitness"},
     identity=("recipe",),
     invariances=frozenset(),  # to everything within the noise of training, to nothing exactly
@@ -87,19 +88,7 @@ def mlp_accuracy(
     return _score(rows, HIDDEN, recipe, restarts, chance, rng)
 
 
-@facts(
-    Facts(
-        title="Linear accuracy",
-        measures="explicitness",
-        bounds=_MLP_FACTS.bounds,
-        chance=_MLP_FACTS.chance,
-        reference=_MLP_FACTS.reference,
-        cost="seconds",
-        also=_MLP_FACTS.also,
-        identity=("recipe",),
-        invariances=frozenset(),
-    )
-)
+@facts(replace(_MLP_FACTS, title="Linear accuracy"))
 def linear_accuracy(
     latents: Any,
     factors: Any,

@@ -47,6 +47,7 @@ class Facts:
         identity: the options that are part of the metric's identity, such as ("bins",).
         invariances: what may be done to the input without moving the value.
         labels: whether factors are needed at all.
+        asked: whether it runs only when asked for by name: it takes minutes, or another metric reports its number.
         version: rises whenever the numbers of the same call change.
     """
 
@@ -61,6 +62,7 @@ class Facts:
     identity: tuple[str, ...] = ()
     invariances: frozenset[Invariance] = frozenset({"rows", "latents"})
     labels: bool = True
+    asked: bool = False
     version: int = 1
 
 
