@@ -114,7 +114,8 @@ class SameRows:
         for key in self.sample.keys() & sample.keys():
             if self.sample[key] != sample[key]:
                 raise UnknotError(
-                    f"rank: {self.first} was encoded with {key} {self.sample[key]!r}, {name} with {sample[key]!r}; {how}"
+                    f"rank: {self.first} was encoded with {key} {self.sample[key]!r}, {name} with {sample[key]!r}; "
+                    + how
                 )
         shared = self.factors.keys() & factors.keys()
         for factor in shared:

@@ -21,7 +21,7 @@ class Shelf:
     """Models as they are compared, read when asked for; the latest ones stay in memory."""
 
     def __init__(
-        self, found: Sequence[Candidate], method: Method, threshold: float, rows: int | str | None, seed: int
+        self, found: Sequence[Candidate], method: Method, threshold: float, rows: int | str, seed: int
     ) -> None:
         self.found, self.method, self.threshold, self.rows, self.seed = found, method, threshold, rows, seed
         self.masks: dict[int, NDArray[np.bool_]] = {}
@@ -71,7 +71,7 @@ class Shelf:
         return model
 
     def _choose(self, n: int) -> None:
-        self.n_rows = n if self.rows in (None, "all") else min(n, int(self.rows or n))
+        self.n_rows = n if self.rows == "all" else min(n, int(self.rows))
         if self.n_rows < n:  # drawn in random order, which is how folds want them
             self._chosen = np.random.default_rng([self.seed, 0]).choice(n, size=self.n_rows, replace=False)
 

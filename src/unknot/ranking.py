@@ -11,14 +11,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot._candidates import Candidate, candidates, settings_of
 from unknot._shelf import Shelf, compare
-from unknot.errors import UnknotError, UnknotWarning
+from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.metrics.udr import ACTIVE_STD, Method, Normaliser
 
 ROWS: dict[str, int] = {"lasso": 10_000, "spearman": 1_000}  # the paper's
@@ -190,9 +190,9 @@ def rank(
     >>> ranking.scores.round(1), ranking.order[-1]
     (array([0.9, 0.9, 0.9, 0.4]), 3)
     """
+    _check(method, alpha, normaliser, rows, partners, seed)
     found = candidates(representations, names, kl)
     settings = settings_of(found, groups)
-    _check(rows, partners, seed)
     members = [np.arange(len(found))] if all_to_all else _members(settings)
     if max(map(len, members)) < 2:
         raise UnknotError(
@@ -201,7 +201,7 @@ def rank(
         )
     tell = watch or (lambda stage, done, total: None)
     _encode_runs(found, data, tell)
-    shelf = Shelf(found, method, threshold, ROWS[method] if rows is None and method in ROWS else rows, seed)
+    shelf = Shelf(found, method, threshold, ROWS[method] if rows is None else rows, seed)
     chosen = [_partners(group, partners, seed) for group in members]
     total, done = sum(c.size for c in chosen), 0
     scores = np.full(len(found), np.nan)
@@ -283,7 +283,18 @@ def _encode_runs(found: Sequence[Candidate], data: Path | None, tell: Watch) -> 
         tell("encoding", len(runs), len(runs))
 
 
-def _check(rows: int | str | None, partners: int | None, seed: int) -> None:
+def _check(
+    method: str, alpha: float | str, normaliser: str, rows: int | str | None, partners: int | None, seed: int
+) -> None:
+    """Refuse what would only be refused after all models are encoded."""
+    for what, name, known in (
+        ("method", method, get_args(Method)),
+        ("normaliser", normaliser, get_args(Normaliser)),
+    ):
+        if name not in known:
+            raise unknown(f"{what} of udr", name, known)
+    if alpha != "cv" and not (isinstance(alpha, int | float) and alpha > 0):
+        raise UnknotError(f"rank: alpha is {alpha!r}; expected a positive number, or 'cv'.")
     if rows not in (None, "all") and not (isinstance(rows, int) and rows >= 10):
         raise UnknotError(f"rank: rows is {rows!r}; expected at least 10, or all.")
     if partners is not None and partners < 1:

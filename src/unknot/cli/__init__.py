@@ -11,6 +11,7 @@ from unknot.cli.data import app as data
 from unknot.cli.demo import demo
 from unknot.cli.encode import encode
 from unknot.cli.metrics import metrics
+from unknot.cli.rank import rank
 from unknot.cli.score import score
 from unknot.cli.train import ANY_OPTION, models, train
 from unknot.errors import UnknotError
@@ -31,6 +32,7 @@ app.command()(metrics)
 app.command(context_settings=ANY_OPTION)(train)
 app.command()(models)
 app.command()(encode)
+app.command()(rank)
 app.add_typer(data, name="data")
 app.command()(demo)
 

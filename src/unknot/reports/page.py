@@ -1,19 +1,31 @@
-"""One self-contained HTML page: sections of text, tables and pictures, no network needed to read it."""
+"""One self-contained HTML page: sections of text, tables, charts and pictures, no network needed to read it.
+
+Everything that comes from data is escaped, and the page forbids itself every address and every script but its own.
+Tables with a name can be sorted, filtered and saved as CSV; `page.html#table=NAME&sort=-3&filter=WORDS` opens
+one sorted downwards by its third column with only the rows that hold all words.
+"""
 
 import base64
+import hashlib
+import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from unknot import __version__
 from unknot.atomic import written_whole
 from unknot.errors import UnknotError
 
+KINDS = {b"\x89PNG": "png", b"GIF8": "gif"}  # how files that may be shown begin
+WIDE = 12  # columns from which on the heads of a table stand upright
+
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG with its caption."""
+    """A PNG or GIF with its caption."""
 
     png: bytes
     caption: str
@@ -22,30 +34,100 @@ class Picture:
     @property
     def source(self) -> str:
         """The picture as a data address."""
-        return "data:image/png;base64," + base64.b64encode(self.png).decode("ascii")
+        kind = KINDS.get(self.png[:4], "png")
+        return f"data:image/{kind};base64," + base64.b64encode(self.png).decode("ascii")
 
 
 @dataclass(frozen=True)
-class Grid:
-    """A table; cells that are numbers are set right-aligned."""
+class Drawing:
+    """A chart as inline SVG, from `unknot.reports.charts`, which escapes what it is given."""
 
-    header: Sequence[str]
-    rows: Sequence[Sequence[str | float | int]]
+    svg: str
     caption: str = ""
 
 
 @dataclass(frozen=True)
+class Gallery:
+    """Charts side by side, as many as the width allows."""
+
+    drawings: Sequence[Drawing]
+
+
+@dataclass(frozen=True)
+class Link:
+    """Text that leads to the section with that anchor."""
+
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to type in a terminal to get a number again."""
+
+    words: tuple[str, ...]
+    caption: str = ""
+
+    @property
+    def text(self) -> str:
+        """The command, quoted for a shell."""
+        return shlex.join(self.words)
+
+
+Cell = str | float | int | None | Link | Command
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table; cells that are numbers are right-aligned, None is a gap. With a name, it has tools."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    name: str = ""
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are so many columns that their heads stand upright."""
+        return len(self.header) > WIDE
+
+
+Content = Picture | Drawing | Gallery | Grid | Command
+
+
+@dataclass(frozen=True)
 class Section:
-    """A titled part of the page."""
+    """A titled part of the page.
+
+    Attributes:
+        title: its heading.
+        paragraphs: of text, first.
+        contents: then.
+        parts: smaller sections, folded but for those that are `open`.
+        name: what its anchor is made of, if not the title.
+        open: whether a part is unfolded to begin with.
+    """
 
     title: str
     paragraphs: Sequence[str] = field(default_factory=tuple)
-    contents: Sequence[Picture | Grid] = field(default_factory=tuple)
+    contents: Sequence[Content] = field(default_factory=tuple)
+    parts: Sequence["Section"] = field(default_factory=tuple)
+    name: str = ""
+    open: bool = False
 
     @property
     def anchor(self) -> str:
         """What links to the section point at."""
-        return "".join(c if c.isalnum() else "-" for c in self.title.lower())
+        return anchor(self.name or self.title)
+
+
+def anchor(text: str) -> str:
+    """Text as an anchor: letters and digits stay.
+
+    >>> anchor("run-0a1b <i>")
+    'run-0a1b--i-'
+    """
+    return "".join(c if c.isalnum() else "-" for c in text.lower())
 
 
 def write_page(path: Path | str, title: str, lead: str, sections: Sequence[Section]) -> Path:
@@ -55,11 +137,45 @@ def write_page(path: Path | str, title: str, lead: str, sections: Sequence[Secti
     except ImportError:
         raise UnknotError("report: writing pages needs an extra: pip install unknot[report].") from None
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.tests["picture"] = lambda item: isinstance(item, Picture)
+    for kind in (Picture, Drawing, Gallery, Command, Link):
+        environment.tests[kind.__name__.lower()] = lambda item, kind=kind: isinstance(item, kind)
     environment.tests["numeric"] = lambda cell: isinstance(cell, int | float)
-    environment.filters["number"] = lambda cell: f"{cell:,}"
-    template = environment.from_string((files("unknot.reports") / "page.html").read_text(encoding="utf-8"))
-    html = template.render(title=title, lead=lead, sections=sections, version=__version__)
+    environment.filters["number"] = number
+    environment.filters["exact"] = _exact
+    script, style = _part("page.js"), _part("page.css")
+    html = environment.from_string(_part("page.html")).render(
+        title=title,
+        lead=lead,
+        sections=sections,
+        version=__version__,
+        script=script,
+        style=style,
+        permitted=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+    )
     with written_whole(path) as beside:
-        beside.write_text(html, encoding="utf-8")
+        beside.write_text(html, encoding="utf-8", newline="\n")  # the script's hash is of these line ends
     return Path(path)
+
+
+def number(value: float | int) -> str:
+    """A number as a table shows it.
+
+    >>> [number(x) for x in (1234567, 0.12345, 0.000012, 4820.5, float("nan"))]
+    ['1,234,567', '0.123', '1.2e-05', '4,820.5', 'undefined']
+    """
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not math.isfinite(value):
+        return "undefined" if math.isnan(value) else "∞" if value > 0 else "-∞"
+    if 0 < abs(value) < 0.0005:
+        return f"{value:.1e}"
+    return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.1f}"
+
+
+def _exact(value: float | int) -> str:
+    """All digits, for sorting and for CSV."""
+    return "" if isinstance(value, float) and math.isnan(value) else repr(value)
+
+
+def _part(name: str) -> Any:
+    return (files("unknot.reports") / name).read_text(encoding="utf-8")

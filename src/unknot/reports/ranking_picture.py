@@ -1,0 +1,174 @@
+"""A ranking as pictures: scores of each setting, and who is like whom."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.ranking import Ranking
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg", ".pdf")
+DARK, LIGHT, GREY = "#23395b", "#f2a65a", "#5c6b7a"
+NAMED = 30  # models whose names fit beside a matrix
+MOST = 2000  # models in a matrix; more are finer than a picture can show
+LONGEST = 48  # letters of a setting on an axis
+
+
+def settings_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> Path:
+    """Draw the scores of each setting as a box plot, best setting on top; a dot is a model.
+
+    Boxes span the quartiles with the median inside, whiskers reach the farthest model within 1.5 times their
+    length. The brighter a dot, the fewer informative latents.
+    """
+    groups = {name: models for name, models in ranking.groups().items() if not _lost(ranking, models)}
+    if not groups:
+        raise UnknotError("ranking picture: no model has a score.")
+    ordered = sorted(groups, key=lambda name: float(np.nanmedian(ranking.scores[groups[name]])))
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.subplots()
+        kept = [_known(ranking, groups[name]) for name in ordered]
+        axes.boxplot(
+            [ranking.scores[models] for models in kept],
+            orientation="horizontal",
+            positions=range(len(kept)),
+            widths=0.55,
+            showfliers=False,
+            boxprops={"color": GREY},
+            whiskerprops={"color": GREY},
+            capprops={"color": GREY},
+            medianprops={"color": DARK, "linewidth": 2.5},
+        )
+        _dots(figure, axes, ranking, kept)
+        axes.set_yticks(range(len(ordered)), [_short(name) or "all models" for name in ordered])
+        axes.set_ylim(-0.6, len(ordered) - 0.4)
+        axes.set_xlabel("UDR (higher is better)")
+        axes.grid(axis="x", color="#e3e6e8", linewidth=0.8)
+        axes.set_axisbelow(True)
+        axes.tick_params(length=0)
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+        if title:
+            axes.set_title(title, loc="left", fontsize=10)
+
+    return _drawn(path, (7.2, 1.4 + 0.42 * len(ordered)), draw)
+
+
+def matrix_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> Path:
+    """Draw the pair scores as a heat map, predictors by targets, sorted by setting and score.
+
+    Settings are set apart by lines. Pairs that were not compared stay blank.
+    """
+    if len(ranking.names) > MOST:
+        raise UnknotError(
+            f"ranking picture: {len(ranking.names)} models are more than a matrix can show ({MOST}); rank fewer."
+        )
+    place = {i: p for p, i in enumerate(ranking.order)}
+    groups = sorted(
+        ranking.groups().values(), key=lambda models: float(np.median([place[int(i)] for i in models]))
+    )
+    order = [i for models in groups for i in sorted(map(int, models), key=place.__getitem__)]
+    values = ranking.matrix()[np.ix_(order, order)]
+    n = len(order)
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.subplots()
+        axes.set_facecolor("#f4f4f2")
+        top = max(1.0, float(np.nanmax(values))) if np.isfinite(values).any() else 1.0
+        image = axes.imshow(values, cmap="viridis", vmin=0, vmax=top, interpolation="nearest")
+        edges = np.cumsum([len(models) for models in groups])[:-1] - 0.5
+        for edge in edges:
+            axes.axhline(edge, color="white", linewidth=1.5)
+            axes.axvline(edge, color="white", linewidth=1.5)
+        if n <= NAMED:
+            names = [_short(ranking.names[i], 28) for i in order]
+            axes.set_xticks(range(n), names, rotation=90, fontsize=8)
+            axes.set_yticks(range(n), names, fontsize=8)
+        else:
+            _setting_ticks(axes, ranking, groups)
+        axes.tick_params(length=0)
+        axes.set(xlabel="target", ylabel="predictor")
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        bar = figure.colorbar(image, ax=axes, shrink=0.8, label="pair score")
+        bar.outline.set_visible(False)
+        if title:
+            axes.set_title(title, loc="left", fontsize=10)
+
+    side = min(9.0, 3.4 + 0.17 * n)
+    return _drawn(path, (side + 0.9, side), draw)
+
+
+def _dots(figure: "Figure", axes: "Axes", ranking: Ranking, kept: Sequence[NDArray[np.int64]]) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    rng = np.random.default_rng(0)  # dots of equal score should not hide each other
+    models = np.concatenate(kept)
+    height = np.concatenate([p + rng.uniform(-0.17, 0.17, len(m)) for p, m in enumerate(kept)])
+    counts = ranking.n_informative[models]
+    few, many = int(counts.min()), int(counts.max())
+    colors: Any = LinearSegmentedColormap.from_list("d", [LIGHT, DARK], N=max(many - few + 1, 2))
+    dots = axes.scatter(
+        ranking.scores[models],
+        height,
+        c=counts if few < many else DARK,
+        cmap=colors if few < many else None,
+        vmin=few - 0.5 if few < many else None,
+        vmax=many + 0.5 if few < many else None,
+        s=18,
+        alpha=0.9,
+        linewidths=0,
+        zorder=3,
+    )
+    if few < many:
+        step = max(1, (many - few) // 5)
+        bar = figure.colorbar(dots, ax=axes, ticks=range(few, many + 1, step), label="informative latents d")
+        bar.outline.set_visible(False)
+
+
+def _setting_ticks(axes: "Axes", ranking: Ranking, groups: Sequence[NDArray[np.int64]]) -> None:
+    ends = np.cumsum([len(models) for models in groups])
+    middles = ends - np.array([len(models) for models in groups]) / 2 - 0.5
+    if len(groups) == 1 or len(groups) > NAMED:
+        axes.set_xticks([])
+        axes.set_yticks([])
+        return
+    names = [_short(ranking.settings[models[0]], 28) for models in groups]
+    axes.set_xticks(middles, names, rotation=90, fontsize=8)
+    axes.set_yticks(middles, names, fontsize=8)
+
+
+def _drawn(path: Path | str, size: tuple[float, float], draw: Any) -> Path:
+    target = Path(path)
+    if target.suffix not in FORMATS:
+        raise UnknotError(f"ranking picture: cannot write '{target.name}'; end its name in {', '.join(FORMATS)}.")
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    from unknot.atomic import written_whole
+
+    with matplotlib.rc_context({"svg.hashsalt": "unknot", "font.size": 9}):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        with written_whole(target) as beside:
+            figure.savefig(beside, dpi=150, format=target.suffix[1:])
+    return target
+
+
+def _known(ranking: Ranking, models: NDArray[np.int64]) -> NDArray[np.int64]:
+    return models[~np.isnan(ranking.scores[models])]
+
+
+def _lost(ranking: Ranking, models: NDArray[np.int64]) -> bool:
+    return len(_known(ranking, models)) == 0
+
+
+def _short(text: str, most: int = LONGEST) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
