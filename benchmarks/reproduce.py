@@ -46,7 +46,7 @@ def reproduce_one(spec: RunSpec) -> dict[str, float | str]:
         "model": spec.model,
         "options": ", ".join(f"{name} {value:g}" for name, value in spec.options.items()),
         "run": run.folder.name,
-        "minutes": run.record.get("minutes", float("nan")),
+        "minutes": round(run.record["training_seconds"] / 60, 1),
         "reconstruction": float(run.curve()["reconstruction"].iloc[-1]),
         "informative latents": "-" if kl is None else int((kl > INFORMATIVE).sum()),
         **{record.name: round(card[record.name].value, 3) for record in card.records.values()},

@@ -133,3 +133,10 @@ def test_a_lock_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (run.folder / "run.lock").mkdir()
     with pytest.raises(UnknotError, match="cannot be written"), run.locked():
         pass
+
+
+def test_facts_can_be_noted_in_the_record(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, SPEC)
+    run.note(training_seconds=12.5)
+    assert Run(run.folder).record["training_seconds"] == 12.5
+    assert Run(run.folder).spec == SPEC

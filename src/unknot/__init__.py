@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from unknot.encoding import encode
     from unknot.errors import UnknotError, UnknotWarning
     from unknot.factors import Factor, FactorSpace
+    from unknot.ranking import Ranking, rank
     from unknot.representation import Representation, read_representation
     from unknot.runs import Run, RunSpec
     from unknot.scoring import Scorecard, score
@@ -23,6 +24,7 @@ _HOMES = {
     "ArrayWorld": "unknot.worlds",
     "Factor": "unknot.factors",
     "FactorSpace": "unknot.factors",
+    "Ranking": "unknot.ranking",
     "Representation": "unknot.representation",
     "Run": "unknot.runs",
     "RunSpec": "unknot.runs",
@@ -33,6 +35,7 @@ _HOMES = {
     "combination_split": "unknot.worlds.combinations",
     "encode": "unknot.encoding",
     "open_world": "unknot.worlds",
+    "rank": "unknot.ranking",
     "read_representation": "unknot.representation",
     "score": "unknot.scoring",
     "split": "unknot.worlds.splits",
@@ -43,6 +46,7 @@ __all__ = [
     "ArrayWorld",
     "Factor",
     "FactorSpace",
+    "Ranking",
     "Representation",
     "Run",
     "RunSpec",
@@ -55,6 +59,7 @@ __all__ = [
     "encode",
     "examples",
     "open_world",
+    "rank",
     "read_representation",
     "score",
     "split",

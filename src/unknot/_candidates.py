@@ -44,16 +44,18 @@ def candidates(
     """Everything that can be ranked, in one form; nothing but run.json files is read yet.
 
     Args:
-        models: representations, arrays (n, d), files, runs or their folders, or functions without arguments that
-            return one of these; in a list, or by name in a mapping.
+        models: representations, arrays (n, d), files, runs or their folders, folders of runs or files, or functions
+            without arguments that return a model; in a list, or by name in a mapping.
         names: of the models, for a list.
         kl: (d,) for each model, where its own representation has none.
     """
     if isinstance(models, Mapping):
         names, models = [str(name) for name in models], list(models.values())
-    if isinstance(models, str | Path | Representation | Run):
+    if isinstance(models, str | Path):
+        models = [models]
+    if isinstance(models, Representation | Run):
         raise UnknotError("rank: one model was given; ranking compares several. Give a list of them.")
-    found = [_candidate(model, i) for i, model in enumerate(models)]
+    found = [_candidate(model, i) for i, model in enumerate(m for given in models for m in _inside(given))]
     if len(found) < 2:
         raise UnknotError(f"rank: {len(found)} model(s) given; ranking compares at least two, better six or more.")
     for what, given in (("names", names), ("kl", kl)):
@@ -132,6 +134,17 @@ def kl_of(representation: Representation) -> NDArray[np.float64] | None:
     mean, logvar = as_array(representation.latents).astype(float), as_array(representation.logvars).astype(float)
     kl: NDArray[np.float64] = 0.5 * (mean**2 + np.exp(logvar) - logvar - 1).mean(axis=0)
     return kl
+
+
+def _inside(model: Any) -> list[Any]:
+    """The runs, or else the files, in a folder that is no run itself; anything else is one model."""
+    if not isinstance(model, str | Path) or not Path(model).is_dir() or (Path(model) / "run.json").exists():
+        return [model]
+    folder = Path(model)
+    found = sorted(path.parent for path in folder.glob("*/run.json")) or sorted(folder.glob("*.npz"))
+    if not found:
+        raise UnknotError(f"{folder}: is not a run, and holds neither runs nor .npz files of latents.")
+    return list(found)
 
 
 def _candidate(model: Any, i: int) -> Candidate:

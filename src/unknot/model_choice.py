@@ -4,7 +4,6 @@ and whether labels agree.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from unknot.metrics.correlations import RankCorrelations, rank_correlations
 from unknot.ranking import Ranking, median
 
 FEWEST = 3  # models a bootstrap can resample
+CELLS = 2**21  # pair scores of resamples in memory at a time
 SIZES = tuple(range(5, 50, 5))  # of Table 2 of the paper
 
 
@@ -47,7 +47,7 @@ def compare_settings(ranking: Ranking, *, draws: int = 1000, seed: int = 0) -> t
     drawn; two copies of one model are not compared. So the interval says how far the median would move had the
     models been trained with other seeds. It needs no more training or encoding.
 
-    Edge cases: models without a score are left out; a setting with fewer than three others has no interval, since
+    Edge cases: models without a score are left out; a setting with fewer than three left has no interval, since
     two models leave nothing to resample. With few seeds intervals are rough.
 
     Args:
@@ -59,18 +59,13 @@ def compare_settings(ranking: Ranking, *, draws: int = 1000, seed: int = 0) -> t
         raise UnknotError(f"compare_settings: draws is {draws}; expected at least one resample.")
     groups = ranking.groups()
     alive = {name: models[~np.isnan(ranking.scores[models])] for name, models in groups.items()}
-    everyone = np.concatenate(list(alive.values()))
-    medians = np.tile([_middle(ranking.scores[models]) for models in groups.values()], (draws, 1))
-    table = ranking.matrix(everyone)
-    place = np.cumsum([0, *map(len, alive.values())])
     rng = np.random.default_rng(seed)
-    for draw in range(draws):
-        drawn = [low + _draw(high - low, rng) for low, high in pairwise(place)]
-        all_drawn = np.concatenate(drawn)
-        for s, picks in enumerate(drawn):
-            if len(picks) >= FEWEST:
-                partners = all_drawn if ranking.all_to_all else picks
-                medians[draw, s] = _middle(median(table[np.ix_(partners, picks)].T))
+    picks = {name: np.array([_draw(models, rng) for _ in range(draws)]) for name, models in alive.items()}
+    partners = np.concatenate(list(picks.values()), axis=1) if ranking.all_to_all else None
+    medians = np.tile([_middle(ranking.scores[models]) for models in groups.values()], (draws, 1))
+    for s, (name, targets) in enumerate(picks.items()):
+        if len(alive[name]) >= FEWEST:
+            medians[:, s] = _medians(ranking, targets, targets if partners is None else partners)
     top = np.where(np.isnan(medians), -np.inf, medians)
     best = (top == top.max(axis=1, keepdims=True)) & np.isfinite(top)
     found = [
@@ -228,12 +223,23 @@ def _middle(values: NDArray[np.float64]) -> float:
     return float(median(values[None])[0])
 
 
-def _draw(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw(models: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """As many as there are, with replacement; at least two different ones, so that there is a pair."""
+    n = len(models)
     picks = rng.integers(0, n, n) if n else np.empty(0, dtype=np.int64)
     while n > 1 and (picks == picks[0]).all():
         picks = rng.integers(0, n, n)
-    return picks
+    return models[picks]
+
+
+def _medians(ranking: Ranking, targets: NDArray[np.int64], partners: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(draws,) medians over targets (draws, s) of medians over partners (draws, p), which may hold a model twice."""
+    members = np.unique(partners)
+    table = ranking.matrix(members)
+    rows, columns = np.searchsorted(members, partners), np.searchsorted(members, targets)
+    step = max(1, CELLS // (rows.shape[1] * columns.shape[1]))
+    parts = [slice(start, start + step) for start in range(0, len(targets), step)]
+    return np.concatenate([median(median(table[rows[p][:, None, :], columns[p][:, :, None]])) for p in parts])
 
 
 def _interval(medians: NDArray[np.float64]) -> tuple[float, float]:

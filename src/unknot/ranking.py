@@ -9,7 +9,8 @@ all, they are read again block by block.
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -20,6 +21,7 @@ from unknot._candidates import Candidate, candidates, settings_of
 from unknot._shelf import Shelf, compare
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.metrics.udr import ACTIVE_STD, Method, Normaliser
+from unknot.representation import read_representation
 
 ROWS: dict[str, int] = {"lasso": 10_000, "spearman": 1_000}  # the paper's
 FEW = 5  # partners below which the paper found ranks unstable
@@ -101,7 +103,8 @@ class Ranking:
 
     def groups(self) -> dict[str, NDArray[np.int64]]:
         """Setting -> positions of its models."""
-        return {name: np.flatnonzero(np.array(self.settings) == name) for name in dict.fromkeys(self.settings)}
+        labels = np.array(self.settings)
+        return {name: np.flatnonzero(labels == name) for name in dict.fromkeys(self.settings)}
 
     def matrix(self, members: Sequence[int] | NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """Pair scores of some or all models, predictors by targets; NaN for pairs that were not compared."""
@@ -165,8 +168,8 @@ def rank(
 
     Args:
         representations: of the same inputs in the same order: files, runs or their folders (encoded now unless
-            they are already), `Representation`s, arrays (n, d), or functions that return one of these, which are
-            called when it is their turn; in a list, or by name in a mapping.
+            they are already), folders of runs or files, `Representation`s, arrays (n, d), or functions that return
+            one model, which are called when it is their turn; in a list, or by name in a mapping.
         groups: the setting of each model, or a regular expression that finds it in file names or titles of runs. If
             left out, runs are grouped by their spec without the seed, and anything else is one group.
         all_to_all: compare models across settings too.
@@ -188,7 +191,7 @@ def rank(
     >>> alike = [z + 0.1 * rng.normal(size=z.shape) for _ in range(3)]
     >>> ranking = rank([*alike, z @ np.linalg.qr(rng.normal(size=(3, 3)))[0]])
     >>> ranking.scores.round(1), ranking.order[-1]
-    (array([0.9, 0.9, 0.9, 0.4]), 3)
+    (array([0.9, 0.9, 0.9, 0.3]), 3)
     """
     _check(method, alpha, normaliser, rows, partners, seed)
     found = candidates(representations, names, kl)
@@ -200,7 +203,7 @@ def rank(
             "compare across settings with all_to_all (--all-to-all)."
         )
     tell = watch or (lambda stage, done, total: None)
-    _encode_runs(found, data, tell)
+    found = _encoded(found, data, tell)
     shelf = Shelf(found, method, threshold, ROWS[method] if rows is None else rows, seed)
     chosen = [_partners(group, partners, seed) for group in members]
     total, done = sum(c.size for c in chosen), 0
@@ -272,15 +275,19 @@ def _partners(group: NDArray[np.int64], wanted: int | None, seed: int) -> NDArra
     return np.array(others, dtype=np.int64).reshape(len(group), size)
 
 
-def _encode_runs(found: Sequence[Candidate], data: Path | None, tell: Watch) -> None:
-    runs = [c.run for c in found if c.run is not None]
-    for i, run in enumerate(runs):
-        from unknot.encoding import representation_of
+def _encoded(found: Sequence[Candidate], data: Path | None, tell: Watch) -> list[Candidate]:
+    """The models with every run encoded; the same images for all, since rows depend on world and seed alone."""
+    total, done, ready = sum(c.run is not None for c in found), 0, []
+    for c in found:
+        if c.run is not None:
+            from unknot.encoding import representation_of
 
-        tell("encoding", i, len(runs))
-        representation_of(run, data=data)
-    if runs:
-        tell("encoding", len(runs), len(runs))
+            tell("encoding", done, total)
+            c = replace(c, load=partial(read_representation, representation_of(c.run, data=data)))
+            done += 1
+            tell("encoding", done, total)
+        ready.append(c)
+    return ready
 
 
 def _check(

@@ -171,6 +171,12 @@ class Run:
             raise self._damaged(error) from None
         return record
 
+    def note(self, **facts: Any) -> None:
+        """Add facts to run.json."""
+        self.record.update(facts)
+        with written_whole(self.folder / "run.json") as beside:
+            beside.write_text(json.dumps(self.record, indent=1) + "\n", encoding="utf-8")
+
     def _damaged(self, error: Exception) -> UnknotError:
         return UnknotError(
             f"{self.folder / 'run.json'}: is damaged ({error}); move that file away and train again with the same "

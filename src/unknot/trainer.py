@@ -66,6 +66,7 @@ class Trainer:
         self.curve = Curve()
         self.latents: list[Row] = []  # KL of each latent
         self.step = self.saved = 0
+        self.spent, self.began = 0.0, time.perf_counter()  # seconds of earlier processes, start of this one
         remove_parts(run.folder)
         self._resume()
 
@@ -172,6 +173,7 @@ class Trainer:
             self.curve.load(tables["curve"])
             self.latents = tables["latents"]
             self.step = self.saved = int(state["step"])
+            self.spent = float(state["seconds"])
         except UnknotError:
             raise
         except Exception as error:
@@ -185,6 +187,7 @@ class Trainer:
         state = {
             "spec": self.spec.id,
             "step": self.step,
+            "seconds": self._seconds(),
             "model": self.model.state_dict(),
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
             "tables": json.dumps({"curve": self.curve.state(), "latents": self.latents}),
@@ -205,9 +208,14 @@ class Trainer:
         self._draw(animated=True)
         self.model.eval()
         weights = {name: tensor.contiguous().cpu() for name, tensor in self.model.state_dict().items()}
+        self.run.note(training_seconds=round(self._seconds(), 1))
         with written_whole(self.run.weights) as beside:
             beside.write_bytes(save(weights))
         self.run.checkpoint.unlink(missing_ok=True)
+
+    def _seconds(self) -> float:
+        """Time spent on the run so far, by all processes that worked on it."""
+        return self.spent + time.perf_counter() - self.began
 
     def _measure_kl(self) -> None:
         """KL of each latent on images that depend on the seed alone."""

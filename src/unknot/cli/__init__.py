@@ -12,7 +12,9 @@ from unknot.cli.demo import demo
 from unknot.cli.encode import encode
 from unknot.cli.metrics import metrics
 from unknot.cli.rank import rank
+from unknot.cli.report import report
 from unknot.cli.score import score
+from unknot.cli.study import results, study
 from unknot.cli.train import ANY_OPTION, models, train
 from unknot.errors import UnknotError
 
@@ -33,6 +35,9 @@ app.command(context_settings=ANY_OPTION)(train)
 app.command()(models)
 app.command()(encode)
 app.command()(rank)
+app.command()(study)
+app.command()(results)
+app.command()(report)
 app.add_typer(data, name="data")
 app.command()(demo)
 

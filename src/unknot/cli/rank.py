@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def rank(
     models: Annotated[
         list[Path],
-        typer.Argument(help="Folders of runs, or files of latents of the same inputs in the same order."),
+        typer.Argument(help="Runs, folders of runs, or files of latents of the same inputs in the same order."),
     ],
     groups: Annotated[str, typer.Option(help="The setting of each model, in their order, such as a,a,b,b.")] = "",
     group_by: Annotated[
@@ -60,29 +60,34 @@ def rank(
 
     if groups and group_by:
         raise UnknotError("rank: --groups and --group-by both say what the settings are; give one of them.")
+    _check_outputs(plot, matrix, against)
     quiet = "-" in (json, csv)
     console = Console(stderr=quiet)
-    with _bar(console) as watch, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknotWarning)  # the notes say what was left out
-        ranking = rank(
-            models,
-            groups=group_by or _names(groups) or None,
-            all_to_all=all_to_all,
-            method=cast("Method", method),
-            alpha=_alpha(alpha),
-            partners=partners,
-            rows=_rows(rows),
-            threshold=threshold,
-            normaliser=cast("Normaliser", normaliser),
-            seed=seed,
-            data=data,
-            watch=watch,
-        )
-        settings = compare_settings(ranking, seed=seed)
-        agreed = None
-        if against:
-            table = supervised_scores(models, _names(against), watch=lambda i, n: watch("scoring", i, n))
-            agreed = agreement(ranking, table)
+    try:
+        with _bar(console) as watch, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknotWarning)  # the notes say what was left out
+            ranking = rank(
+                models,
+                groups=group_by or _names(groups) or None,
+                all_to_all=all_to_all,
+                method=cast("Method", method),
+                alpha=_alpha(alpha),
+                partners=partners,
+                rows=_rows(rows),
+                threshold=threshold,
+                normaliser=cast("Normaliser", normaliser),
+                seed=seed,
+                data=data,
+                watch=watch,
+            )
+            settings = compare_settings(ranking, seed=seed)
+            agreed = None
+            if against:
+                table = supervised_scores(models, _names(against), watch=lambda i, n: watch("scoring", i, n))
+                agreed = agreement(ranking, table)
+    except KeyboardInterrupt:
+        typer.echo("unknot: interrupted; runs that were encoded stay so.", err=True)
+        raise typer.Exit(130) from None
     if json:
         from unknot.reports.scorecard import to_json
 
@@ -98,6 +103,20 @@ def rank(
             matrix_picture(ranking, matrix)
     if not quiet:
         show_ranking(ranking, console, settings, agreed, top=top)
+
+
+def _check_outputs(plot: Path | None, matrix: Path | None, against: str) -> None:
+    """Refuse before hours of encoding what could only be refused after."""
+    for picture in (plot, matrix):
+        if picture is not None:
+            from unknot.reports.ranking_picture import picture_path
+
+            picture_path(picture)
+    for name in _names(against):
+        from unknot.metrics import METRICS
+        from unknot.metrics.score import parse_identity
+
+        parse_identity(name, METRICS)
 
 
 @contextmanager

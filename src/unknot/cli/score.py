@@ -34,6 +34,7 @@ def score(
     json: Annotated[str, typer.Option(help="Write all numbers to this file; - for standard output.")] = "",
     csv: Annotated[str, typer.Option(help="Write the table to this file; - for standard output.")] = "",
     plot: Annotated[Path | None, typer.Option(help="Draw a Hinton diagram into this picture.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write one page with everything, to read or to send.")] = None,
 ) -> None:
     """Score a representation: is it disentangled, compact, explicit?"""
     from rich.console import Console
@@ -79,7 +80,13 @@ def score(
         title = fill(representation.source["encoder"]["title"], 40)
         if plot is None and card.shares is not None:
             plot = run_folder / "pictures" / "hinton.png"
-    _write(card, [file, *([factors_file] if factors_file else [])], json, csv, plot, title)
+    files = [file, *([factors_file] if factors_file else [])]
+    _write(card, files, json, csv, plot, title)
+    if html is not None:
+        from unknot.reports.score_page import write_score_page
+        from unknot.reports.scorecard import scorecard_record
+
+        write_score_page(html, scorecard_record(card, files), [str(f) for f in ([run_folder] if run_folder else files)])
     if not quiet:
         from unknot.reports.terminal import show
 

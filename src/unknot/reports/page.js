@@ -1,4 +1,3 @@
-
 "use strict";
 (() => {
   // Text enters the page by textContent alone, never as markup.
@@ -34,8 +33,8 @@
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of rowsOf(table)) {
-      const words_of_row = row.textContent.toLowerCase();
-      row.hidden = !words.every((word) => words_of_row.includes(word));
+      const said = [...row.cells].map((cell) => cell.textContent).join("\n").toLowerCase();
+      row.hidden = !words.every((word) => said.includes(word));
       shown += !row.hidden;
     }
     const state = tables.get(table);
@@ -84,7 +83,7 @@
     let goal = null;
     try { goal = document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { return; }
     if (!goal) return;
-    for (let part = goal; part; part = part.parentElement?.closest("details")) if (part.tagName === "DETAILS") part.open = true;
+    for (let part = goal.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
     goal.scrollIntoView();
   };
 

@@ -20,7 +20,7 @@ from unknot.atomic import written_whole
 from unknot.errors import UnknotError
 
 KINDS = {b"\x89PNG": "png", b"GIF8": "gif"}  # how files that may be shown begin
-WIDE = 12  # columns from which on the heads of a table stand upright
+WIDE = 7  # columns; the heads of numbers stand upright in tables that have more
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,19 @@ class Command:
 
     words: tuple[str, ...]
     caption: str = ""
+    tail: str = ""  # what the shell is to expand, such as /*
 
     @property
     def text(self) -> str:
         """The command, quoted for a shell."""
-        return shlex.join(self.words)
+        return shlex.join(self.words) + self.tail
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Text set as it is, such as the end of a log."""
+
+    text: str
 
 
 Cell = str | float | int | None | Link | Command
@@ -87,12 +95,13 @@ class Grid:
     name: str = ""
 
     @property
-    def wide(self) -> bool:
-        """Whether there are so many columns that their heads stand upright."""
-        return len(self.header) > WIDE
+    def upright(self) -> list[bool]:
+        """For each column, whether its head stands upright: it is one of many, and over numbers."""
+        numbers = [any(isinstance(cell, int | float) for cell in column) for column in zip(*self.rows, strict=True)]
+        return [number and len(self.header) > WIDE for number in numbers] or [False] * len(self.header)
 
 
-Content = Picture | Drawing | Gallery | Grid | Command
+Content = Picture | Drawing | Gallery | Grid | Command | Listing
 
 
 @dataclass(frozen=True)
@@ -137,7 +146,7 @@ def write_page(path: Path | str, title: str, lead: str, sections: Sequence[Secti
     except ImportError:
         raise UnknotError("report: writing pages needs an extra: pip install unknot[report].") from None
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    for kind in (Picture, Drawing, Gallery, Command, Link):
+    for kind in (Picture, Drawing, Gallery, Command, Link, Listing):
         environment.tests[kind.__name__.lower()] = lambda item, kind=kind: isinstance(item, kind)
     environment.tests["numeric"] = lambda cell: isinstance(cell, int | float)
     environment.filters["number"] = number

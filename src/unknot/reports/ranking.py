@@ -21,7 +21,8 @@ ADVICE = (
     "switch off when they are not needed.",
     "The herd decides: scores are medians over partners. A lone good model among bad ones scores low, and models "
     "that all make the same mistake score high. Look at traversals of the best before trusting it.",
-    "Models that encode fewer factors are more easily alike: compare models with the same d first.",
+    "Models that encode fewer factors are more easily alike: compare models with the same d first. The paper took "
+    "scores above 0.4 for high and below 0.3 for low.",
 )
 
 

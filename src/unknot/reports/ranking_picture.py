@@ -106,6 +106,14 @@ def matrix_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> Pa
     return _drawn(path, (side + 0.9, side), draw)
 
 
+def picture_path(path: Path | str) -> Path:
+    """The path, if a picture can be written there."""
+    target = Path(path)
+    if target.suffix not in FORMATS:
+        raise UnknotError(f"ranking picture: cannot write '{target.name}'; end its name in {', '.join(FORMATS)}.")
+    return target
+
+
 def _dots(figure: "Figure", axes: "Axes", ranking: Ranking, kept: Sequence[NDArray[np.int64]]) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -146,9 +154,7 @@ def _setting_ticks(axes: "Axes", ranking: Ranking, groups: Sequence[NDArray[np.i
 
 
 def _drawn(path: Path | str, size: tuple[float, float], draw: Any) -> Path:
-    target = Path(path)
-    if target.suffix not in FORMATS:
-        raise UnknotError(f"ranking picture: cannot write '{target.name}'; end its name in {', '.join(FORMATS)}.")
+    target = picture_path(path)
     import matplotlib
     from matplotlib.figure import Figure
 

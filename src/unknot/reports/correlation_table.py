@@ -1,0 +1,58 @@
+"""Do the measures of a study agree about which runs are better?"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.reports.study_record import Measure
+
+BOOTSTRAPS = 500
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Spearman's correlation of every pair of measures over the runs that have both.
+
+    Attributes:
+        names: of the k measures that vary.
+        rho: (k, k) correlations, plus where two agree about what is better; NaN where there is none.
+        p: (k, k) two-sided p-values, each for its pair alone.
+        n: (k, k) runs that have both.
+        table: one row a pair, from `unknot.studies.correlations.correlations`, the strongest first.
+    """
+
+    names: list[str]
+    rho: NDArray[np.float64]
+    p: NDArray[np.float64]
+    n: NDArray[np.int64]
+    table: Any
+
+    def rows(self) -> Iterator[tuple[str, str, float, float, float, float, float, int]]:
+        """Names, rho, ends of its interval, p, Holm's p over all pairs, number of runs."""
+        for r in self.table.itertuples():
+            yield r.first, r.second, r.r, r.low, r.high, r.p, r.p_adjusted, int(r.n)
+
+
+def correlations(measures: Sequence[Measure], runs: Any) -> Correlations:
+    """Correlate measures over some runs; those that do not vary are left out."""
+    import pandas as pd
+
+    from unknot.studies.correlations import correlations as pairs
+
+    columns = {m.label: m.values.reindex(runs).to_numpy() * (1 if m.higher else -1) for m in measures}
+    columns = {name: values for name, values in columns.items() if len(np.unique(values[np.isfinite(values)])) > 1}
+    names = list(columns)
+    shape = (len(names), len(names))
+    rho, p, n = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
+    if len(names) < 2:
+        return Correlations(names, rho, p, n, pd.DataFrame())
+    table = pairs(pd.DataFrame(columns), method="spearman", correction="holm", bootstraps=BOOTSTRAPS)
+    for row in table.itertuples():
+        i, j = names.index(row.first), names.index(row.second)
+        for a, b in ((i, j), (j, i)):
+            rho[a, b], p[a, b], n[a, b] = row.r, row.p, row.n
+    strongest = table.dropna(subset=["r"]).sort_values("r", key=abs, ascending=False, kind="stable")
+    return Correlations(names, rho, p, n, strongest)

@@ -1,0 +1,109 @@
+"""One run as part of a page, or as a page: what `unknot report RUN` writes.
+
+Reads the run's folder only: run.json, scores.json, the curves and the pictures that are there. What is not there yet is
+named with the command that makes it.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from unknot.errors import UnknotError
+from unknot.reports.charts import SWITCHED_OFF, curves
+from unknot.reports.commands import train_command
+from unknot.reports.page import KINDS, Command, Content, Drawing, Gallery, Grid, Picture, Section, write_page
+from unknot.reports.score_page import in_words, read_scores, score_grid, score_rows, verdict_contents
+from unknot.runs import Run
+
+PICTURES = {
+    "reconstructions.png": "Images, and under each what the model makes of it.",
+    "traversals.png": "One latent moves in each row, the most informative first; greyed rows are switched off: "
+    f"their KL is below {SWITCHED_OFF} and they say nothing about the image.",
+    "traversals.gif": "The same as a film: every latent moves there and back.",
+}
+
+
+def write_run_page(path: Path | str, folder: Path | str) -> Path:
+    """Write the page of one run."""
+    run = Run(folder)
+    spec, record = run.spec, run.record
+    lead = (
+        f"Run {spec.id}: {spec.steps:,} steps on {spec.world}"
+        f"{'' if run.finished else ', not finished yet'}; started {record.get('started', 'at an unknown time')}."
+    )
+    fields = [[name, _plain(value)] for name, value in spec.model_dump().items() if name != "options"]
+    fields += [[f"option {name}", _plain(value)] for name, value in spec.options.items()]
+    fields += [[f"version of {name}", str(version)] for name, version in record.get("versions", {}).items()]
+    sections = [
+        *run_parts(run),
+        Section("Where it comes from", contents=[*_commands(run), Grid(("field", "value"), fields, name="spec")]),
+    ]
+    return write_page(path, spec.title, lead, sections)
+
+
+def run_section(run: Run, title: str, before: list[Content], *, opened: bool = False) -> Section:
+    """One run as a foldable part of a study's page; `before` comes first."""
+    parts = list(run_parts(run, film=False))
+    contents = [*_commands(run), *before, *(content for part in parts for content in part.contents)]
+    words = [text for part in parts for text in part.paragraphs]
+    return Section(title, words, contents, name=f"run-{run.folder.name}", open=opened)
+
+
+def run_parts(run: Run, *, film: bool = True) -> Iterator[Section]:
+    """What the run's folder holds: scores, pictures, curves."""
+    folder = run.folder
+    record = read_scores(folder)
+    if record is None:
+        yield Section("Scores", [f"Not scored yet: unknot score {folder} --json {folder / 'scores.json'}"])
+    else:
+        grid = score_grid(score_rows(record), [str(folder)], record, name=f"scores of {folder.name}")
+        yield Section("Scores", in_words(record), [*verdict_contents(record), grid])
+    pictures = [picture for name in PICTURES if film or not name.endswith("gif") for picture in _picture(run, name)]
+    drawn = [] if pictures else [f"No pictures: unknot encode {folder} --pictures draws them if there is a decoder."]
+    hinton = [] if record and record["verdicts"] else list(_picture(run, "hinton.png"))
+    yield Section("What it sees", drawn, [*pictures, *hinton])
+    yield Section("How it learned", contents=list(_curves(run)))
+
+
+def _picture(run: Run, name: str) -> Iterator[Picture]:
+    path = run.folder / "pictures" / name
+    if path.is_file():
+        content = path.read_bytes()
+        if content[:4] in KINDS:
+            yield Picture(content, PICTURES.get(name, "Which latent knows which factor."))
+
+
+def _curves(run: Run) -> Iterator[Content]:
+    terms, kl = _table(run.curve), _table(run.kl)
+    drawings = []
+    if terms is not None:
+        for name in terms.columns.drop("step"):
+            drawings.append(Drawing(curves(str(name), terms["step"].tolist(), {str(name): terms[name].tolist()})))
+    if kl is not None:
+        lines = {str(name).replace("latent_", "z"): kl[name].tolist() for name in kl.columns.drop("step")}
+        text = f"Greyed: latents whose KL ends below {SWITCHED_OFF}."
+        drawings.append(Drawing(curves("KL by latent", kl["step"].tolist(), lines, dim_below=SWITCHED_OFF), text))
+    if drawings:
+        yield Gallery(drawings)
+
+
+def _table(read: Any) -> Any:
+    """A table of the run; None if there is none, or none that can be drawn."""
+    try:
+        table = read()
+    except (UnknotError, OSError, ValueError):
+        return None
+    numeric = table.select_dtypes("number")
+    return numeric if len(numeric) and "step" in numeric else None
+
+
+def _commands(run: Run) -> list[Content]:
+    folder = str(run.folder)
+    return [
+        train_command(run.spec, run.folder.parent),
+        Command(("unknot", "score", folder, "--json", f"{folder}/scores.json"), "encodes and scores it"),
+    ]
+
+
+def _plain(value: Any) -> str:
+    return "–" if value in (None, "") else str(value)

@@ -1,0 +1,285 @@
+"""A study as one page: what `unknot report STUDY` writes. Reads the study's tables and its runs' folders only."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from unknot.errors import UnknotError
+from unknot.reports.charts import CLEAR, CROWD, Dot, box_plot, heat_map, scatter
+from unknot.reports.commands import MANY, rank_command
+from unknot.reports.correlation_table import Correlations, correlations
+from unknot.reports.page import Cell, Command, Content, Drawing, Gallery, Grid, Link, Listing, Section, anchor, write_page
+from unknot.reports.run_page import run_section
+from unknot.reports.score_page import score_grid
+from unknot.reports.study_record import SCOPES, Measure, StudyRecord, read_study
+from unknot.reports.study_words import summary
+
+SHOWN = 24  # runs with a section of their own
+LOGS = 20  # failed runs whose log's end is shown
+
+
+def write_study_page(path: Path | str, folder: Path | str, *, shown: int = SHOWN) -> Path:
+    """Write the page of a study.
+
+    Args:
+        path: of the page.
+        folder: of the study.
+        shown: so many runs get a section of their own: the best for each number of informative latents, then the best
+            of the leaderboard. All runs are in the tables.
+    """
+    if shown < 0:
+        raise UnknotError(f"report: --runs is {shown}; expected 0 or more.")
+    study = read_study(folder)
+    return _Page(study, shown).write(path)
+
+
+class _Page:
+    """The sections of one study."""
+
+    def __init__(self, study: StudyRecord, shown: int) -> None:
+        self.study = study
+        best = [id_ for _, _, rows in self._rankings() for id_ in _best_by_d(rows)["id"]]
+        there = (id_ for id_ in dict.fromkeys([*best, *study.order]) if study.run(id_))
+        self.shown = set(islice(there, shown))
+        self.related = {name: correlations(study.measures, rows["id"]) for name, rows in study.groups.items()}
+
+    def write(self, path: Path | str) -> Path:
+        runs = self.study.runs
+        done = int((runs["status"] == "done").sum())
+        lead = f"{len(runs):,} runs, {done:,} of them done. Made from {self.study.folder} by unknot report."
+        sections = [
+            Section("In words", summary(self.study, self.related)),
+            self._leaderboard(),
+            self._settings(),
+            *self._ranking(),
+            *self._correlations(),
+            *self._runs(),
+            *self._failures(),
+            self._origin(),
+        ]
+        return write_page(path, f"Study: {self.study.name}", lead, sections)
+
+    def _leaderboard(self) -> Section:
+        study, measures = self.study, self.study.measures
+        about = study.runs.set_index("id")
+        options = [name for name in study.runs.columns if str(name).startswith("option.")]
+        d = _informative(study)
+        several = [c for c in ("world", "split") if c in study.runs and study.runs[c].nunique() > 1]
+        named = ["model", "setting", "seed", *several, "status"]
+        rows: list[list[Cell]] = []
+        for id_ in study.order:
+            run = about.loc[id_]
+            rows.append([self._link(id_), *(_cell(run[c]) for c in named)])
+            rows[-1] += [_number(study.places.get(id_)), d.get(id_)]
+            rows[-1] += [_number(m.values.get(id_)) for m in measures] + [_cell(run[name]) for name in options]
+        header = ["run", *named, "mean place", "informative latents"]
+        header += [m.label + ("" if m.higher else " (lower is better)") for m in measures]
+        header += [name.removeprefix("option.") for name in options]
+        words = (
+            "Mean place: within a world and split, the mean over questions (what is measured) of the mean place over "
+            "the metrics that ask it; 1 is best. It sums up, it is not a measurement: sort by the metric you need."
+        )
+        folder = self.study.folder / "runs"
+        command = Command(("unknot", "score", f"{folder}/RUN", "--metrics", "METRIC"), "makes any number of the table")
+        return Section("Leaderboard", [words], [Grid(header, rows, name="leaderboard"), command])
+
+    def _settings(self) -> Section:
+        """Box plots by question, and the medians behind them."""
+        settings = self._by_setting()
+        asked = sorted(self.study.measures, key=lambda m: m.question)
+        drawings = [Drawing(box_plot(self._title(m), self._rows(m, settings)), m.question) for m in asked]
+        words = (
+            "A box holds the middle half of a setting's runs, its line is the median, whiskers reach to the last run "
+            f"within 1.5 boxes; dots are runs (in charts of more than {CROWD} only those beyond the whiskers)."
+        )
+        return Section("Settings", [words], [Gallery(drawings), self._medians(settings)])
+
+    def _ranking(self) -> Iterator[Section]:
+        rows: list[list[Cell]] = []
+        best: list[list[Cell]] = []
+        drawings, commands = [], []
+        about = self.study.runs.set_index("id")
+        for method, scope, ranks in self._rankings():
+            chosen = _best_by_d(ranks)
+            name = f"{method}, {SCOPES.get(scope, scope)}"
+            for table, source in ((best, chosen), (rows, ranks.sort_values("score", ascending=False))):
+                for r in source.itertuples():
+                    setting = about["setting"].get(r.id, "")
+                    model = about["model"].get(r.id, "")
+                    cells: list[Cell] = [name, _number(r.informative), self._link(r.id), model, setting]
+                    table.append([*cells, _number(r.score), _number(r.partners)])
+            dots = [self._dot(r.id, r.score, across=float(r.informative)) for r in ranks.itertuples()]
+            labels = [self._label(id_) for id_ in chosen["id"]]
+            drawings.append(Drawing(scatter(name, dots, "informative latents", "UDR", labels)))
+            for group in self.study.groups.values():
+                ids = group["id"][group["id"].isin(ranks["id"])].tolist()
+                if ids and (len(self.study.groups) == 1 or len(ids) <= MANY):
+                    commands.append(rank_command(self.study.folder, ids, method, scope))
+        if not rows:
+            return
+        words = (
+            "UDR asks how alike a model's latents are to those of models trained in the same way: models that "
+            "disentangle find the same factors, models that entangle each do it in their own way. Models that leave "
+            "factors out are alike more easily, so compare those with the same number of informative latents; and if "
+            "most models make the same mistake, they agree about it (the herd effect): look at the traversals."
+        )
+        header = ("method", "informative latents", "run", "model", "setting", "UDR", "partners")
+        yield Section(
+            "Ranking without labels",
+            [words],
+            [
+                Grid(header, best, "The best model for each number of informative latents.", "best by d"),
+                Gallery(drawings),
+                Grid(header, rows, "All models.", "ranking"),
+                *commands,
+            ],
+        )
+
+    def _correlations(self) -> Iterator[Section]:
+        contents: list[Content] = []
+        for name, found in self.related.items():
+            if len(found.names) < 2:
+                continue
+            text = f"Spearman's rank correlation over the runs on {name}; pale: p is {CLEAR} or more."
+            contents.append(Drawing(heat_map(found.names, found.rho, found.p), text))
+            contents.append(_pairs(name, found))
+        if contents:
+            words = (
+                "Do the measures agree about which runs are better? Measures of which less is better are turned "
+                "round first, so plus means agreement. p is for one pair alone; with as many pairs as here, look at "
+                "Holm's p in the table, which holds for all of a map together."
+            )
+            yield Section("Correlations", [words], contents)
+
+    def _runs(self) -> Iterator[Section]:
+        parts = []
+        for i, id_ in enumerate(id_ for id_ in self.study.order if id_ in self.shown):
+            parts.append(self._run(id_, opened=i == 0))
+        if parts:
+            left = len(self.study.runs) - len(parts)
+            words = f"{left:,} more run(s) are in the tables only; unknot report {self.study.folder}/runs/RUN shows one."
+            yield Section("Runs", [words] if left else [], parts=parts)
+
+    def _run(self, id_: str, *, opened: bool) -> Section:
+        title = self._label(id_)
+        run = self.study.run(id_)
+        try:
+            if run is None:
+                raise UnknotError(f"{id_}: its folder is gone.")
+            before: list[Content] = []
+            if not (run.folder / "scores.json").is_file():
+                rows = self.study.scores[self.study.scores["id"] == id_]
+                named = ["metric", "part", "value", "measures", "higher_is_better", "version"]
+                before = [score_grid(rows[named].values.tolist(), [str(run.folder)], None, f"scores of {id_}")]
+            return run_section(run, title, before, opened=opened)
+        except UnknotError as error:  # one damaged run does not cost the page
+            return Section(title, [str(error)], name=f"run-{id_}")
+
+    def _failures(self) -> Iterator[Section]:
+        failed = self.study.runs[self.study.runs["status"] == "failed"]
+        if len(failed):
+            rows = [
+                [self._link(r["id"]), r["model"], r["setting"], _cell(r["seed"]), str(r.get("error") or "")]
+                for _, r in failed.iterrows()
+            ]
+            grid = Grid(("run", "model", "setting", "seed", "error"), rows, name="failures")
+            words = f"The whole logs are {self.study.folder}/logs/RUN.log."
+            yield Section("Failed runs", [words], [grid], list(self._logs(failed["id"])))
+
+    def _logs(self, failed: Sequence[str]) -> Iterator[Section]:
+        for id_ in failed[:LOGS]:
+            text = self.study.log(id_)
+            if text:
+                yield Section(f"What {id_} said last", contents=[Listing(text)], name=f"log-{id_}")
+
+    def _origin(self) -> Section:
+        fields = [[str(key), value if isinstance(value, str) else repr(value)] for key, value in self.study.about.items()]
+        again = Command(("unknot", "report", str(self.study.folder)), "writes this page again")
+        words = "All numbers are read from the study's tables; each run's folder has its spec, weights and latents."
+        return Section("Where it comes from", [words], [again, Grid(("study.json", ""), fields, name="study")])
+
+    def _rankings(self) -> Iterator[tuple[str, str, Any]]:
+        for (method, scope), rows in self.study.ranks.groupby(["method", "scope"], sort=False):
+            yield str(method), str(scope), rows.dropna(subset=["score"])
+
+    def _by_setting(self) -> dict[str, list[str]]:
+        """A label for each setting -> its runs; the label says no more than is needed to tell settings apart."""
+        several = [c for c in ("world", "split", "model") if c in self.study.runs and self.study.runs[c].nunique() > 1]
+        found: dict[str, list[str]] = {}
+        for _, run in self.study.runs[self.study.runs["status"] == "done"].iterrows():
+            label = " ".join(filter(None, [*(str(run[c] or "") for c in several), run["setting"]]))
+            found.setdefault(label or run["model"], []).append(run["id"])
+        return found
+
+    def _rows(self, measure: Measure, settings: dict[str, list[str]]) -> list[tuple[str, list[Dot]]]:
+        known = measure.values
+        dots = {
+            label: [self._dot(i, float(known[i])) for i in ids if i in known.index] for label, ids in settings.items()
+        }
+        return [(label, found) for label, found in dots.items() if found]
+
+    def _medians(self, settings: dict[str, list[str]]) -> Grid:
+        measures = self.study.measures
+        rows: list[list[Cell]] = []
+        for label, ids in settings.items():
+            medians = (m.values.reindex(ids).median() for m in measures)
+            rows.append([label, len(ids), *(_number(value) for value in medians)])
+        header = ["setting", "runs", *(m.label for m in measures)]
+        return Grid(header, rows, "Medians over the runs of a setting.", "settings")
+
+    def _title(self, measure: Measure) -> str:
+        return measure.label + ("" if measure.higher else " (lower is better)")
+
+    def _dot(self, id_: str, value: float, *, across: float = 0.0) -> Dot:
+        return Dot(value, self._label(id_), anchor(f"run-{id_}") if id_ in self.shown else "", across)
+
+    def _label(self, id_: str) -> str:
+        run = self._about.get(id_)
+        return id_ if run is None else f"{id_}  {run[0]} {run[1]}, seed {run[2]}"
+
+    @cached_property
+    def _about(self) -> dict[str, tuple[str, str, Any]]:
+        runs = self.study.runs
+        return dict(zip(runs["id"], zip(runs["model"], runs["setting"], runs["seed"], strict=True), strict=True))
+
+    def _link(self, id_: str) -> Link | str:
+        return Link(id_, anchor(f"run-{id_}")) if id_ in self.shown else id_
+
+
+def _best_by_d(ranks: Any) -> Any:
+    """The best row for each number of informative latents, most latents first."""
+    best = ranks.sort_values("score", ascending=False, kind="stable").drop_duplicates("informative")
+    return best.sort_values("informative", ascending=False)
+
+
+def _informative(study: StudyRecord) -> dict[str, int]:
+    known = study.ranks.dropna(subset=["informative"]).drop_duplicates("id")
+    return {id_: int(d) for id_, d in zip(known["id"], known["informative"], strict=True)}
+
+
+def _pairs(name: str, found: Correlations) -> Grid:
+    rows: list[list[Cell]] = [[*row] for row in found.rows()]
+    header = ("measure", "and", "Spearman", "low", "high", "p", "p (Holm)", "runs")
+    return Grid(header, rows, "Low and high: 95 % interval over resamples of the runs.", f"correlations on {name}")
+
+
+def _number(value: Any) -> float | int | None:
+    import pandas as pd
+
+    if value is None or pd.isna(value):
+        return None
+    return int(value) if float(value).is_integer() and not isinstance(value, float) else float(value)
+
+
+def _cell(value: Any) -> Cell:
+    import numpy as np
+    import pandas as pd
+
+    if value is None or (not isinstance(value, str) and pd.isna(value)):
+        return None
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return value.item() if isinstance(value, np.generic) else value if isinstance(value, int | float) else str(value)
+

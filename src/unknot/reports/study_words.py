@@ -1,0 +1,107 @@
+"""What a study found, in a few sentences."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from unknot.reports.charts import CLEAR
+from unknot.reports.correlation_table import Correlations
+from unknot.reports.page import number
+from unknot.reports.study_record import UNLABELLED, StudyRecord
+
+
+def summary(study: StudyRecord, related: Mapping[str, Correlations]) -> list[str]:
+    """How many runs of what; which is best, with labels and without; whether the two agree."""
+    return [_size(study), *_best(study), *_settings(study), *_agreement(study, related)]
+
+
+def _size(study: StudyRecord) -> str:
+    runs = study.runs
+    counts = runs["status"].value_counts()
+    settings = runs.groupby(["world", "model", "setting"]).ngroups
+    text = (
+        f"{_count(len(runs), 'run')}: {_count(runs['model'].nunique(), 'model')} "
+        f"({', '.join(dict.fromkeys(runs['model']))}) in {_count(settings, 'setting')} on "
+        f"{' and '.join(study.groups)}; {_count(runs['seed'].nunique(), 'seed')}."
+    )
+    left = {status: int(n) for status, n in counts.items() if status != "done"}
+    if left:
+        text += " Not done: " + ", ".join(f"{n} {status}" for status, n in left.items()) + "."
+    return text
+
+
+def _best(study: StudyRecord) -> Iterator[str]:
+    labelled = any(m.counted for m in study.measures)
+    for name, rows in study.groups.items():
+        here = set(rows["id"])
+        ids = [id_ for id_ in study.order if id_ in here and id_ in study.places]
+        if not ids:
+            continue
+        basis = "over all metrics that need labels" if labelled else "over the rankings without labels"
+        text = f"On {name}, {_named(study, ids[0])} has the best mean place ({number(study.places[ids[0]])}) {basis}."
+        firsts = [m.label for m in study.measures if m.counted and _leader(m, ids) == ids[0]]
+        n = sum(m.counted and m.values.reindex(ids).notna().any() for m in study.measures)
+        if n > 1:
+            text += f" It leads in {len(firsts)} of {n} metrics"
+            text += f" ({', '.join(firsts[:4])}{', ...' if len(firsts) > 4 else ''})." if firsts else "."
+        for m in study.measures:
+            if m.question == UNLABELLED and (leader := _leader(m, ids)) is not None:
+                same = "the same run" if leader == ids[0] else _named(study, leader)
+                place = sum(study.places[i] < study.places[leader] for i in ids) + 1
+                of = f"; with labels it is number {place} of {len(ids)}" if labelled and leader != ids[0] else ""
+                text += f" By {m.label}, without labels, the best is {same} ({number(float(m.values[leader]))}){of}."
+        yield text
+
+
+def _settings(study: StudyRecord) -> Iterator[str]:
+    """The best setting by the first ranking without labels, with how far its runs scatter."""
+    ranking = next((m for m in study.measures if m.question == UNLABELLED), None)
+    if ranking is None:
+        return
+    for name, rows in study.groups.items():
+        known = rows.assign(score=ranking.values.reindex(rows["id"]).to_numpy()).dropna(subset=["score"])
+        by_setting = known.groupby(["model", "setting"], sort=False)["score"]
+        if by_setting.ngroups < 2:
+            continue
+        (model, setting), scores = max(by_setting, key=lambda item: item[1].median())
+        low, middle, high = np.quantile(scores, [0.25, 0.5, 0.75])
+        yield (
+            f"On {name}, {ranking.label} would choose the setting {model} {setting}: median {number(float(middle))}, "
+            f"half of its {_count(len(scores), 'run')} between {number(float(low))} and {number(float(high))}."
+        )
+
+
+def _agreement(study: StudyRecord, related: Mapping[str, Correlations]) -> Iterator[str]:
+    """How well rankings without labels agree with metrics that need them."""
+    without = {m.label for m in study.measures if m.question == UNLABELLED}
+    counted = {m.label for m in study.measures if m.counted}
+    for name, found in related.items():
+        for i, label in enumerate(found.names):
+            with_labels = [j for j, other in enumerate(found.names) if other in counted and np.isfinite(found.rho[i, j])]
+            if label not in without or not with_labels:
+                continue
+            strongest = max(with_labels, key=lambda j: found.rho[i, j])
+            clear = sum(bool(found.p[i, j] < CLEAR and found.rho[i, j] > 0) for j in with_labels)
+            yield (
+                f"On {name}, {label} agrees best with {found.names[strongest]} (rank correlation "
+                f"{found.rho[i, strongest]:.2f}, p = {found.p[i, strongest]:.2g}, "
+                f"{_count(int(found.n[i, strongest]), 'run')}); it agrees significantly with {clear} of "
+                f"{_count(len(with_labels), 'metric')} (p < {CLEAR}, each on its own)."
+            )
+
+
+def _leader(measure: Any, ids: list[str]) -> str | None:
+    values = measure.values.reindex(ids).dropna()
+    if not len(values):
+        return None
+    return str(values.idxmax() if measure.higher else values.idxmin())
+
+
+def _named(study: StudyRecord, id_: str) -> str:
+    run = study.runs[study.runs["id"] == id_].iloc[0]
+    return f"{run['model']} {run['setting']}, seed {run['seed']} (run {id_})"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -1,0 +1,169 @@
+"""How long a study will take: from the speed of its finished runs, else from a short trial of each kind of run."""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from unknot.metrics import METRICS, parse_identity
+from unknot.runs import Run, RunSpec
+from unknot.studies.plan import PlannedRun
+from unknot.studies.steps import Kind, read_scores
+from unknot.studies.store import Store
+from unknot.studies.tables import minutes
+
+TRIAL = 1.0  # seconds of steps that are timed, after two that are not
+ROWS = 256  # images that are encoded in a trial
+COSTS = {"instant": 0.1, "seconds": 5.0, "minutes": 60.0}  # of a metric that was never timed here
+
+
+@dataclass
+class Estimate:
+    """Seconds of work that are left, on one processor.
+
+    Attributes:
+        seconds: by kind of step; None where nothing is known, as for a world that is not here.
+        basis: what the numbers rest on, in words.
+    """
+
+    seconds: dict[Kind, float | None] = field(default_factory=dict)
+    basis: list[str] = field(default_factory=list)
+
+    def total(self, workers: int) -> float:
+        """Seconds with so many processes."""
+        return sum(seconds or 0.0 for seconds in self.seconds.values()) / workers
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Seconds for one training step, and for one encoded image."""
+
+    step: float
+    row: float
+
+
+def estimate(store: Store, *, data: Path | None = None) -> Estimate:
+    """What is left of a study, in seconds of one processor."""
+    left = {run.id: store.missing(run) for run in store.runs}
+    speeds = _finished(store)
+    measured, tried, unknown = len(speeds), 0, 0
+    train = encode = 0.0
+    for run in store.runs:
+        if not left[run.id] or left[run.id] == ["score"]:
+            continue
+        if run.spec.world in store.plan.missing:
+            unknown += 1
+            continue
+        kind = _kind(run.spec)
+        if kind not in speeds:
+            speeds[kind] = trial(run.spec, data=data)
+            tried += 1
+        rows = 15_000 if store.plan.study.rows == "all" else int(store.plan.study.rows)
+        encode += rows * (2 if run.spec.split else 1) * speeds[kind].row
+        train += run.spec.steps * speeds[kind].step if "train" in left[run.id] else 0.0
+    score, timed = _scoring(store)
+    basis = []
+    if measured:
+        basis.append("training at the speed of finished runs")
+    if tried:
+        basis.append(f"training at the speed of {tried} short trial{'s' * (tried > 1)}")
+    basis.append("scoring as timed in finished runs" if timed else "scoring by rule of thumb")
+    if unknown:
+        basis.append(f"{unknown} runs on worlds that are not here are not counted")
+    return Estimate({"train": train, "encode": encode, "score": score}, basis)
+
+
+def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
+    """Time a few training steps, and the encoding of a few images."""
+    import torch
+
+    from unknot.represent import represent
+    from unknot.trainer import Trainer
+    from unknot.training import build_model, feed
+    from unknot.worlds import open_world
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with TemporaryDirectory(prefix="unknot-") as folder, torch.random.fork_rng(devices=[]):
+            world = open_world(spec.world, data=data)
+            model, full = build_model(spec, world)
+            batches = feed(full, model, world)
+            trainer = Trainer(Run.create(folder, full), model, batches, torch.device("cpu"))
+            trainer.advance()
+            trainer.advance()
+            steps, since = 0, time.perf_counter()
+            while time.perf_counter() - since < TRIAL:
+                trainer.advance()
+                steps += 1
+            step = (time.perf_counter() - since) / steps
+            rng, since = _generator(), time.perf_counter()
+            represent(trainer.model.eval(), batches.tensor(batches.region.sample(ROWS, rng), rng))
+            return Speed(step, (time.perf_counter() - since) / ROWS)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _generator() -> Any:
+    import numpy as np
+
+    return np.random.default_rng(0)
+
+
+def _kind(spec: RunSpec) -> tuple[Any, ...]:
+    """What decides the speed of a run."""
+    return (
+        spec.world,
+        spec.model,
+        spec.architecture,
+        spec.image_size,
+        spec.batch_size,
+        spec.latents,
+        spec.precision,
+    )
+
+
+def _finished(store: Store) -> dict[tuple[Any, ...], Speed]:
+    """Speeds of finished runs; a row costs about a third of its share of a training step."""
+    found: dict[tuple[Any, ...], list[float]] = {}
+    for run in store.runs:
+        took = minutes(store, run)
+        if store.trained(run) and took == took:
+            found.setdefault(_kind(run.spec), []).append(took * 60 / run.spec.steps)
+    sizes = {_kind(run.spec): run.spec.batch_size for run in store.runs}
+    means = {kind: sum(steps) / len(steps) for kind, steps in found.items()}
+    return {kind: Speed(step, step / sizes[kind] / 3) for kind, step in means.items()}
+
+
+def _scoring(store: Store) -> tuple[float, bool]:
+    seen: dict[str, list[float]] = {}
+    for run in store.runs:
+        for id_, score in read_scores(store.run_folder(run)).get("scores", {}).items():
+            seen.setdefault(id_, []).append(float(score["seconds"]))
+    known = {id_: sum(times) / len(times) for id_, times in seen.items()}
+    return sum(_cost(id_, known) for run in store.runs for id_ in _unscored(store, run)), bool(known)
+
+
+def _unscored(store: Store, run: PlannedRun) -> tuple[str, ...]:
+    return store.unscored(run) if store.trained(run) else run.metrics
+
+
+def _cost(id_: str, known: dict[str, float]) -> float:
+    return known.get(id_, COSTS[METRICS[parse_identity(id_, METRICS)[0]].facts.cost])
+
+
+def in_words(seconds: float) -> str:
+    """A duration as people say it.
+
+    >>> in_words(40), in_words(600), in_words(7500), in_words(300_000)
+    ('40 s', '10 min', '2 h 5 min', '3 days 11 h')
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} min"
+    hours, minutes_ = divmod(round(seconds / 60), 60)
+    if hours < 48:
+        return f"{hours} h {minutes_} min"
+    return f"{hours // 24} days {hours % 24} h"

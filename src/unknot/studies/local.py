@@ -1,0 +1,196 @@
+"""Steps in processes of this machine, one thread each.
+
+A process that is killed costs its step, which is reported as failed, and nothing else: the others go on, and another
+process takes its place. If this process itself is killed, its workers end with it.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import connection, get_context, parent_process
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from unknot.studies.engines import Advance, Outcome
+from unknot.studies.steps import Step, perform
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+PATIENCE = 30.0  # seconds for a step to save its state after Ctrl-C
+TELL_EVERY = 0.2  # seconds between two reports of one step
+TAIL = 20_000  # bytes of what a worker said that go into a log
+
+
+@dataclass
+class _Worker:
+    process: Any
+    pipe: Any
+    said: Path  # what it prints
+    step: Step | None = None
+    since: float = 0.0
+
+
+class LocalEngine:
+    """A pool of processes that survives the death of each of them."""
+
+    name = "local"
+
+    def __init__(self, jobs: int | None = None, logs: Path | None = None) -> None:
+        self.workers = jobs or os.cpu_count() or 1
+        self._context = get_context("spawn")  # a fork would copy threads of torch and numba in unknown states
+        self._scratch = TemporaryDirectory(prefix="unknot-")
+        self._pool: list[_Worker] = []
+        self._count = 0
+
+    def has_room(self) -> bool:
+        """Whether a process is idle, or can still be started."""
+        return sum(worker.step is not None for worker in self._pool) < self.workers
+
+    def submit(self, step: Step) -> None:
+        """Send a step to an idle process, or to a new one."""
+        worker = next((w for w in self._pool if w.step is None), None) or self._start()
+        worker.step, worker.since = step, time.perf_counter()
+        with suppress(OSError):  # it has just died: `wait` will find out
+            worker.pipe.send(step)
+
+    def wait(self, timeout: float) -> list[Outcome | Advance]:
+        """What the processes report, and which of them died."""
+        busy = {worker.pipe: worker for worker in self._pool if worker.step is not None}
+        ready = connection.wait(list(busy), timeout) if busy else []
+        return [event for pipe in ready if (event := self._listen(busy[pipe])) is not None]  # type: ignore[index]
+
+    def close(self, *, stop: bool = False) -> None:
+        """End all processes; with `stop`, those at work first save their state."""
+        for worker in self._pool:
+            if stop and worker.step is not None:
+                _signal(worker, signal.SIGINT)
+            else:
+                worker.pipe.close()
+        until = time.monotonic() + (PATIENCE if stop else 5)
+        for worker in self._pool:
+            worker.process.join(max(0.0, until - time.monotonic()))
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+        self._pool = []
+        self._scratch.cleanup()
+
+    def _start(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        self._count += 1
+        said = Path(self._scratch.name) / f"worker-{self._count}.txt"
+        process = self._context.Process(target=_work, args=(theirs, str(said)), daemon=True)
+        with _one_thread():
+            process.start()
+        theirs.close()
+        self._pool.append(_Worker(process, ours, said))
+        return self._pool[-1]
+
+    def _listen(self, worker: _Worker) -> Outcome | Advance | None:
+        step = worker.step
+        if step is None:
+            return None
+        try:
+            what, *rest = worker.pipe.recv()
+        except (EOFError, OSError):
+            return self._bury(worker, step)
+        if what == "advance":
+            return Advance(step, *rest)
+        worker.step = None
+        error, log = rest
+        if error:
+            log += _tail(worker.said)
+        with suppress(OSError):
+            worker.said.write_bytes(b"")
+        return Outcome(step, error, log, time.perf_counter() - worker.since)
+
+    def _bury(self, worker: _Worker, step: Step) -> Outcome:
+        worker.process.join()
+        self._pool.remove(worker)
+        worker.pipe.close()
+        code = worker.process.exitcode or 0
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        hint = " (out of memory?)" if code == -signal.SIGKILL else ""
+        return Outcome(step, f"its process {how}{hint}", _tail(worker.said), time.perf_counter() - worker.since)
+
+
+def _work(pipe: Any, said: str) -> None:
+    """What a process does: steps, one after the other, until the pipe is closed."""
+    _alone(said)
+    last = 0.0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= TELL_EVERY or done == total:
+            last = now
+            pipe.send(("advance", done, total))
+
+    with suppress(KeyboardInterrupt, EOFError, OSError):
+        while True:
+            step = pipe.recv()
+            try:
+                perform(step, tell)
+                pipe.send(("ended", "", ""))
+            except Exception as error:
+                pipe.send(("ended", one_line(error), traceback.format_exc()))
+
+
+def one_line(error: BaseException) -> str:
+    """An error in one line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
+
+
+def _alone(said: str) -> None:
+    """Cut a process off from the terminal, and end it with the one that started it."""
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()  # Ctrl-C goes to the parent, which passes it on once
+    target = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os.dup2(target, 1)
+    os.dup2(target, 2)
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def follow() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let a process started inside the block use one thread for sums and products."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
+
+
+def _signal(worker: _Worker, number: int) -> None:
+    with suppress(OSError, ProcessLookupError):
+        os.kill(worker.process.pid, number)
+
+
+def _tail(path: Path) -> str:
+    try:
+        text = path.read_bytes()[-TAIL:].decode(errors="replace").strip()
+    except OSError:
+        return ""
+    return f"\nWhat the process said:\n{text}\n" if text else ""

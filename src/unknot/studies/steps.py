@@ -1,0 +1,224 @@
+"""What is done for a study, one step at a time, on whichever machine: train, encode, score, rank.
+
+A step reads and writes files of the study's folder alone, each complete or not at all, and does what is missing of
+it: done twice, or begun again after a kill, it leaves the same files.
+"""
+
+import hashlib
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from unknot.atomic import remove_parts, written_whole
+from unknot.errors import UnknotError, UnknotWarning
+from unknot.runs import Run, RunSpec
+
+Kind = Literal["train", "encode", "score", "rank"]
+KINDS: tuple[Kind, ...] = ("train", "encode", "score", "rank")
+Tell = Callable[[int, int], None]  # how much of a step is done, of how much
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do, as plain values that any process can be sent.
+
+    Attributes:
+        kind: which.
+        id: of the run, or of the ranking.
+        title: in words.
+        folder: of the study.
+        values: what it takes: `spec` to train; `rows` and `split` to encode; `metrics` and `limit` to score;
+            `members` (id, setting), `method`, `scope`, `partners` and `rows` to rank.
+        device: for training and encoding.
+        data: folder of data files.
+        checkpoint_every: training steps that a kill can cost.
+    """
+
+    kind: Kind
+    id: str
+    title: str
+    folder: str
+    values: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    device: str = "cpu"
+    data: str | None = None
+    checkpoint_every: int = 1000
+
+    @property
+    def run_folder(self) -> Path:
+        """Of the run."""
+        return Path(self.folder) / "runs" / self.id
+
+
+def perform(step: Step, tell: Tell | None = None) -> dict[str, Any]:
+    """Do a step; what it returns is for the progress display only, since results are files."""
+    from threadpoolctl import threadpool_limits
+
+    work = {"train": _train, "encode": _encode, "score": _score, "rank": _rank}[step.kind]
+    began = time.perf_counter()
+    with threadpool_limits(1):  # one process per core is fastest, and sums come out in the same order everywhere
+        work(step, tell or (lambda done, total: None))
+    return {"seconds": time.perf_counter() - began}
+
+
+def _train(step: Step, tell: Tell) -> None:
+    from unknot.training import Progress, train
+
+    first, last, since = 0, 0, time.perf_counter()
+
+    def watch(progress: Progress) -> None:
+        nonlocal first, last, since
+        if not progress.terms:
+            first, since = progress.step, time.perf_counter()
+        last = progress.step
+        tell(progress.step, progress.steps)
+
+    if not (step.run_folder / "weights.safetensors").is_file():
+        (step.run_folder / "latents.npz").unlink(missing_ok=True)  # of weights that are no more
+    run = train(
+        RunSpec(**step.values["spec"]),
+        Path(step.folder) / "runs",
+        device=step.device,
+        data=_path(step.data),
+        checkpoint_every=step.checkpoint_every,
+        wait=True,  # for a process of a killed study that has not noticed yet
+        watch=watch,
+    )
+    if run.spec.id != step.id:
+        raise UnknotError(f"{run.spec.title}: was planned as run {step.id} and trained as {run.spec.id}.")
+    if last > first:
+        _write_json(run.folder / "time.json", {"seconds": time.perf_counter() - since, "steps": last - first})
+
+
+def _encode(step: Step, tell: Tell) -> None:
+    from unknot.encoding import encode
+
+    run = Run(step.run_folder)
+    remove_parts(run.folder)
+    made = encode(
+        run,
+        rows=step.values["rows"],
+        split=step.values["split"],
+        device=step.device,
+        data=_path(step.data),
+        watch=tell,
+    )
+    made.write(run.folder / "latents.npz")
+
+
+def _score(step: Step, tell: Tell) -> None:
+    from unknot import scoring
+    from unknot.reports.scorecard import scorecard_record, to_json
+    from unknot.representation import read_representation
+
+    folder = step.run_folder
+    remove_parts(folder)
+    latents = folder / "latents.npz"
+    representation = read_representation(latents)
+    before = read_scores(folder)
+    keys = score_keys(step.values["metrics"], representation.source, step.values["limit"])
+    missing = [id_ for id_, key in keys.items() if before.get("keys", {}).get(id_) != key]
+    if not missing:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknotWarning)  # the record says what was left out
+        todo = scoring.plan(representation, metrics=missing, limit=step.values["limit"])
+        record = scorecard_record(scoring.scorecard(todo, []), [latents])
+        record |= {name: dict(before.get(name, {})) for name in ("keys", "scores", "refused")}
+        record["complete"] = True  # each entry is there or not; `keys` say which
+        for i, one in enumerate(scoring.run(todo)):
+            made = scorecard_record(scoring.Scorecard(todo, {one.id: one}))
+            for name in ("scores", "refused"):
+                record[name].pop(one.id, None)
+                record[name] |= made[name]
+            record["keys"][one.id] = keys[one.id]
+            record["parameters"]["metrics"] = list(record["keys"])
+            with written_whole(folder / "scores.json") as beside:
+                beside.write_text(to_json(record), encoding="utf-8")
+            tell(i + 1, len(missing))
+
+
+def _rank(step: Step, tell: Tell) -> None:
+    from unknot.ranking import rank
+    from unknot.studies.spec import parse_method
+
+    values = step.values
+    members = {id_: Path(step.folder) / "runs" / id_ / "latents.npz" for id_, _ in values["members"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknotWarning)  # the notes say it
+        ranking = rank(
+            members,
+            groups=[setting for _, setting in values["members"]],
+            all_to_all=values["scope"] == "all",
+            partners=values["partners"],
+            rows=values["rows"],
+            watch=lambda _, done, total: tell(done, total),
+            **(parse_method(values["method"]) or {}),
+        )
+    rows = [
+        {"id": id_, "score": None if score != score else score, "informative": informative, "partners": partners}
+        for id_, score, informative, partners in zip(
+            ranking.names,
+            ranking.scores.tolist(),
+            ranking.n_informative.tolist(),
+            ranking.compared.tolist(),
+            strict=True,
+        )
+    ]
+    made = {"method": values["method"], "scope": values["scope"], "ranks": rows, "notes": list(ranking.notes)}
+    _write_json(Path(step.folder) / "ranks" / f"{step.id}.json", made)
+
+
+def read_source(folder: Path) -> dict[str, Any] | None:
+    """How the latents of a run were made; None without latents, or if they cannot be read."""
+    import numpy as np
+
+    try:
+        with np.load(folder / "latents.npz", allow_pickle=False) as file:
+            source = json.loads(str(file["source"]))
+    except Exception:  # a damaged zip fails in many ways, and all mean: encode it again
+        return None
+    return source if isinstance(source, dict) else None
+
+
+def encoded(folder: Path, id_: str, rows: int | str, split: str) -> dict[str, Any] | None:
+    """How the latents of a run were made, if they are the ones a study wants."""
+    source = read_source(folder)
+    if source is None or source.get("encoder", {}).get("id") != id_:
+        return None
+    wanted = {"rows": rows, "split": split, "seed": 0}
+    return source if all(source.get(name) == value for name, value in wanted.items()) else None
+
+
+def read_scores(folder: Path) -> dict[str, Any]:
+    """scores.json of a run; nothing if it is not there or not readable."""
+    try:
+        record = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def score_keys(metrics: Iterable[str], source: Mapping[str, Any], limit: int | None) -> dict[str, str]:
+    """Full name of a metric -> a hash of everything its number depends on."""
+    from unknot.metrics import METRICS, parse_identity
+
+    versions = {id_: METRICS[parse_identity(id_, METRICS)[0]].facts.version for id_ in metrics}
+    return {id_: digest([id_, version, dict(source), limit]) for id_, version in versions.items()}
+
+
+def digest(value: Any) -> str:
+    """A short hash of plain values."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _write_json(path: Path, value: Any) -> None:
+    with written_whole(path) as beside:
+        beside.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)

@@ -1,0 +1,242 @@
+"""Run a study: `unknot.studies.run_study(plan, folder)`. Only what is missing or has changed is done.
+
+A step that fails is tried again, then reported with its log while the others go on. Ctrl-C, or the death of any
+process, leaves files from which the same call goes on.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from unknot.studies.engines import Advance, Engine, Outcome, open_engine
+from unknot.studies.plan import PlannedRun, StudyPlan
+from unknot.studies.steps import KINDS, Kind, Step
+from unknot.studies.store import Store
+
+TABLES_EVERY = 30.0  # seconds between two writings of the tables while a study runs
+SHARED_DISK = 5.0  # seconds until every machine of a cluster sees a file
+LOOK_EVERY = 0.5  # seconds between two looks at the engine
+
+
+@dataclass
+class Progress:
+    """How far a study is.
+
+    Attributes:
+        total: steps of each kind.
+        done: those of them that are done, from before included.
+        running: how far each step under way is, if it says.
+        failures: (title, error, log) of what failed for good.
+        retried: how many attempts failed and were followed by another.
+        notes: what was left out.
+        trained: training steps (updates) done by this call.
+        untrained: those still to do.
+        said: the latest event in words.
+        seconds: since the call.
+        finished: whether all is over.
+    """
+
+    total: dict[Kind, int]
+    done: dict[Kind, int]
+    running: dict[Step, tuple[int, int] | None] = field(default_factory=dict)
+    failures: list[tuple[str, str, Path]] = field(default_factory=list)
+    retried: int = 0
+    notes: list[str] = field(default_factory=list)
+    trained: int = 0
+    untrained: int = 0
+    said: str = ""
+    seconds: float = 0.0
+    finished: bool = False
+
+
+Watch = Callable[[Progress], None]
+
+
+def run_study(
+    plan: StudyPlan,
+    folder: Path | str,
+    *,
+    engine: Engine | str = "local",
+    jobs: int | None = None,
+    retries: int = 1,
+    device: str = "cpu",
+    data: Path | None = None,
+    checkpoint_every: int = 1000,
+    watch: Watch | None = None,
+) -> Progress:
+    """Do what is missing of a study, and write its tables.
+
+    Args:
+        plan: from `unknot.studies.plan.plan`.
+        folder: of the study; made if need be.
+        engine: an `Engine`, which is left open, or the name of one.
+        jobs: steps at a time, for an engine by name.
+        retries: how often a failed step is tried again.
+        device: for training and encoding.
+        data: folder of data files.
+        checkpoint_every: training steps that a kill can cost.
+        watch: called with the progress whenever it changes, twice a second or so.
+    """
+    store = Store(folder, plan)
+    with store.locked():
+        store.write_study()
+        opened = open_engine(engine, jobs=jobs) if isinstance(engine, str) else engine
+        common = Step("train", "", "", str(store.folder), {}, device, None if data is None else str(data.absolute()))
+        work = _Work(store, opened, replace(common, checkpoint_every=checkpoint_every), retries, watch)
+        stopped = True
+        try:
+            work.runs()
+            work.rankings()
+            stopped = False
+        finally:
+            if isinstance(engine, str) or stopped:
+                opened.close(stop=stopped)
+            store.write_tables()
+        work.progress.finished = True
+        work.report("")
+    return work.progress
+
+
+class _Work:
+    """The steps of a study that wait, and those under way."""
+
+    def __init__(self, store: Store, engine: Engine, common: Step, retries: int, watch: Watch | None) -> None:
+        self.store, self.engine, self.common, self.retries = store, engine, common, retries
+        self.watch = watch or (lambda progress: None)
+        self.began = self.written = time.monotonic()
+        self.attempts: dict[Step, int] = {}
+        self.waiting: deque[Step] = deque()
+        self.advanced: dict[Step, int] = {}  # training step at which one under way was first seen
+        left = {run.id: store.missing(run) for run in store.runs}
+        n, rankings = len(store.runs), len(store.plan.groups) * len(store.plan.rankings)
+        self.by_id = {run.id: run for run in store.runs}
+        self.progress = Progress(
+            total={"train": n, "encode": n, "score": n, "rank": rankings},
+            done={kind: sum(kind not in kinds for kinds in left.values()) for kind in KINDS[:3]} | {"rank": 0},
+            untrained=sum(run.spec.steps for run in store.runs if "train" in left[run.id]),
+        )
+        for run in store.runs:
+            if not left[run.id]:
+                store.log_path(run.id).unlink(missing_ok=True)  # mended by hand
+            else:
+                self.waiting.append(self._next(run))
+
+    def runs(self) -> None:
+        """Train, encode and score every run."""
+        self.report("")
+        self._drain()
+
+    def rankings(self) -> None:
+        """Rank the runs that are there, those of each world and split for themselves."""
+        current: set[str] = set()
+        for group in self.store.plan.groups:
+            for method, scope in self.store.plan.rankings:
+                key, members = self.store.ranking_key(group, method, scope)
+                current.add(key)
+                settings = [setting for _, setting in members]
+                if len(members) < 2 or (scope == "setting" and len(set(settings)) == len(settings)):
+                    where = f"{group.world}, {group.split} split" if group.split else group.world
+                    self.progress.notes.append(f"{where}: too few runs for a ranking by {method}, scope {scope}.")
+                    self.progress.total["rank"] -= 1
+                elif self.store.ranked(key):
+                    self.progress.done["rank"] += 1
+                else:
+                    self.waiting.append(self._ranking(key, members, method, scope, group.world))
+        self._drain()
+        for path in (self.store.folder / "ranks").glob("*.json"):
+            if path.stem not in current:
+                path.unlink()
+
+    def report(self, said: str) -> None:
+        """Tell the watcher."""
+        self.progress.said = said
+        self.progress.seconds = time.monotonic() - self.began
+        self.watch(self.progress)
+
+    def _drain(self) -> None:
+        while self.waiting or self.progress.running:
+            while self.waiting and self.engine.has_room():
+                step = self.waiting.popleft()
+                self.progress.running[step] = None
+                self.engine.submit(step)
+            for event in self.engine.wait(LOOK_EVERY):
+                if isinstance(event, Advance):
+                    self._advance(event)
+                else:
+                    self._ended(event)
+            self.report("")
+            if time.monotonic() - self.written > TABLES_EVERY:
+                self.store.write_tables()
+                self.written = time.monotonic()
+
+    def _advance(self, event: Advance) -> None:
+        self.progress.running[event.step] = (event.done, event.total)
+        if event.step.kind == "train":
+            before = self.advanced.get(event.step, event.done)
+            self.advanced[event.step] = event.done
+            self.progress.trained += event.done - before
+            self.progress.untrained -= event.done - before
+
+    def _ended(self, outcome: Outcome) -> None:
+        step = outcome.step
+        self.progress.running.pop(step, None)
+        self.attempts[step] = self.attempts.get(step, 0) + 1
+        if not outcome.error and not self._is_there(step):
+            outcome = replace(outcome, error="it ended well, but its result is not in the study's folder")
+        if outcome.error:
+            self._failed(step, outcome)
+            return
+        self.store.log_path(step.id).unlink(missing_ok=True)
+        self.progress.done[step.kind] += 1
+        if step.kind != "rank":
+            run = self.by_id[step.id]
+            if self.store.missing(run):
+                self.waiting.appendleft(self._next(run))  # ended runs are worth more than begun ones
+        self.report(f"{step.kind} done: {step.title} ({outcome.seconds:.1f} s)")
+
+    def _is_there(self, step: Step) -> bool:
+        """Whether a step that ended well left its result; a shared disk may show it a little later."""
+        until = time.monotonic() + SHARED_DISK
+        while True:
+            self.store.forget(step.id)
+            run = self.by_id.get(step.id)
+            if self.store.ranked(step.id) if run is None else step.kind not in self.store.missing(run):
+                return True
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.2)
+
+    def _failed(self, step: Step, outcome: Outcome) -> None:
+        attempts = self.attempts[step]
+        if attempts <= self.retries:
+            self.progress.retried += 1
+            self.waiting.append(step)
+            self.report(f"{step.kind} failed, will be tried again: {step.title}: {outcome.error}")
+            return
+        log = self.store.write_log(step, outcome.error, outcome.log, attempts)
+        self.progress.failures.append((f"{step.kind} {step.title}", outcome.error, log))
+        self.report(f"{step.kind} FAILED: {step.title}: {outcome.error}")
+
+    def _next(self, run: PlannedRun) -> Step:
+        """The first step of a run that is missing."""
+        kind = self.store.missing(run)[0]
+        study = self.store.plan.study
+        values = {
+            "train": {"spec": run.spec.model_dump()},
+            "encode": {"rows": study.rows, "split": run.spec.split},
+            "score": {"metrics": run.metrics, "limit": study.limit},
+        }[kind]
+        setting = "" if run.setting == "default" else f", {run.setting}"
+        split = f", {run.spec.split}" if run.spec.split else ""
+        title = f"{run.spec.model}{setting}, {run.spec.world}{split}, seed {run.spec.seed}"
+        return replace(self.common, kind=kind, id=run.id, title=title, values=values)
+
+    def _ranking(
+        self, key: str, members: list[tuple[str, str]], method: str, scope: str, world: str
+    ) -> Step:
+        how = self.store.plan.study.ranking
+        values = {"members": members, "method": method, "scope": scope, "partners": how.partners, "rows": how.rows}
+        title = f"{method}, scope {scope}, {len(members)} runs on {world}"
+        return replace(self.common, kind="rank", id=key, title=title, values=values)

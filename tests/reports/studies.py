@@ -1,0 +1,68 @@
+"""A study's folder for the tests of its report: two real runs, and tables with more runs than were trained."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unknot.encoding import encode
+from unknot.reports.scorecard import scorecard_record, to_json
+from unknot.runs import Run, RunSpec
+from unknot.scoring import score
+from unknot.training import train
+
+WORLD = "dsprites_rendered"
+SPEC = RunSpec(world=WORLD, latents=4, image_size=32, steps=20, batch_size=8)
+
+
+def scored_run(parent: Path, spec: RunSpec = SPEC) -> Run:
+    """A run trained for a few steps, encoded, scored by two metrics, all files where a study has them."""
+    run = train(spec, parent)
+    path = encode(run, rows=400).write(run.folder / "latents.npz")
+    card = score(path, metrics=["mig", "sap"])
+    (run.folder / "scores.json").write_text(to_json(scorecard_record(card, [path])))
+    return run
+
+
+def write_study(folder: Path, *, real: int = 2, names: tuple[str, str] = ("beta", "gamma"), fail: bool = True) -> Path:
+    """2 models x 3 settings x 3 seeds; the first `real` runs are trained, the rest only in the tables.
+
+    Scores rise with the setting and fall with the seed by known amounts, so that the best run is known: the last
+    setting of the second model, seed 0.
+    """
+    runs: list[dict[str, Any]] = []
+    scores: list[dict[str, Any]] = []
+    ranks: list[dict[str, Any]] = []
+    rng = np.random.default_rng(0)
+    for m, (model, option) in enumerate(zip(("beta_vae", "factor_vae"), names, strict=True)):
+        for s, value in enumerate((1, 4, 16)):
+            for seed in range(3):
+                i = len(runs)
+                id_ = scored_run(folder / "runs", SPEC.replace(seed=i)).spec.id if i < real else f"{i:012x}"
+                good = 0.2 * m + 0.1 * s - 0.02 * seed
+                runs.append(
+                    {"id": id_, "world": WORLD, "model": model, "setting": f"{option} {value}", "seed": seed}
+                    | {"steps": 20, "split": "", "status": "done", "minutes": 0.1, "error": "", "option.x": value}
+                )
+                for metric, part, measures, higher, number in (
+                    ("mig[bins=20]", "", "compactness", True, 0.1 + good),
+                    ("dci[gbt]", "", "modularity", True, 0.2 + good + 0.05 * rng.normal()),
+                    ("dci[gbt]", "completeness", "compactness", True, 0.3 + good),
+                    ("dci[gbt]", "some_other_scalar", "", True, 7.0),
+                    ("mutual_info_score[bins=20]", "", "independence", False, 0.6 - good),
+                ):
+                    row = {"id": id_, "metric": metric, "part": part, "value": number, "measures": measures}
+                    scores.append(row | {"higher_is_better": higher, "seconds": 0.1, "version": 1})
+                for method, scope in (("udr_lasso[alpha=0.1]", "setting"), ("udr_spearman", "all")):
+                    row = {"id": id_, "method": method, "scope": scope, "score": 0.5 + good + 0.1 * rng.normal()}
+                    ranks.append(row | {"informative": 3 + i % 3, "partners": 2})
+    if fail:
+        runs.append(runs[-1] | {"id": "f" * 12, "seed": 9, "status": "failed", "error": "loss is not finite"})
+    tables = folder / "tables"
+    tables.mkdir(parents=True)
+    for name, rows in (("runs", runs), ("scores", scores), ("ranks", ranks)):
+        pd.DataFrame(rows).to_parquet(tables / f"{name}.parquet")
+    (folder / "study.json").write_text(json.dumps({"spec": {"name": "sweep"}, "started": "2030-01-01"}))
+    return folder
