@@ -18,7 +18,7 @@ types: $(VENV)/installed
 	$(BIN)/mypy
 
 pytest: $(VENV)/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/run.py

@@ -63,8 +63,6 @@ def main() -> None:
         app()
     except UnknotError as error:
         _stop(str(error), 2)
-    except KeyboardInterrupt:
-        _stop("interrupted.", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

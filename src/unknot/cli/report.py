@@ -26,5 +26,7 @@ def report(
 
         write_run_page(page, folder)
     else:
-        raise UnknotError(f"{folder}: is neither a study (study.json) nor a run (run.json); name the folder of one.")
+        raise UnknotError(
+            f"{folder}: is neither a study (study.json) nor a run (run.json); name the folder of one."
+        )
     typer.echo(page)

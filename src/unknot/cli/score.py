@@ -86,7 +86,9 @@ def score(
         from unknot.reports.score_page import write_score_page
         from unknot.reports.scorecard import scorecard_record
 
-        write_score_page(html, scorecard_record(card, files), [str(f) for f in ([run_folder] if run_folder else files)])
+        write_score_page(
+            html, scorecard_record(card, files), [str(f) for f in ([run_folder] if run_folder else files)]
+        )
     if not quiet:
         from unknot.reports.terminal import show
 

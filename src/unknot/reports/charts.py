@@ -60,7 +60,9 @@ def scatter(title: str, dots: Sequence[Dot], x_name: str, y_name: str, best: Seq
     return _svg(WIDTH, height, title, body)
 
 
-def curves(title: str, steps: Sequence[float], lines: Mapping[str, Sequence[float]], *, dim_below: float = -1) -> str:
+def curves(
+    title: str, steps: Sequence[float], lines: Mapping[str, Sequence[float]], *, dim_below: float = -1
+) -> str:
     """Values over steps, one line for each name; lines that end below `dim_below` are greyed.
 
     With one line, its name is the title; of several, each is named at its end.
@@ -157,6 +159,7 @@ class Scale:
         return cls(low, high, start, end, tuple(round(i * step, 12) for i in range(first, last + 1)))
 
     def __call__(self, value: float) -> float:
+        """Where a value is."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
@@ -181,7 +184,8 @@ def _box(scale: Scale, y: float, dots: Sequence[Dot], *, all_dots: bool) -> Iter
 
 def _cell(x: float, y: float, side: float, what: str, rho: float, p: float) -> str:
     if not math.isfinite(rho):
-        return f'<g><title>{escape(what)}: undefined</title>{_text(x + side / 2, y + 20, "·", "faint", anchor="middle")}</g>'
+        gap = _text(x + side / 2, y + 20, "·", "faint", anchor="middle")
+        return f"<g><title>{escape(what)}: undefined</title>{gap}</g>"
     clear = p < CLEAR
     opacity = abs(rho) * (1 if clear else 0.25)
     number = f"{rho:.2f}".replace("0.", ".", 1)

@@ -1,7 +1,7 @@
 """The command that makes a number, for everyone who wants to see it made."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from unknot.reports.page import Command
@@ -36,8 +36,17 @@ def score_command(target: Sequence[str], metric: str, *, seed: int = 0, limit: i
     return Command(tuple(words))
 
 
-def rank_command(folder: Path, runs: Sequence[str], method: str, scope: str) -> Command:
+def rank_command(
+    folder: Path, runs: Sequence[str], method: str, scope: str, how: Mapping[str, object] | None = None
+) -> Command:
     """What ranks runs of a study by a method such as `udr_lasso[alpha=0.1]`.
+
+    Args:
+        folder: of the study.
+        runs: their ids; of many, only the folder is named.
+        method: its full name.
+        scope: "setting" or "all".
+        how: `partners` and `rows`, where the study says them.
 
     >>> rank_command(Path("study"), ["a", "b"], "udr_lasso[alpha=0.1]", "all").text
     'unknot rank --method lasso --alpha 0.1 --all-to-all study/runs/a study/runs/b'
@@ -46,6 +55,9 @@ def rank_command(folder: Path, runs: Sequence[str], method: str, scope: str) -> 
     name, alpha = match.groups() if match else (method, None)
     words = ["unknot", "rank", "--method", name, *(["--alpha", alpha] if alpha else [])]
     words += ["--all-to-all"] if scope == "all" else []
+    for name in ("partners", "rows"):
+        if isinstance(value := (how or {}).get(name), int | str):
+            words += [f"--{name}", str(value)]
     if len(runs) <= MANY:
         return Command((*words, *(str(folder / "runs" / run) for run in runs)))
     return Command((*words, str(folder / "runs")), tail="/*")

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from unknot.reports.study_record import Measure
 
 BOOTSTRAPS = 500
+AFFORDED = (
+    50_000_000  # resampled rows over all pairs: some seconds; with more runs than that, intervals are narrow
+)
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,11 @@ class Correlations:
     n: NDArray[np.int64]
     table: Any
 
-    def rows(self) -> Iterator[tuple[str, str, float, float, float, float, float, int]]:
-        """Names, rho, ends of its interval, p, Holm's p over all pairs, number of runs."""
+    def rows(self) -> Iterator[tuple[str, str, float, float | None, float | None, float, float, int]]:
+        """Names, rho, ends of its interval (if there was time for it), p, Holm's p over all pairs, number of runs."""
         for r in self.table.itertuples():
-            yield r.first, r.second, r.r, r.low, r.high, r.p, r.p_adjusted, int(r.n)
+            low, high = (None if np.isnan(end) else float(end) for end in (r.low, r.high))
+            yield r.first, r.second, r.r, low, high, r.p, r.p_adjusted, int(r.n)
 
 
 def correlations(measures: Sequence[Measure], runs: Any) -> Correlations:
@@ -49,7 +53,9 @@ def correlations(measures: Sequence[Measure], runs: Any) -> Correlations:
     rho, p, n = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
     if len(names) < 2:
         return Correlations(names, rho, p, n, pd.DataFrame())
-    table = pairs(pd.DataFrame(columns), method="spearman", correction="holm", bootstraps=BOOTSTRAPS)
+    asked = BOOTSTRAPS * len(runs) * len(names) * (len(names) - 1) // 2
+    bootstraps = BOOTSTRAPS if asked <= AFFORDED else 0
+    table: Any = pairs(pd.DataFrame(columns), method="spearman", correction="holm", bootstraps=bootstraps)
     for row in table.itertuples():
         i, j = names.index(row.first), names.index(row.second)
         for a, b in ((i, j), (j, i)):

@@ -18,7 +18,7 @@ def hinton_text(weights: NDArray[np.float64], names: Sequence[str]) -> str:
 
     >>> print(hinton_text(np.array([[1.0, 0.0], [0.1, 0.5]]), ["shape", "x"]))
     shape ■·
-        x  ◾
+        x  ▪
     """
     width = max(map(len, names))
     top = len(LEVELS) - 1

@@ -97,7 +97,9 @@ class Grid:
     @property
     def upright(self) -> list[bool]:
         """For each column, whether its head stands upright: it is one of many, and over numbers."""
-        numbers = [any(isinstance(cell, int | float) for cell in column) for column in zip(*self.rows, strict=True)]
+        numbers = [
+            any(isinstance(cell, int | float) for cell in column) for column in zip(*self.rows, strict=True)
+        ]
         return [number and len(self.header) > WIDE for number in numbers] or [False] * len(self.header)
 
 

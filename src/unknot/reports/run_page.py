@@ -58,8 +58,12 @@ def run_parts(run: Run, *, film: bool = True) -> Iterator[Section]:
     else:
         grid = score_grid(score_rows(record), [str(folder)], record, name=f"scores of {folder.name}")
         yield Section("Scores", in_words(record), [*verdict_contents(record), grid])
-    pictures = [picture for name in PICTURES if film or not name.endswith("gif") for picture in _picture(run, name)]
-    drawn = [] if pictures else [f"No pictures: unknot encode {folder} --pictures draws them if there is a decoder."]
+    pictures = [
+        picture for name in PICTURES if film or not name.endswith("gif") for picture in _picture(run, name)
+    ]
+    drawn = (
+        [] if pictures else [f"No pictures: unknot encode {folder} --pictures draws them if there is a decoder."]
+    )
     hinton = [] if record and record["verdicts"] else list(_picture(run, "hinton.png"))
     yield Section("What it sees", drawn, [*pictures, *hinton])
     yield Section("How it learned", contents=list(_curves(run)))

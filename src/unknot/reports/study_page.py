@@ -1,5 +1,6 @@
 """A study as one page: what `unknot report STUDY` writes. Reads the study's tables and its runs' folders only."""
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -10,7 +11,19 @@ from unknot.errors import UnknotError
 from unknot.reports.charts import CLEAR, CROWD, Dot, box_plot, heat_map, scatter
 from unknot.reports.commands import MANY, rank_command
 from unknot.reports.correlation_table import Correlations, correlations
-from unknot.reports.page import Cell, Command, Content, Drawing, Gallery, Grid, Link, Listing, Section, anchor, write_page
+from unknot.reports.page import (
+    Cell,
+    Command,
+    Content,
+    Drawing,
+    Gallery,
+    Grid,
+    Link,
+    Listing,
+    Section,
+    anchor,
+    write_page,
+)
 from unknot.reports.run_page import run_section
 from unknot.reports.score_page import score_grid
 from unknot.reports.study_record import SCOPES, Measure, StudyRecord, read_study
@@ -48,7 +61,8 @@ class _Page:
     def write(self, path: Path | str) -> Path:
         runs = self.study.runs
         done = int((runs["status"] == "done").sum())
-        lead = f"{len(runs):,} runs, {done:,} of them done. Made from {self.study.folder} by unknot report."
+        about = str(self.study.about.get("about") or "").strip()
+        lead = f"{about} {len(runs):,} runs, {done:,} of them done, from {self.study.folder}.".strip()
         sections = [
             Section("In words", summary(self.study, self.related)),
             self._leaderboard(),
@@ -82,7 +96,9 @@ class _Page:
             "the metrics that ask it; 1 is best. It sums up, it is not a measurement: sort by the metric you need."
         )
         folder = self.study.folder / "runs"
-        command = Command(("unknot", "score", f"{folder}/RUN", "--metrics", "METRIC"), "makes any number of the table")
+        command = Command(
+            ("unknot", "score", f"{folder}/RUN", "--metrics", "METRIC"), "makes any number of the table"
+        )
         return Section("Leaderboard", [words], [Grid(header, rows, name="leaderboard"), command])
 
     def _settings(self) -> Section:
@@ -116,7 +132,7 @@ class _Page:
             for group in self.study.groups.values():
                 ids = group["id"][group["id"].isin(ranks["id"])].tolist()
                 if ids and (len(self.study.groups) == 1 or len(ids) <= MANY):
-                    commands.append(rank_command(self.study.folder, ids, method, scope))
+                    commands.append(rank_command(self.study.folder, ids, method, scope, self.study.ranking))
         if not rows:
             return
         words = (
@@ -159,7 +175,7 @@ class _Page:
             parts.append(self._run(id_, opened=i == 0))
         if parts:
             left = len(self.study.runs) - len(parts)
-            words = f"{left:,} more run(s) are in the tables only; unknot report {self.study.folder}/runs/RUN shows one."
+            words = f"{left:,} more are in the tables only; unknot report {self.study.folder}/runs/RUN shows one."
             yield Section("Runs", [words] if left else [], parts=parts)
 
     def _run(self, id_: str, *, opened: bool) -> Section:
@@ -195,10 +211,25 @@ class _Page:
                 yield Section(f"What {id_} said last", contents=[Listing(text)], name=f"log-{id_}")
 
     def _origin(self) -> Section:
-        fields = [[str(key), value if isinstance(value, str) else repr(value)] for key, value in self.study.about.items()]
+        said = {key: value for key, value in self.study.about.items() if key != "runs"}
+        fields = [
+            [str(key), value if isinstance(value, str) else json.dumps(value)] for key, value in said.items()
+        ]
         again = Command(("unknot", "report", str(self.study.folder)), "writes this page again")
-        words = "All numbers are read from the study's tables; each run's folder has its spec, weights and latents."
-        return Section("Where it comes from", [words], [again, Grid(("study.json", ""), fields, name="study")])
+        words = (
+            "All numbers are read from the study's tables; each run's folder has its spec, weights and latents."
+        )
+        contents: list[Content] = [again, Grid(("study.json", ""), fields, name="study"), *self._refused()]
+        return Section("Where it comes from", [words], contents)
+
+    def _refused(self) -> Iterator[Grid]:
+        """Metrics that could not be computed, and why."""
+        scores = self.study.scores
+        if "refused" not in scores or not (said := scores[scores["refused"].fillna("") != ""]).size:
+            return
+        counts = said.groupby(["metric", "refused"], sort=False).size()
+        rows: list[list[Cell]] = [[metric, why, int(n)] for (metric, why), n in counts.items()]
+        yield Grid(("metric", "why it was refused", "runs"), rows, name="refused")
 
     def _rankings(self) -> Iterator[tuple[str, str, Any]]:
         for (method, scope), rows in self.study.ranks.groupby(["method", "scope"], sort=False):
@@ -206,7 +237,9 @@ class _Page:
 
     def _by_setting(self) -> dict[str, list[str]]:
         """A label for each setting -> its runs; the label says no more than is needed to tell settings apart."""
-        several = [c for c in ("world", "split", "model") if c in self.study.runs and self.study.runs[c].nunique() > 1]
+        several = [
+            c for c in ("world", "split", "model") if c in self.study.runs and self.study.runs[c].nunique() > 1
+        ]
         found: dict[str, list[str]] = {}
         for _, run in self.study.runs[self.study.runs["status"] == "done"].iterrows():
             label = " ".join(filter(None, [*(str(run[c] or "") for c in several), run["setting"]]))
@@ -216,7 +249,8 @@ class _Page:
     def _rows(self, measure: Measure, settings: dict[str, list[str]]) -> list[tuple[str, list[Dot]]]:
         known = measure.values
         dots = {
-            label: [self._dot(i, float(known[i])) for i in ids if i in known.index] for label, ids in settings.items()
+            label: [self._dot(i, float(known[i])) for i in ids if i in known.index]
+            for label, ids in settings.items()
         }
         return [(label, found) for label, found in dots.items() if found]
 
@@ -281,5 +315,6 @@ def _cell(value: Any) -> Cell:
         return None
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
-    return value.item() if isinstance(value, np.generic) else value if isinstance(value, int | float) else str(value)
-
+    return (
+        value.item() if isinstance(value, np.generic) else value if isinstance(value, int | float) else str(value)
+    )

@@ -1,10 +1,10 @@
 """The tables of a study, as a report reads them.
 
-    study.json            the study as it was resolved
-    tables/runs.parquet   one row a run: id, world, model, setting, seed, steps, split, status, minutes, error
-    tables/scores.parquet tidy: id, metric, part, value, measures, higher_is_better, seconds, version
-    tables/ranks.parquet  id, method, scope, score, informative, partners
-    runs/<id>/            the runs
+study.json            the study as it was resolved
+tables/runs.parquet   one row a run: id, world, model, setting, seed, steps, split, status, minutes, error
+tables/scores.parquet tidy: id, metric, part, value, measures, higher_is_better, seconds, version
+tables/ranks.parquet  id, method, scope, score, informative, partners
+runs/<id>/            the runs
 """
 
 import json
@@ -60,15 +60,24 @@ class StudyRecord:
     @property
     def name(self) -> str:
         """The study's own name, or its folder's."""
-        spec = self.about.get("spec")
-        named = (spec.get("name") if isinstance(spec, dict) else None) or self.about.get("name")
-        return str(named or self.folder.resolve().name)
+        return str(self.about.get("name") or self.folder.resolve().name)
+
+    @property
+    def ranking(self) -> dict[str, Any]:
+        """How the study's runs are ranked: `partners` and `rows`."""
+        from unknot.studies.spec import RankingSpec
+
+        asked = self.about.get("study")
+        how = asked.get("ranking") if isinstance(asked, dict) else None
+        return {"partners": RankingSpec().partners} | (how if isinstance(how, dict) else {})
 
     @cached_property
     def groups(self) -> dict[str, Any]:
         """World and split -> rows of `runs`; numbers of different ones are never compared."""
-        split = self.runs["split"].fillna("").astype(str) if "split" in self.runs else ""
-        label = self.runs["world"] + (split.map(lambda kind: f", {kind} split" if kind else "") if len(split) else "")
+        label = self.runs["world"]
+        if "split" in self.runs:
+            split = self.runs["split"].fillna("").astype(str)
+            label = label + split.map(lambda kind: f", {kind} split" if kind else "")
         return {str(name): rows for name, rows in self.runs.groupby(label, sort=False)}
 
     @cached_property

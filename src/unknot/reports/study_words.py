@@ -39,7 +39,9 @@ def _best(study: StudyRecord) -> Iterator[str]:
         if not ids:
             continue
         basis = "over all metrics that need labels" if labelled else "over the rankings without labels"
-        text = f"On {name}, {_named(study, ids[0])} has the best mean place ({number(study.places[ids[0]])}) {basis}."
+        text = (
+            f"On {name}, {_named(study, ids[0])} has the best mean place ({number(study.places[ids[0]])}) {basis}."
+        )
         firsts = [m.label for m in study.measures if m.counted and _leader(m, ids) == ids[0]]
         n = sum(m.counted and m.values.reindex(ids).notna().any() for m in study.measures)
         if n > 1:
@@ -50,7 +52,9 @@ def _best(study: StudyRecord) -> Iterator[str]:
                 same = "the same run" if leader == ids[0] else _named(study, leader)
                 place = sum(study.places[i] < study.places[leader] for i in ids) + 1
                 of = f"; with labels it is number {place} of {len(ids)}" if labelled and leader != ids[0] else ""
-                text += f" By {m.label}, without labels, the best is {same} ({number(float(m.values[leader]))}){of}."
+                text += (
+                    f" By {m.label}, without labels, the best is {same} ({number(float(m.values[leader]))}){of}."
+                )
         yield text
 
 
@@ -78,7 +82,8 @@ def _agreement(study: StudyRecord, related: Mapping[str, Correlations]) -> Itera
     counted = {m.label for m in study.measures if m.counted}
     for name, found in related.items():
         for i, label in enumerate(found.names):
-            with_labels = [j for j, other in enumerate(found.names) if other in counted and np.isfinite(found.rho[i, j])]
+            known = np.isfinite(found.rho[i])
+            with_labels = [j for j, other in enumerate(found.names) if other in counted and known[j]]
             if label not in without or not with_labels:
                 continue
             strongest = max(with_labels, key=lambda j: found.rho[i, j])

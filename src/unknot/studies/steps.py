@@ -67,13 +67,13 @@ def perform(step: Step, tell: Tell | None = None) -> dict[str, Any]:
 def _train(step: Step, tell: Tell) -> None:
     from unknot.training import Progress, train
 
-    first, last, since = 0, 0, time.perf_counter()
+    first, last, since, seconds = 0, 0, 0.0, 0.0
 
     def watch(progress: Progress) -> None:
-        nonlocal first, last, since
+        nonlocal first, last, since, seconds
         if not progress.terms:
             first, since = progress.step, time.perf_counter()
-        last = progress.step
+        last, seconds = progress.step, time.perf_counter() - since
         tell(progress.step, progress.steps)
 
     if not (step.run_folder / "weights.safetensors").is_file():
@@ -90,7 +90,7 @@ def _train(step: Step, tell: Tell) -> None:
     if run.spec.id != step.id:
         raise UnknotError(f"{run.spec.title}: was planned as run {step.id} and trained as {run.spec.id}.")
     if last > first:
-        _write_json(run.folder / "time.json", {"seconds": time.perf_counter() - since, "steps": last - first})
+        _write_json(run.folder / "time.json", {"seconds": seconds, "steps": last - first})
 
 
 def _encode(step: Step, tell: Tell) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from unknot.encoding import encode
 from unknot.reports.scorecard import scorecard_record, to_json
@@ -26,7 +27,9 @@ def scored_run(parent: Path, spec: RunSpec = SPEC) -> Run:
     return run
 
 
-def write_study(folder: Path, *, real: int = 2, names: tuple[str, str] = ("beta", "gamma"), fail: bool = True) -> Path:
+def write_study(
+    folder: Path, *, real: int = 2, names: tuple[str, str] = ("beta", "gamma"), fail: bool = True
+) -> Path:
     """2 models x 3 settings x 3 seeds; the first `real` runs are trained, the rest only in the tables.
 
     Scores rise with the setting and fall with the seed by known amounts, so that the best run is known: the last
@@ -64,5 +67,19 @@ def write_study(folder: Path, *, real: int = 2, names: tuple[str, str] = ("beta"
     tables.mkdir(parents=True)
     for name, rows in (("runs", runs), ("scores", scores), ("ranks", ranks)):
         pd.DataFrame(rows).to_parquet(tables / f"{name}.parquet")
-    (folder / "study.json").write_text(json.dumps({"spec": {"name": "sweep"}, "started": "2030-01-01"}))
+    (folder / "study.json").write_text(
+        json.dumps({"name": "sweep", "about": "Two models.", "started": "2030-01-01"})
+    )
     return folder
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study's folder, to be read only."""
+    return write_study(tmp_path_factory.mktemp("report") / "study")
+
+
+@pytest.fixture(scope="session")
+def trained(study: Path) -> Path:
+    """The folder of a scored run."""
+    return next(path.parent for path in sorted(study.glob("runs/*/run.json")))

@@ -1,0 +1,54 @@
+"""`unknot report`, as a user runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+from typer.testing import CliRunner
+
+from unknot.cli import app
+from unknot.runs import Run, RunSpec
+
+
+def _unknot(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "unknot", *map(str, words)], capture_output=True, text=True)
+
+
+def _study(folder: Path) -> Path:
+    (folder / "tables").mkdir(parents=True)
+    row = {"id": "a", "world": "dsprites", "model": "vae", "setting": "", "seed": 0, "status": "waiting"}
+    pd.DataFrame([row]).to_parquet(folder / "tables" / "runs.parquet")
+    (folder / "study.json").write_text(json.dumps({"name": "tiny"}))
+    return folder
+
+
+def test_a_study_gets_its_page_in_its_own_folder_and_the_path_is_printed(tmp_path: Path) -> None:
+    folder = _study(tmp_path / "study")
+    done = CliRunner().invoke(app, ["report", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert done.output.strip() == str(folder / "report.html")
+    assert "<h1>Study: tiny</h1>" in (folder / "report.html").read_text()
+
+
+def test_a_run_gets_its_page_where_it_is_asked_for(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, RunSpec(world="dsprites_rendered", steps=3))
+    done = CliRunner().invoke(app, ["report", str(run.folder), "--output", str(tmp_path / "a" / "page.html")])
+    assert done.exit_code == 0, done.output
+    assert "not finished yet" in (tmp_path / "a" / "page.html").read_text()
+    assert not (run.folder / "report.html").exists()
+
+
+def test_what_is_neither_is_refused_without_a_traceback(tmp_path: Path) -> None:
+    done = _unknot("report", tmp_path)
+    assert done.returncode == 2
+    assert "is neither a study (study.json) nor a run (run.json)" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_page_that_cannot_be_written_is_refused_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = _unknot("report", _study(tmp_path / "study"), "-o", tmp_path / "file" / "page.html")
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr

@@ -1,0 +1,136 @@
+"""The page of a run, and of a scorecard."""
+
+import base64
+import json
+import shlex
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from unknot.cli import app
+from unknot.errors import UnknotError
+from unknot.reports.commands import score_command, train_command
+from unknot.reports.run_page import write_run_page
+from unknot.reports.score_page import in_words, read_scores, write_score_page
+from unknot.runs import Run
+
+NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+@pytest.fixture
+def copy(trained: Path, tmp_path: Path) -> Path:
+    """A run that a test may change."""
+    return Path(shutil.copytree(trained, tmp_path / "runs" / trained.name))
+
+
+def test_the_page_of_a_run_shows_what_its_folder_holds(trained: Path, tmp_path: Path) -> None:
+    html = write_run_page(tmp_path / "page.html", trained).read_text()
+    record = json.loads((trained / "scores.json").read_text())
+    assert f'data-value="{record["scores"]["mig[bins=20]"]["value"]!r}"' in html
+    for verdict in record["verdicts"]:
+        assert verdict["text"] in html
+    for name in ("reconstructions.png", "traversals.png", "traversals.gif"):
+        assert base64.b64encode((trained / "pictures" / name).read_bytes()).decode() in html
+    for term in (*Run(trained).curve().columns.drop("step"), "KL by latent"):
+        assert f'aria-label="{term}"' in html
+    assert "which latent knows which factor" in html
+
+
+def test_the_command_of_a_run_trains_the_very_same_run(trained: Path) -> None:
+    command = train_command(Run(trained).spec, trained.parent)
+    done = CliRunner().invoke(app, list(command.words[1:]))
+    assert done.exit_code == 0, done.output
+    assert str(trained) in done.output
+    assert "already trained" in done.output
+
+
+def test_the_command_of_a_score_makes_that_score(trained: Path, tmp_path: Path) -> None:
+    record = read_scores(trained)
+    assert record is not None
+    words = shlex.split(score_command([str(trained / "latents.npz")], "mig[bins=20]").text)
+    done = CliRunner().invoke(app, [*words[1:], "--json", str(tmp_path / "again.json")])
+    assert done.exit_code == 0, done.output
+    again = json.loads((tmp_path / "again.json").read_text())
+    assert again["scores"]["mig[bins=20]"]["value"] == record["scores"]["mig[bins=20]"]["value"]
+
+
+def test_what_a_run_lacks_is_named_with_the_command_that_makes_it(copy: Path, tmp_path: Path) -> None:
+    shutil.rmtree(copy / "pictures")
+    for name in ("scores.json", "curve.parquet", "kl.parquet", "weights.safetensors"):
+        (copy / name).unlink()
+    html = write_run_page(tmp_path / "page.html", copy).read_text()
+    assert f"unknot score {copy} --json" in html
+    assert f"unknot encode {copy} --pictures" in html
+    assert "not finished yet" in html
+
+
+def test_a_hinton_picture_serves_where_there_are_no_scores(copy: Path, tmp_path: Path) -> None:
+    (copy / "scores.json").unlink()
+    (copy / "pictures" / "hinton.png").write_bytes(b"\x89PNG hinton")
+    html = write_run_page(tmp_path / "page.html", copy).read_text()
+    assert base64.b64encode(b"\x89PNG hinton").decode() in html
+
+
+def test_names_from_a_run_s_files_cannot_become_markup(copy: Path, tmp_path: Path) -> None:
+    record = json.loads((copy / "scores.json").read_text())
+    for verdict in record["verdicts"]:
+        verdict["factor"] = verdict["text"] = NASTY
+    record["scores"][NASTY] = record["scores"].pop("mig[bins=20]")
+    (copy / "scores.json").write_text(json.dumps(record))
+    about = json.loads((copy / "run.json").read_text())
+    about["started"] = NASTY
+    about["spec"]["world"] = NASTY
+    about["spec"]["options"] = {NASTY: NASTY}
+    (copy / "run.json").write_text(json.dumps(about))
+    html = write_run_page(tmp_path / "page.html", copy).read_text()
+    assert html.count("<script>") == 1
+    assert "<img src=x" not in html
+    html = write_score_page(tmp_path / "scores.html", record, [NASTY]).read_text()
+    assert html.count("<script>") == 1
+    assert "<img src=x" not in html
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"scores": 3}', '{"scores": {"mig": 1}, "input": {}, "parameters": {}}']
+)
+def test_damaged_scores_are_an_error_that_says_how_to_make_them_again(copy: Path, text: str) -> None:
+    (copy / "scores.json").write_text(text)
+    with pytest.raises(UnknotError, match=r"is damaged .* unknot score"):
+        read_scores(copy)
+
+
+def test_factors_are_sorted_into_clearly_partly_and_not_known() -> None:
+    verdicts = [
+        {"factor": name, "share": share} for name, share in (("a", 0.9), ("b", 0.5), ("c", 0.0), ("d", None))
+    ]
+    (text,) = in_words({"verdicts": verdicts})
+    assert text.startswith("a is clearly in a single latent")
+    assert "; b is partly in a single latent; c and d are in no single latent" in text
+
+
+def test_a_scorecard_without_factors_has_a_page(tmp_path: Path) -> None:
+    import numpy as np
+
+    np.savez(tmp_path / "latents.npz", latents=np.random.default_rng(0).normal(size=(300, 3)))
+    words = ["score", str(tmp_path / "latents.npz"), "--html", str(tmp_path / "page.html")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "Without factors, only metrics that need none" in (tmp_path / "page.html").read_text()
+
+
+def test_score_writes_a_page_with_values_commands_and_files(tmp_path: Path) -> None:
+    from unknot.examples import example_file
+
+    words = ["score", str(example_file()), "--metrics", "mig,sap[regression]", "--limit", "2000", "--seed", "3"]
+    done = CliRunner().invoke(
+        app, [*words, "--html", str(tmp_path / "p.html"), "--json", str(tmp_path / "s.json")]
+    )
+    assert done.exit_code == 0, done.output
+    html = unescape((tmp_path / "p.html").read_text())
+    record = json.loads((tmp_path / "s.json").read_text())
+    assert f'data-value="{record["scores"]["sap[regression]"]["value"]!r}"' in html
+    assert f"unknot score {example_file()} --metrics 'sap[regression]' --seed 3 --limit 2000" in html
+    assert record["input"]["files"][0]["sha256"] in html

@@ -1,0 +1,197 @@
+"""The page of a study."""
+
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from unknot.errors import UnknotError
+from unknot.reports.correlation_table import correlations
+from unknot.reports.study_page import write_study_page
+from unknot.reports.study_record import read_study
+
+BEST = "00000000000f"  # the third setting of the second model, seed 0
+NASTY = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
+
+
+def _change(folder: Path, table: str, **columns: object) -> None:
+    path = folder / "tables" / f"{table}.parquet"
+    pd.read_parquet(path).assign(**columns).to_parquet(path)
+
+
+@pytest.fixture
+def copy(study: Path, tmp_path: Path) -> Path:
+    """A study that a test may change."""
+    return Path(shutil.copytree(study, tmp_path / "study"))
+
+
+def test_the_page_says_in_words_which_run_is_best_with_labels_and_without(study: Path, tmp_path: Path) -> None:
+    html = unescape(write_study_page(tmp_path / "page.html", study).read_text())
+    assert "19 runs: 2 models (beta_vae, factor_vae) in 6 settings on dsprites_rendered" in html
+    assert "Not done: 1 failed." in html
+    assert f"factor_vae gamma 16, seed 0 (run {BEST}) has the best mean place (1.500)" in html
+    assert "would choose the setting factor_vae gamma 16" in html
+    assert re.search(r"udr_spearman, all to all agrees best with .* \(rank correlation 0\.\d\d, p = ", html)
+
+
+def test_every_run_and_every_score_is_in_the_leaderboard(study: Path, tmp_path: Path) -> None:
+    html = write_study_page(tmp_path / "page.html", study).read_text()
+    board = re.search(r'(?s)data-name="leaderboard".*?</table>', html)
+    assert board is not None
+    assert board[0].count("<tr>") == 1 + 19
+    for value in read_study(study).scores.query("metric == 'mig[bins=20]'")["value"]:
+        assert f'data-value="{value!r}"' in board[0]
+    assert "some_other_scalar" not in board[0]  # parts that no table shows
+    assert "dci[gbt] completeness" in board[0]
+
+
+def test_numbers_lead_to_their_run_and_to_the_command_that_makes_them(study: Path, tmp_path: Path) -> None:
+    html = unescape(write_study_page(tmp_path / "page.html", study).read_text())
+    for run in (path.parent for path in study.glob("runs/*/run.json")):
+        assert f'<a href="#run-{run.name}">{run.name}</a>' in html
+        assert f'<details id="run-{run.name}"' in html
+        assert f"unknot score {run} --metrics 'mig[bins=20]'" in html
+        assert "unknot train --world dsprites_rendered --model beta_vae --steps 20 --seed" in html
+    assert "unknot rank --method lasso --alpha 0.1 --partners 50 " in html
+    assert "unknot rank --method spearman --all-to-all --partners 50 " in html
+
+
+def test_the_best_model_for_each_number_of_informative_latents_is_listed(study: Path, tmp_path: Path) -> None:
+    html = write_study_page(tmp_path / "page.html", study).read_text()
+    table = re.search(r'(?s)data-name="best by d".*?</table>', html)
+    assert table is not None
+    ranks = read_study(study).ranks
+    for (_, d), rows in ranks.groupby(["method", "informative"]):
+        best = rows.sort_values("score").iloc[-1]
+        assert re.search(rf'data-value="{d}">{d}</td><td>(<a [^>]*>)?{best["id"]}<', table[0])
+    assert table[0].count("<tr>") == 1 + 2 * 3
+
+
+def test_the_place_of_a_run_counts_each_question_once_and_respects_direction(study: Path) -> None:
+    found = read_study(study)
+    best = found.places[BEST]
+    dci = next(m for m in found.measures if m.label == "dci[gbt]").values.rank(ascending=False)
+    assert best == pytest.approx((1 + dci[BEST]) / 2)  # compactness (two metrics, first in both) and modularity
+    assert found.order[0] == BEST
+    assert found.order[-1] == "f" * 12  # failed: no place
+
+
+def test_measures_of_which_less_is_better_are_turned_round_before_they_are_correlated(study: Path) -> None:
+    found = read_study(study)
+    related = correlations(found.measures, found.runs["id"])
+    i, j = (related.names.index(name) for name in ("mig[bins=20]", "mutual_info_score[bins=20]"))
+    assert related.rho[i, j] == pytest.approx(1.0)
+    from scipy.stats import spearmanr
+
+    k = related.names.index("udr_spearman, all to all")
+    columns = {m.label: m.values for m in found.measures}
+    pair = pd.DataFrame([columns["mig[bins=20]"], columns["udr_spearman, all to all"]]).T.dropna()
+    expected = spearmanr(pair.to_numpy())
+    assert related.rho[i, k] == pytest.approx(expected.statistic)
+    assert related.p[i, k] == pytest.approx(expected.pvalue)
+
+
+def test_worlds_are_never_compared_with_each_other(copy: Path, tmp_path: Path) -> None:
+    runs = read_study(copy).runs
+    _change(copy, "runs", world=["shapes3d_rendered" if i % 2 else "dsprites_rendered" for i in range(len(runs))])
+    found = read_study(copy)
+    assert list(found.groups) == ["dsprites_rendered", "shapes3d_rendered"]
+    assert max(found.places.values()) <= 9
+    html = write_study_page(tmp_path / "page.html", copy).read_text()
+    assert 'data-name="correlations on dsprites_rendered"' in html
+    assert 'data-name="correlations on shapes3d_rendered"' in html
+
+
+def test_names_from_a_study_s_files_cannot_become_markup(copy: Path, tmp_path: Path) -> None:
+    _change(copy, "runs", model=NASTY, setting=NASTY, world=NASTY, error=NASTY)
+    scores = pd.read_parquet(copy / "tables" / "scores.parquet")
+    _change(copy, "scores", metric=NASTY + scores["metric"], measures=NASTY)
+    _change(copy, "ranks", method=NASTY)
+    (copy / "logs").mkdir()
+    (copy / "logs" / f"{'f' * 12}.log").write_text(NASTY)
+    html = write_study_page(tmp_path / "page.html", copy).read_text()
+    assert html.count("<script>") == 1
+    assert html.count("</script>") == 1
+    assert "onerror" in html
+    assert not re.search(r"<img[^>]*onerror", html)
+
+
+def test_an_id_from_a_table_is_no_way_out_of_the_study(copy: Path, tmp_path: Path, trained: Path) -> None:
+    shutil.copytree(trained, tmp_path / "secret")
+    runs = pd.read_parquet(copy / "tables" / "runs.parquet")
+    _change(copy, "runs", id=["../../secret", *runs["id"][1:]])
+    assert read_study(copy).run("../../secret") is None
+    assert read_study(copy).log("../../secret") == ""
+    assert 'id="run-' in write_study_page(tmp_path / "page.html", copy).read_text()
+
+
+def test_only_so_many_runs_are_shown_in_full(study: Path, tmp_path: Path) -> None:
+    html = write_study_page(tmp_path / "page.html", study, shown=1).read_text()
+    assert html.count('<details id="run-') == 1
+    assert "18 more are in the tables only" in html
+    assert '<details id="run-' not in write_study_page(tmp_path / "none.html", study, shown=0).read_text()
+    with pytest.raises(UnknotError, match="--runs is -1"):
+        write_study_page(tmp_path / "page.html", study, shown=-1)
+
+
+def test_a_failed_run_is_shown_with_its_error_and_the_end_of_its_log(copy: Path, tmp_path: Path) -> None:
+    (copy / "logs").mkdir()
+    (copy / "logs" / f"{'f' * 12}.log").write_text("\n".join(f"line {i}" for i in range(100)))
+    html = write_study_page(tmp_path / "page.html", copy).read_text()
+    assert "loss is not finite" in html
+    assert "line 99" in html
+    assert "line 50" not in html
+
+
+def test_a_damaged_run_costs_its_own_section_only(copy: Path, tmp_path: Path, trained: Path) -> None:
+    (copy / "runs" / trained.name / "scores.json").write_text("{]")
+    (copy / "runs" / trained.name / "pictures" / "traversals.png").write_text("no picture")
+    html = write_study_page(tmp_path / "page.html", copy).read_text()
+    assert "scores.json: is damaged" in html
+    assert html.count('<details id="run-') == 2
+
+
+def test_a_study_under_way_has_a_page_too(copy: Path, tmp_path: Path) -> None:
+    (copy / "tables" / "scores.parquet").unlink()
+    (copy / "tables" / "ranks.parquet").unlink()
+    html = write_study_page(tmp_path / "page.html", copy).read_text()
+    assert "Leaderboard" in html
+    assert "Correlations" not in html
+
+
+def test_rankings_alone_decide_the_order_where_there_are_no_labels(copy: Path, tmp_path: Path) -> None:
+    (copy / "tables" / "scores.parquet").unlink()
+    ranks = pd.read_parquet(copy / "tables" / "ranks.parquet")
+    ranks[ranks["scope"] == "all"].to_parquet(copy / "tables" / "ranks.parquet")
+    found = read_study(copy)
+    assert found.order[0] == ranks[ranks["scope"] == "all"].sort_values("score")["id"].iloc[-1]
+    assert "over the rankings without labels" in write_study_page(tmp_path / "page.html", copy).read_text()
+
+
+def test_metrics_that_refused_are_listed_with_the_reason(copy: Path, tmp_path: Path) -> None:
+    scores = pd.read_parquet(copy / "tables" / "scores.parquet")
+    odd = scores["metric"] == "dci[gbt]"
+    _change(copy, "scores", refused=odd.map({True: "too few rows", False: ""}), value=scores["value"].mask(odd))
+    html = write_study_page(tmp_path / "page.html", copy).read_text()
+    assert "too few rows" in html
+
+
+def test_what_is_no_study_or_damaged_is_named(copy: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnknotError, match=r"is not a study; it has no study\.json"):
+        read_study(tmp_path / "nothing")
+    runs = copy / "tables" / "runs.parquet"
+    pd.read_parquet(runs).drop(columns="seed").to_parquet(runs)
+    with pytest.raises(UnknotError, match="has no column seed"):
+        read_study(copy)
+    runs.write_bytes(b"PAR1 but no more")
+    with pytest.raises(UnknotError, match=r"runs\.parquet: is damaged"):
+        read_study(copy)
+    runs.unlink()
+    with pytest.raises(UnknotError, match="has no runs in its tables yet"):
+        read_study(copy)
+    (copy / "study.json").write_text("{")
+    with pytest.raises(UnknotError, match=r"study\.json: is damaged"):
+        read_study(copy)

@@ -1,0 +1,136 @@
+"""The runs of a study, and what is found wrong before anything is trained."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from unknot.errors import UnknotError
+from unknot.runs import RunSpec
+from unknot.studies.plan import plan, settings
+from unknot.studies.spec import parse_study, preset_names, read_study
+from unknot.studies.store import StudyFolder
+from unknot.training import build_model
+from unknot.worlds import open_world
+
+from .conftest import TINY, planned
+
+HEAD = "world: dsprites_rendered\nsteps: 10\nmetrics: [mig]\n"
+
+
+def test_there_is_one_run_for_each_combination_of_values(tmp_path: Path) -> None:
+    text = HEAD + "splits: ['', random]\nseeds: 3\nmodels:\n  beta_vae: {beta: [1, 4], lr: [1e-4, 1e-3]}\n  vae:\n"
+    made = planned(tmp_path, text)
+    assert len(made.runs) == 2 * 3 * (2 * 2 + 1)
+    assert len({run.id for run in made.runs}) == 30
+    assert {run.setting for run in made.runs if run.spec.model == "vae"} == {"default"}
+    assert "beta 4, lr 0.001" in {run.setting for run in made.runs}
+    assert [(g.world, g.split, len(g.runs)) for g in made.groups] == [
+        ("dsprites_rendered", "", 15), ("dsprites_rendered", "random", 15),
+    ]  # fmt: skip
+
+
+def test_ids_are_those_of_the_folders_that_training_makes(tmp_path: Path) -> None:
+    world = open_world("dsprites_rendered")
+    for run in planned(tmp_path, HEAD + "image_size: 32\nmodels: [slow_vae, {model: beta_vae, beta: 2}]\n").runs:
+        asked = RunSpec(world="dsprites_rendered", model=run.spec.model, steps=10, image_size=32)
+        asked = asked.replace(options={"beta": 2} if run.spec.model == "beta_vae" else {})
+        assert build_model(asked, world)[1].id == run.id
+
+
+def test_a_run_that_two_entries_ask_for_is_made_once(tmp_path: Path) -> None:
+    text = HEAD + "models:\n  - {model: beta_vae, beta: [1, 4]}\n  - {model: beta_vae, beta: [4, 8]}\n"
+    assert [run.setting for run in planned(tmp_path, text).runs] == ["beta 1", "beta 4", "beta 8"]
+
+
+def test_a_models_own_values_go_before_the_studys_and_those_before_its_preset(tmp_path: Path) -> None:
+    text = HEAD + "models:\n  factor_vae: {preset: s1, gamma: [10, 20]}\n  cci_vae: {preset: s1, steps: 7}\n"
+    runs = planned(tmp_path, text).runs
+    factor = [run.spec for run in runs if run.spec.model == "factor_vae"]
+    assert [spec.options["gamma"] for spec in factor] == [10, 20]
+    assert all(spec.options["same_batch"] and spec.steps == 10 for spec in factor)
+    cci = [run.spec for run in runs if run.spec.model == "cci_vae"]
+    assert [spec.options["c_max"] for spec in cci] == [5, 10, 25, 50, 75, 100]
+    assert all(spec.steps == 7 and spec.options["gamma"] == 1000 for spec in cci)
+
+
+def test_pairs_at_the_top_are_for_the_models_that_learn_from_them(tmp_path: Path) -> None:
+    runs = planned(tmp_path, HEAD + "pairs: 'k_factors[k=2]'\nmodels: [beta_vae, ada_gvae]\n").runs
+    assert {run.spec.model: run.spec.pairs for run in runs} == {"beta_vae": "", "ada_gvae": "k_factors[k=2]"}
+
+
+def test_without_metrics_all_that_are_not_slow_are_meant(tmp_path: Path) -> None:
+    (run,) = planned(tmp_path, "world: dsprites_rendered\nmodels: vae\nsteps: 5\n").runs
+    assert "mig[bins=20]" in run.metrics
+    assert len(run.metrics) > 10
+
+
+def test_settings_that_differ_little_keep_different_labels() -> None:
+    base = RunSpec(world="w", options={"beta": 1.0, "on": True})
+    close = [base, base.replace(options={"beta": 1.00000001, "on": False})]
+    assert settings(close) == ["beta 1, on true", "beta 1.00000001, on false"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (HEAD + "models:\n  beta_vea: {}\n", 5, "unknown model 'beta_vea'; did you mean 'beta_vae'"),
+        (HEAD + "models:\n  beta_vae:\n    betta: 4\n", 6, "unknown option of beta_vae 'betta'; did you mean 'beta'"),
+        (HEAD + "models:\n  beta_vae:\n    step: 4\n", 6, "did you mean 'steps'"),
+        (HEAD + "models:\n  beta_vae:\n    beta: [1, -2]\n", 6, "beta is -2.0; a weight cannot be negative"),
+        (HEAD + "models:\n  beta_vae:\n    beta: [four]\n", 6, "beta is 'four'; expected float"),
+        (HEAD + "models:\n  beta_vae:\n    preset: s9\n", 6, "unknown preset of beta_vae 's9'"),
+        (HEAD + "models: vae\nbatch_size: 1\n", 5, "batch_size is 1"),
+        (HEAD + "models: vae\nlatents: [10, ten]\n", 5, "latents is 'ten'"),
+        (HEAD + "models: vae\nsplits: [extrapolate]\n", 5, "did you mean 'extrapolation'"),
+        (HEAD + "models: vae\narchitecture: conv65\n", 5, "conv64"),
+        (HEAD + "models:\n  ada_gvae:\n    pairs: one\n", 6, "unknown law of pairs 'one'"),
+        (HEAD + "models:\n  beta_vae:\n    pairs: laplace\n", 6, "does not learn from pairs"),
+        ("models: vae\nsteps: 4\nworlds:\n  - dsprites_rendered\n  - dsprites_renderd\n", 5, "unknown world"),
+        ("models: vae\nworlds: dsprites_rendered\nmetrics:\n  - mig\n  - mgi\n", 5, "did you mean 'mig'"),
+        (HEAD + f"models:\n  beta_vae: {{seed: {list(range(400))}, beta: {list(range(300))}}}\n", 5, "120,000 runs"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_found_before_training_and_their_line_is_named(
+    tmp_path: Path, text: str, line: int, message: str
+) -> None:
+    with pytest.raises(UnknotError, match=rf"tiny\.yaml, line {line}: .*{re.escape(message)}"):
+        planned(tmp_path, text)
+
+
+def test_a_world_whose_file_is_not_here_stops_a_study_but_not_the_look_at_its_plan(tmp_path: Path) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_text("worlds: dsprites\nmodels:\n  beta_vae: {beta: [1, 2]}\nsteps: 5\n")
+    with pytest.raises(UnknotError, match=r"file.yaml, line 1: .*dsprites"):
+        plan(read_study(path), data=tmp_path)
+    made = plan(read_study(path), data=tmp_path, must_open=False)
+    assert list(made.missing) == ["dsprites"]
+    assert [run.spec.options for run in made.runs] == [{"beta": 1.0, "anneal": 0}, {"beta": 2.0, "anneal": 0}]
+
+
+def test_metrics_that_need_factors_are_refused_for_a_world_without(tmp_path: Path) -> None:
+    import numpy as np
+
+    np.save(tmp_path / "images.npy", np.zeros((20, 32, 32, 1), dtype=np.uint8))
+    text = f"world: {tmp_path}/images.npy\nmodels: vae\nsteps: 5\n"
+    with pytest.raises(UnknotError, match=r"line 4: mig\[bins=20\] needs factors"):
+        planned(tmp_path, text + "metrics: mig\n")
+    (run,) = planned(tmp_path, text).runs
+    assert "effective_rank" in run.metrics
+    assert "mig[bins=20]" not in run.metrics
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_study_that_ships_can_be_planned(name: str, tmp_path: Path) -> None:
+    made = plan(read_study(name), data=tmp_path, must_open=name.endswith("_small"))
+    assert {"s1": 5400, "s4": 360}.get(name, len(made.runs)) == len(made.runs)
+    if name.endswith("_small"):
+        assert sum(run.spec.steps for run in made.runs) <= 20_000
+
+
+def test_study_json_holds_the_study_as_it_was_read(undisturbed: Path, tmp_path: Path) -> None:
+    folder = StudyFolder(undisturbed)
+    assert folder.spec == planned(tmp_path).study
+    assert plan(folder.spec).runs == planned(tmp_path, TINY).runs
+    with pytest.raises(UnknotError, match="holds no study"):
+        parse_study([], folder.spec.source)

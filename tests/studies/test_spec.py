@@ -1,0 +1,134 @@
+"""Study files: what they may say, and what is said of a wrong one."""
+
+from pathlib import Path
+
+import pytest
+
+from unknot.errors import UnknotError
+from unknot.studies.spec import method_id, preset_names, read_study
+
+GOOD = "worlds: dsprites_rendered\nmodels:\n  beta_vae: {beta: [1, 4]}\n"
+
+
+def _read(folder: Path, text: str):
+    path = folder / "file.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_study(path)
+
+
+def test_a_study_is_named_after_its_file_unless_it_says_otherwise(tmp_path: Path) -> None:
+    assert _read(tmp_path, GOOD).name == "file"
+    assert _read(tmp_path, GOOD + "name: other\n").name == "other"
+
+
+def test_a_number_of_seeds_counts_them_and_a_seed_is_itself(tmp_path: Path) -> None:
+    assert _read(tmp_path, GOOD + "seeds: 3\n").values["seed"].values == (0, 1, 2)
+    assert _read(tmp_path, GOOD + "seed: 3\n").values["seed"].values == (3,)
+    assert _read(tmp_path, GOOD + "seeds: [5, 7]\n").values["seed"].values == (5, 7)
+
+
+def test_a_power_of_ten_without_a_dot_is_a_number(tmp_path: Path) -> None:
+    assert _read(tmp_path, GOOD + "lr: [1e-4, 5.0e-4, 1E3]\n").values["lr"].values == (1e-4, 5e-4, 1e3)
+
+
+@pytest.mark.parametrize(
+    "models",
+    ["models: beta_vae", "models: [beta_vae]", "models:\n  beta_vae:", "models: [{model: beta_vae}]",
+     "models: [{beta_vae: {}}]"],
+)  # fmt: skip
+def test_models_may_be_named_in_several_ways(tmp_path: Path, models: str) -> None:
+    (entry,) = _read(tmp_path, f"world: dsprites_rendered\n{models}\n").entries
+    assert entry.model == "beta_vae"
+    assert not entry.values
+
+
+def test_a_model_can_stand_twice_in_a_list_with_other_values(tmp_path: Path) -> None:
+    text = "world: w\nmodels:\n  - {model: beta_vae, beta: 1}\n  - {model: beta_vae, options: {beta: 2}}\n"
+    first, second = _read(tmp_path, text).entries
+    assert (first.values["beta"].values, second.values["beta"].values) == ((1,), (2,))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (GOOD + "sedes: 3\n", 4, "did you mean 'seeds'"),
+        (GOOD + "\nmetrix: [mig]\n", 5, "did you mean 'metrics'"),
+        (GOOD + "seeds: []\n", 4, "seeds has no values, so the study has no runs"),
+        (GOOD + "seeds: 0\n", 4, "seeds has no values"),
+        ("worlds: w\nmodels:\n  beta_vae:\n    beta: []\n", 4, "beta has no values"),
+        ("worlds: w\nmodels: {}\n", 2, "models is empty"),
+        ("worlds: w\nmodels: [3]\n", 2, "3 is no model"),
+        ("worlds: w\nmodels:\n  beta_vae: 4\n", 3, r"expected values such as \{beta: \[1, 4\]\}"),
+        ("worlds: w\nmodel: beta_vae\n", 2, "models stand below 'models'"),
+        (GOOD + "steps: {a: 1}\n", 4, "steps is {'a': 1}; expected a value or a list"),
+        (GOOD + "steps: 1\nsteps: 2\n", 5, "'steps' is given twice"),
+        (GOOD + "seeds: 2\nseed: 1\n", 5, "seed and seed say the same"),
+        (GOOD + "rows: 3\n", 4, "rows is 3; expected a whole number from 10 up"),
+        (GOOD + "limit: many\n", 4, "limit is 'many'"),
+        (GOOD + "metrics: []\n", 4, "metrics is"),
+        (GOOD + "name: a/b\n", 4, "is no name of a folder"),
+        (GOOD + "ranking: {methods: [udr_laso]}\n", 4, "did you mean 'udr_lasso'"),
+        (GOOD + "ranking:\n  scope: all\n", 5, "did you mean 'scopes'"),
+        (GOOD + "ranking:\n  scopes: [none]\n", 5, "unknown scope of ranking 'none'"),
+        (GOOD + "ranking: 3\n", 4, "ranking is 3"),
+        (GOOD + "about: [\n", 5, "is not YAML"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_line_and_what_to_do(tmp_path: Path, text: str, line: int, message: str) -> None:
+    with pytest.raises(UnknotError, match=rf"(?s)file\.yaml, line {line}: .*{message}"):
+        _read(tmp_path, text)
+
+
+def test_a_file_that_holds_no_study_is_refused(tmp_path: Path) -> None:
+    for text in ("", "- 1\n", "word\n"):
+        with pytest.raises(UnknotError, match="holds no study"):
+            _read(tmp_path, text)
+    with pytest.raises(UnknotError, match="names no world"):
+        _read(tmp_path, "models: beta_vae\n")
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UnknotError, match="is no text in UTF-8|is not YAML"):
+        read_study(tmp_path / "bytes.yaml")
+    with pytest.raises(UnknotError, match="cannot be read"):
+        read_study(tmp_path / "none.yaml")
+    with pytest.raises(UnknotError, match="cannot be read"):
+        read_study(tmp_path)
+
+
+def test_a_name_that_is_no_file_suggests_a_study_that_ships() -> None:
+    with pytest.raises(UnknotError, match="unknown study 's1_smal'; did you mean 's1_small'"):
+        read_study("s1_smal")
+
+
+def test_python_objects_in_a_file_are_not_made(tmp_path: Path) -> None:
+    with pytest.raises(UnknotError, match="is not YAML"):
+        _read(tmp_path, GOOD + "about: !!python/object/apply:os.getcwd []\n")
+
+
+def test_aliases_that_unfold_without_end_are_refused(tmp_path: Path) -> None:
+    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+    bomb += "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9))
+    with pytest.raises(UnknotError, match="unfolds to more than"):
+        _read(tmp_path, bomb)
+    with pytest.raises(UnknotError, match="unfolds to more than"):
+        _read(tmp_path, "a: &a [*a]\n")
+
+
+def test_values_can_be_shared_by_an_anchor(tmp_path: Path) -> None:
+    text = "worlds: w\nmodels:\n  beta_vae: &same {beta: [1, 2]}\n  beta_tc_vae:\n    <<: *same\n    alpha: 1\n"
+    first, second = _read(tmp_path, text).entries
+    assert first.values["beta"].values == second.values["beta"].values == (1, 2)
+    assert second.values["alpha"].values == (1,)
+
+
+def test_methods_of_ranking_have_full_names() -> None:
+    assert [method_id(m) for m in ("udr_lasso", "udr_lasso[alpha=cv]", "udr_spearman")] == [
+        "udr_lasso[alpha=0.1]", "udr_lasso[alpha=cv]", "udr_spearman",
+    ]  # fmt: skip
+
+
+def test_every_study_that_ships_says_what_it_is_about() -> None:
+    assert {"s0", "s1", "s3", "s4"} == {name.removesuffix("_small") for name in preset_names()}
+    for name in preset_names():
+        study = read_study(name)
+        assert study.name == name
+        assert study.about.startswith(name[:2].upper())

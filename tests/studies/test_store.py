@@ -1,0 +1,100 @@
+"""What of a study is done, as its folder tells."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from unknot.errors import UnknotError
+from unknot.studies.store import Store, StudyFolder
+
+from .conftest import TINY, planned
+
+
+def test_what_is_missing_is_read_off_the_files(finished: Path, tmp_path: Path) -> None:
+    store = Store(finished, planned(tmp_path))
+    run = store.runs[0]
+    folder = store.run_folder(run)
+    assert store.missing(run) == []
+    (folder / "scores.json").write_text("{")
+    assert store.missing(run) == ["score"]
+    (folder / "latents.npz").write_bytes((folder / "latents.npz").read_bytes()[:500])
+    store.forget(run.id)
+    assert store.missing(run) == ["encode", "score"]
+    (folder / "weights.safetensors").unlink()
+    assert store.missing(run) == ["train", "encode", "score"]
+
+
+def test_other_rows_or_another_split_mean_to_encode_again(finished: Path, tmp_path: Path) -> None:
+    store = Store(finished, planned(tmp_path, TINY.replace("rows: 120", "rows: 130")))
+    assert store.missing(store.runs[0]) == ["encode", "score"]
+
+
+def test_a_new_version_of_a_metric_is_scored_again(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from unknot.metrics import METRICS
+
+    store = Store(finished, planned(tmp_path))
+    assert store.unscored(store.runs[0]) == ()
+    monkeypatch.setattr(METRICS["mig"], "facts", replace(METRICS["mig"].facts, version=99))
+    assert store.unscored(store.runs[0]) == ("mig[bins=20]",)
+
+
+def test_a_folder_of_another_study_or_of_something_else_is_refused(finished: Path, tmp_path: Path) -> None:
+    made = planned(tmp_path, TINY.replace("name: tiny", "name: other"))
+    with pytest.raises(UnknotError, match="belongs to the study 'tiny', not to 'other'"):
+        Store(finished, made)
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.png").touch()
+    with pytest.raises(UnknotError, match=r"holds no study, but other files \(cat.png\)"):
+        Store(tmp_path / "photos", made)
+    with pytest.raises(UnknotError, match="is a file"):
+        Store(tmp_path / "photos" / "cat.png", made)
+
+
+def test_two_processes_never_run_one_study(finished: Path, tmp_path: Path) -> None:
+    store = Store(finished, planned(tmp_path))
+    with store.locked(), pytest.raises(UnknotError, match="another process is running this study"):
+        with Store(finished, planned(tmp_path)).locked():
+            pass
+    with store.locked():
+        pass
+
+
+def test_the_tables_have_the_columns_that_others_read(undisturbed: Path) -> None:
+    study = StudyFolder(undisturbed)
+    runs, scores, ranks = (study.table(name) for name in ("runs", "scores", "ranks"))
+    assert list(runs.columns) == [
+        "id", "world", "model", "setting", "seed", "steps", "split", "status", "minutes", "error",
+        "option.anneal", "option.beta",
+    ]  # fmt: skip
+    assert runs["setting"].tolist() == ["beta 1", "beta 1", "beta 4", "beta 4"]
+    assert set(runs["status"]) == {"done"}
+    assert (runs["minutes"] > 0).all()
+    wanted = ["id", "metric", "part", "value", "measures", "higher_is_better", "seconds", "version", "refused"]
+    assert list(scores.columns) == wanted
+    assert set(scores["metric"]) == {"mig[bins=20]", "sap[classification]"}
+    assert (scores["part"] == "").sum() == 8
+    assert list(ranks.columns) == ["id", "method", "scope", "score", "informative", "partners"]
+    assert len(ranks) == 4 * 2
+    assert set(ranks["scope"]) == {"setting", "all"}
+
+
+def test_numbers_in_the_tables_are_those_of_the_runs_files(undisturbed: Path) -> None:
+    scores = StudyFolder(undisturbed).table("scores")
+    for row in scores[scores["part"] == ""].itertuples():
+        record = json.loads((undisturbed / "runs" / row.id / "scores.json").read_text())
+        assert row.value == record["scores"][row.metric]["value"]
+
+
+def test_a_folder_without_a_study_or_with_a_damaged_one_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UnknotError, match="is no study"):
+        StudyFolder(tmp_path)
+    (tmp_path / "study.json").write_text("{}")
+    with pytest.raises(UnknotError, match="is damaged"):
+        _ = StudyFolder(tmp_path).record
+    with pytest.raises(UnknotError, match="has no tables yet"):
+        StudyFolder(tmp_path).table("runs")
