@@ -44,6 +44,7 @@ def main(names: list[str]) -> None:
         spec = importlib.util.spec_from_file_location(name, found[name])
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
+        sys.argv = [str(found[name])]  # a benchmark may have options of its own
         spec.loader.exec_module(module)
         module.main()
         print(f"   ({time.perf_counter() - start:.0f} s)", flush=True)

@@ -59,7 +59,7 @@ def test_the_command_of_a_score_makes_that_score(trained: Path, tmp_path: Path) 
 
 def test_what_a_run_lacks_is_named_with_the_command_that_makes_it(copy: Path, tmp_path: Path) -> None:
     shutil.rmtree(copy / "pictures")
-    for name in ("scores.json", "curve.parquet", "kl.parquet", "weights.safetensors"):
+    for name in ("scores.json", "latents.npz", "curve.parquet", "kl.parquet", "weights.safetensors"):
         (copy / name).unlink()
     html = write_run_page(tmp_path / "page.html", copy).read_text()
     assert f"unknot score {copy} --json" in html

@@ -53,10 +53,11 @@ def test_numbers_lead_to_their_run_and_to_the_command_that_makes_them(study: Pat
     for run in (path.parent for path in study.glob("runs/*/run.json")):
         assert f'<a href="#run-{run.name}">{run.name}</a>' in html
         assert f'<details id="run-{run.name}"' in html
-        assert f"unknot score {run} --metrics 'mig[bins=20]'" in html
+        assert f"unknot score {run}/latents.npz --metrics 'mig[bins=20]'" in html
+        assert f"unknot encode {run} --rows 400 --output {run}/latents.npz" in html
         assert "unknot train --world dsprites_rendered --model beta_vae --steps 20 --seed" in html
     assert "unknot rank --method lasso --alpha 0.1 --partners 50 " in html
-    assert "unknot rank --method spearman --all-to-all --partners 50 " in html
+    assert "unknot rank --method spearman --partners 50 --all-to-all " in html
 
 
 def test_the_best_model_for_each_number_of_informative_latents_is_listed(study: Path, tmp_path: Path) -> None:
@@ -195,3 +196,60 @@ def test_what_is_no_study_or_damaged_is_named(copy: Path, tmp_path: Path) -> Non
     (copy / "study.json").write_text("{")
     with pytest.raises(UnknotError, match=r"study\.json: is damaged"):
         read_study(copy)
+
+
+def test_the_best_by_informative_latents_is_sought_in_each_world_apart(copy: Path) -> None:
+    from unknot.reports.study_ranking import rankings
+
+    runs = read_study(copy).runs
+    _change(copy, "runs", world=["shapes3d_rendered" if i % 2 else "dsprites_rendered" for i in range(len(runs))])
+    found = list(rankings(read_study(copy)))
+    assert len(found) == 2 * 2
+    worlds = read_study(copy).runs.set_index("id")["world"]
+    for ranking in found:
+        assert worlds[ranking.ranks["id"]].nunique() == 1
+        assert ranking.name.endswith(f"on {worlds[ranking.best['id'].iloc[0]]}")
+
+
+def test_runs_without_a_udr_are_counted_and_still_named_in_the_command(copy: Path, tmp_path: Path) -> None:
+    ranks = pd.read_parquet(copy / "tables" / "ranks.parquet")
+    dead = ranks["id"] == BEST
+    _change(copy, "ranks", score=ranks["score"].mask(dead), informative=ranks["informative"].mask(dead, 0))
+    html = write_study_page(tmp_path / "page.html", copy).read_text()
+    assert "1 of 18 runs have no score" in html
+    assert re.search(rf"unknot rank --method spearman [^<]*/{BEST}/latents", html)
+
+
+def test_the_report_and_the_commands_on_it_agree_with_a_study_that_was_really_run(tmp_path: Path) -> None:
+    import json
+    import shlex
+
+    from typer.testing import CliRunner
+
+    from unknot.cli import app
+
+    (tmp_path / "s.yaml").write_text(
+        "name: real\nworlds: dsprites_rendered\nmodels:\n  beta_vae: {beta: [0.01, 0.02]}\nseeds: 2\nsteps: 40\n"
+        "lr: 1e-3\nimage_size: 32\nbatch_size: 8\nlatents: 3\nrows: 300\nmetrics: [mig, sap]\n"
+    )
+    folder = tmp_path / "study"
+    done = CliRunner().invoke(app, ["study", str(tmp_path / "s.yaml"), "-o", str(folder)])
+    assert done.exit_code == 0, done.output
+    html = unescape(write_study_page(tmp_path / "page.html", folder).read_text())
+    found = read_study(folder)
+    assert set(found.runs["status"]) == {"done"}
+    assert html.count('<details id="run-') == 4
+    for command in re.findall(r"<code>(unknot rank [^<]*)</code>", html):
+        again = tmp_path / "again.json"
+        done = CliRunner().invoke(app, [*shlex.split(command)[1:], "--json", str(again)])
+        assert done.exit_code == 0, done.output
+        lasso, apart = "lasso" in command, "--all-to-all" not in command
+        ranks = found.ranks[found.ranks["method"].eq("udr_lasso[alpha=0.1]" if lasso else "udr_spearman")]
+        table = ranks[ranks["scope"].eq("setting" if apart else "all")].set_index("id")["score"]
+        made = {row["name"]: row["udr"] for row in json.loads(again.read_text())["models"]}
+        assert len(made) == 4
+        assert table.notna().any()
+        for id_, score in table.items():
+            udr = next(udr for name, udr in made.items() if str(id_) in name)
+            assert udr == (pytest.approx(score, rel=1e-12) if score == score else None)
+    assert html.count("<code>unknot rank") == 4

@@ -86,7 +86,7 @@ def test_a_file_that_holds_no_study_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknotError, match="names no world"):
         _read(tmp_path, "models: beta_vae\n")
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UnknotError, match="is no text in UTF-8|is not YAML"):
+    with pytest.raises(UnknotError, match=r"is no text in UTF-8|is not YAML"):
         read_study(tmp_path / "bytes.yaml")
     with pytest.raises(UnknotError, match="cannot be read"):
         read_study(tmp_path / "none.yaml")
@@ -107,9 +107,9 @@ def test_python_objects_in_a_file_are_not_made(tmp_path: Path) -> None:
 def test_aliases_that_unfold_without_end_are_refused(tmp_path: Path) -> None:
     bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
     bomb += "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9))
-    with pytest.raises(UnknotError, match="unfolds to more than"):
+    with pytest.raises(UnknotError, match="unfolds without end"):
         _read(tmp_path, bomb)
-    with pytest.raises(UnknotError, match="unfolds to more than"):
+    with pytest.raises(UnknotError, match="unfolds without end"):
         _read(tmp_path, "a: &a [*a]\n")
 
 

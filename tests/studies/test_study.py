@@ -90,7 +90,9 @@ def test_a_failing_run_is_tried_again_and_then_reported_while_the_rest_goes_on(t
     assert set(tables(tmp_path / "out")["runs"]["status"]) == {"done"}
 
 
-def test_a_failure_that_passes_leaves_the_tables_of_an_undisturbed_study(tmp_path: Path, undisturbed: Path) -> None:
+def test_a_failure_that_passes_leaves_the_tables_of_an_undisturbed_study(
+    tmp_path: Path, undisturbed: Path
+) -> None:
     failed: set[Step] = set()
 
     def once(step: Step) -> None:
@@ -136,7 +138,9 @@ def test_ctrl_c_stops_the_engine_gently_and_writes_the_tables(tmp_path: Path) ->
     assert sorted(tables(tmp_path / "out")["runs"]["status"]) == ["done", "waiting"]
 
 
-def test_one_seed_a_setting_has_no_ranking_within_settings_and_a_note_says_so(tmp_path: Path, finished: Path) -> None:
+def test_one_seed_a_setting_has_no_ranking_within_settings_and_a_note_says_so(
+    tmp_path: Path, finished: Path
+) -> None:
     progress = run_study(planned(tmp_path, TINY.replace("seeds: 2", "seeds: 1")), finished, engine=Inline())
     assert progress.notes == ["dsprites_rendered: too few runs for a ranking by udr_spearman, scope setting."]
     ranks = tables(finished)["ranks"]
@@ -157,12 +161,17 @@ def test_runs_of_different_splits_are_ranked_apart_and_scored_on_their_test_part
 
 
 def test_a_refused_metric_is_a_result_with_its_reason(finished: Path, tmp_path: Path) -> None:
-    text = TINY.replace("[mig, sap]", "[mig, infomec]").replace("rows: 120", "rows: 10")
-    run_study(planned(tmp_path, text), finished, engine=Inline())
+    made = planned(tmp_path, TINY.replace("[mig, sap]", "[mig, unfairness]"))
+    progress = run_study(made, finished, engine=Inline())
+    assert not progress.failures
     scores = tables(finished)["scores"]
-    assert set(scores["metric"].str.split("[").str[0]) == {"mig", "infomec"}
     refused = scores[scores["refused"] != ""]
+    assert len(refused) == 4
     assert refused["value"].isna().all()
+    assert refused["refused"].str.contains("do not hold every combination").all()
+    again = Inline()
+    run_study(made, finished, engine=again)
+    assert again.steps == [], "a refusal is not asked for again"
 
 
 def test_a_damaged_run_is_reported_not_fatal(finished: Path, tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def study(
-    file: Annotated[str, typer.Argument(help="A study file (YAML), or the name of one that ships: see --list.")] = "",
+    file: Annotated[
+        str, typer.Argument(help="A study file (YAML), or the name of one that ships: see --list.")
+    ] = "",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The study's folder; studies/NAME if left out.")
     ] = None,
@@ -49,7 +51,9 @@ def study(
         typer.echo(path.read_text(encoding="utf-8"), nl=False)
         return
     if retries < 0 or checkpoint_every < 1:
-        raise UnknotError(f"study: retries is {retries} and checkpoint_every {checkpoint_every}; expected 0 and 1 up.")
+        raise UnknotError(
+            f"study: retries is {retries} and checkpoint_every {checkpoint_every}; expected 0 and 1 up."
+        )
     folder = output or Path("studies") / spec.name
     made = plan(spec, data=data, must_open=not dry_run)
     if dry_run:

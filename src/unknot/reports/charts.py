@@ -188,7 +188,7 @@ def _cell(x: float, y: float, side: float, what: str, rho: float, p: float) -> s
         return f"<g><title>{escape(what)}: undefined</title>{gap}</g>"
     clear = p < CLEAR
     opacity = abs(rho) * (1 if clear else 0.25)
-    number = f"{rho:.2f}".replace("0.", ".", 1)
+    number = f"{rho:.2f}".replace("-0.00", "0.00").replace("0.", ".", 1)
     return (
         f"<g><title>{escape(what)}: {rho:.3f}, p = {p:.2g}</title>"
         f'<rect class="{"up" if rho > 0 else "down"}" fill-opacity="{opacity:.2f}" x="{x + 1:.1f}" y="{y + 1:.1f}" '

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from unknot.reports.page import Command
 from unknot.runs import RunSpec
-
-MANY = 40  # runs that are named one by one
 
 
 def train_command(spec: RunSpec, parent: Path | str) -> Command:
@@ -36,28 +35,42 @@ def score_command(target: Sequence[str], metric: str, *, seed: int = 0, limit: i
     return Command(tuple(words))
 
 
+def encode_command(folder: Path, source: Mapping[str, Any]) -> Command:
+    """What made the latents in a run's folder, by the source they name.
+
+    >>> encode_command(Path("runs/a"), {"rows": 500, "split": "", "seed": 0}).text
+    'unknot encode runs/a --rows 500 --output runs/a/latents.npz'
+    """
+    words = ["unknot", "encode", str(folder), "--rows", str(source.get("rows", "all"))]
+    for name in ("split", "seed"):
+        words += [f"--{name}", str(source[name])] if source.get(name) else []
+    return Command((*words, "--output", str(folder / "latents.npz")), "encodes it")
+
+
 def rank_command(
-    folder: Path, runs: Sequence[str], method: str, scope: str, how: Mapping[str, object] | None = None
+    folder: Path, runs: Mapping[str, str], method: str, scope: str, how: Mapping[str, Any] | None = None
 ) -> Command:
-    """What ranks runs of a study by a method such as `udr_lasso[alpha=0.1]`.
+    """What ranks runs of a study by a method such as `udr_lasso[alpha=0.1]`, from the latents the study made.
 
     Args:
         folder: of the study.
-        runs: their ids; of many, only the folder is named.
+        runs: id -> setting.
         method: its full name.
         scope: "setting" or "all".
         how: `partners` and `rows`, where the study says them.
 
-    >>> rank_command(Path("study"), ["a", "b"], "udr_lasso[alpha=0.1]", "all").text
-    'unknot rank --method lasso --alpha 0.1 --all-to-all study/runs/a study/runs/b'
+    >>> rank_command(Path("s"), {"a": "beta 1", "b": "beta 1"}, "udr_lasso[alpha=0.1]", "setting").text
+    'unknot rank --method lasso --alpha 0.1 --groups 1,1 s/runs/a/latents.npz s/runs/b/latents.npz'
     """
     match = re.fullmatch(r"udr_(\w+?)(?:\[alpha=([\w.]+)\])?", method)
     name, alpha = match.groups() if match else (method, None)
     words = ["unknot", "rank", "--method", name, *(["--alpha", alpha] if alpha else [])]
-    words += ["--all-to-all"] if scope == "all" else []
-    for name in ("partners", "rows"):
-        if isinstance(value := (how or {}).get(name), int | str):
-            words += [f"--{name}", str(value)]
-    if len(runs) <= MANY:
-        return Command((*words, *(str(folder / "runs" / run) for run in runs)))
-    return Command((*words, str(folder / "runs")), tail="/*")
+    for option in ("partners", "rows"):
+        if isinstance(value := (how or {}).get(option), int | str):
+            words += [f"--{option}", str(value)]
+    if scope == "all":
+        words.append("--all-to-all")
+    else:
+        settings = list(dict.fromkeys(runs.values()))
+        words += ["--groups", ",".join(str(1 + settings.index(setting)) for setting in runs.values())]
+    return Command((*words, *(str(folder / "runs" / run / "latents.npz") for run in runs)))

@@ -105,6 +105,7 @@
       });
       head.append(press);
     });
+    input.hidden = rowsOf(table).length < 6;
     filter(table, "");
   }
   window.addEventListener("hashchange", recall);

@@ -67,12 +67,11 @@ class Command:
 
     words: tuple[str, ...]
     caption: str = ""
-    tail: str = ""  # what the shell is to expand, such as /*
 
     @property
     def text(self) -> str:
         """The command, quoted for a shell."""
-        return shlex.join(self.words) + self.tail
+        return shlex.join(self.words)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from typing import Any
 
 from unknot.errors import UnknotError
 from unknot.reports.charts import SWITCHED_OFF, curves
-from unknot.reports.commands import train_command
+from unknot.reports.commands import encode_command, train_command
 from unknot.reports.page import KINDS, Command, Content, Drawing, Gallery, Grid, Picture, Section, write_page
 from unknot.reports.score_page import in_words, read_scores, score_grid, score_rows, verdict_contents
 from unknot.runs import Run
+from unknot.studies.steps import read_source
 
 PICTURES = {
     "reconstructions.png": "Images, and under each what the model makes of it.",
@@ -54,9 +55,11 @@ def run_parts(run: Run, *, film: bool = True) -> Iterator[Section]:
     folder = run.folder
     record = read_scores(folder)
     if record is None:
-        yield Section("Scores", [f"Not scored yet: unknot score {folder} --json {folder / 'scores.json'}"])
+        yield Section(
+            "Scores", [f"Not scored yet: unknot score {latents_of(run)} --json {folder / 'scores.json'}"]
+        )
     else:
-        grid = score_grid(score_rows(record), [str(folder)], record, name=f"scores of {folder.name}")
+        grid = score_grid(score_rows(record), [latents_of(run)], record, name=f"scores of {folder.name}")
         yield Section("Scores", in_words(record), [*verdict_contents(record), grid])
     pictures = [
         picture for name in PICTURES if film or not name.endswith("gif") for picture in _picture(run, name)
@@ -101,12 +104,17 @@ def _table(read: Any) -> Any:
     return numeric if len(numeric) and "step" in numeric else None
 
 
+def latents_of(run: Run) -> str:
+    """What `unknot score` is given: the latents that were scored; the run where there are none yet."""
+    path = run.folder / "latents.npz"
+    return str(path if path.is_file() else run.folder)
+
+
 def _commands(run: Run) -> list[Content]:
-    folder = str(run.folder)
-    return [
-        train_command(run.spec, run.folder.parent),
-        Command(("unknot", "score", folder, "--json", f"{folder}/scores.json"), "encodes and scores it"),
-    ]
+    source = read_source(run.folder)
+    encoded = [] if source is None else [encode_command(run.folder, source)]
+    words = ("unknot", "score", latents_of(run), "--json", str(run.folder / "scores.json"))
+    return [train_command(run.spec, run.folder.parent), *encoded, Command(words, "scores it")]
 
 
 def _plain(value: Any) -> str:

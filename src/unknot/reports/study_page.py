@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
-from unknot.reports.charts import CLEAR, CROWD, Dot, box_plot, heat_map, scatter
-from unknot.reports.commands import MANY, rank_command
+from unknot.reports.charts import CLEAR, CROWD, Dot, box_plot, heat_map
 from unknot.reports.correlation_table import Correlations, correlations
 from unknot.reports.page import (
     Cell,
@@ -24,9 +23,10 @@ from unknot.reports.page import (
     anchor,
     write_page,
 )
-from unknot.reports.run_page import run_section
+from unknot.reports.run_page import latents_of, run_section
 from unknot.reports.score_page import score_grid
-from unknot.reports.study_record import SCOPES, Measure, StudyRecord, read_study
+from unknot.reports.study_ranking import ranking_sections, rankings
+from unknot.reports.study_record import Measure, StudyRecord, read_study
 from unknot.reports.study_words import summary
 
 SHOWN = 24  # runs with a section of their own
@@ -53,7 +53,7 @@ class _Page:
 
     def __init__(self, study: StudyRecord, shown: int) -> None:
         self.study = study
-        best = [id_ for _, _, rows in self._rankings() for id_ in _best_by_d(rows)["id"]]
+        best = [id_ for ranking in rankings(study) for id_ in ranking.best["id"]]
         there = (id_ for id_ in dict.fromkeys([*best, *study.order]) if study.run(id_))
         self.shown = set(islice(there, shown))
         self.related = {name: correlations(study.measures, rows["id"]) for name, rows in study.groups.items()}
@@ -67,7 +67,7 @@ class _Page:
             Section("In words", summary(self.study, self.related)),
             self._leaderboard(),
             self._settings(),
-            *self._ranking(),
+            *ranking_sections(study=self.study, link=self._link, dot=self._dot),
             *self._correlations(),
             *self._runs(),
             *self._failures(),
@@ -79,25 +79,28 @@ class _Page:
         study, measures = self.study, self.study.measures
         about = study.runs.set_index("id")
         options = [name for name in study.runs.columns if str(name).startswith("option.")]
+        options = [name for name in options if study.runs[name].nunique(dropna=False) > 1]
         d = _informative(study)
         several = [c for c in ("world", "split") if c in study.runs and study.runs[c].nunique() > 1]
-        named = ["model", "setting", "seed", *several, "status"]
+        named = ["model", "setting", "seed", *several]
         rows: list[list[Cell]] = []
         for id_ in study.order:
             run = about.loc[id_]
             rows.append([self._link(id_), *(_cell(run[c]) for c in named)])
             rows[-1] += [_number(study.places.get(id_)), d.get(id_)]
-            rows[-1] += [_number(m.values.get(id_)) for m in measures] + [_cell(run[name]) for name in options]
+            rows[-1] += [_number(m.values.get(id_)) for m in measures] + [
+                _cell(run[c]) for c in (*options, "status")
+            ]
         header = ["run", *named, "mean place", "informative latents"]
         header += [m.label + ("" if m.higher else " (lower is better)") for m in measures]
-        header += [name.removeprefix("option.") for name in options]
+        header += [*(str(name).removeprefix("option.") for name in options), "status"]
         words = (
             "Mean place: within a world and split, the mean over questions (what is measured) of the mean place over "
             "the metrics that ask it; 1 is best. It sums up, it is not a measurement: sort by the metric you need."
         )
         folder = self.study.folder / "runs"
         command = Command(
-            ("unknot", "score", f"{folder}/RUN", "--metrics", "METRIC"), "makes any number of the table"
+            ("unknot", "score", f"{folder}/RUN/latents.npz", "--metrics", "METRIC"), "makes any score of the table"
         )
         return Section("Leaderboard", [words], [Grid(header, rows, name="leaderboard"), command])
 
@@ -111,47 +114,6 @@ class _Page:
             f"within 1.5 boxes; dots are runs (in charts of more than {CROWD} only those beyond the whiskers)."
         )
         return Section("Settings", [words], [Gallery(drawings), self._medians(settings)])
-
-    def _ranking(self) -> Iterator[Section]:
-        rows: list[list[Cell]] = []
-        best: list[list[Cell]] = []
-        drawings, commands = [], []
-        about = self.study.runs.set_index("id")
-        for method, scope, ranks in self._rankings():
-            chosen = _best_by_d(ranks)
-            name = f"{method}, {SCOPES.get(scope, scope)}"
-            for table, source in ((best, chosen), (rows, ranks.sort_values("score", ascending=False))):
-                for r in source.itertuples():
-                    setting = about["setting"].get(r.id, "")
-                    model = about["model"].get(r.id, "")
-                    cells: list[Cell] = [name, _number(r.informative), self._link(r.id), model, setting]
-                    table.append([*cells, _number(r.score), _number(r.partners)])
-            dots = [self._dot(r.id, r.score, across=float(r.informative)) for r in ranks.itertuples()]
-            labels = [self._label(id_) for id_ in chosen["id"]]
-            drawings.append(Drawing(scatter(name, dots, "informative latents", "UDR", labels)))
-            for group in self.study.groups.values():
-                ids = group["id"][group["id"].isin(ranks["id"])].tolist()
-                if ids and (len(self.study.groups) == 1 or len(ids) <= MANY):
-                    commands.append(rank_command(self.study.folder, ids, method, scope, self.study.ranking))
-        if not rows:
-            return
-        words = (
-            "UDR asks how alike a model's latents are to those of models trained in the same way: models that "
-            "disentangle find the same factors, models that entangle each do it in their own way. Models that leave "
-            "factors out are alike more easily, so compare those with the same number of informative latents; and if "
-            "most models make the same mistake, they agree about it (the herd effect): look at the traversals."
-        )
-        header = ("method", "informative latents", "run", "model", "setting", "UDR", "partners")
-        yield Section(
-            "Ranking without labels",
-            [words],
-            [
-                Grid(header, best, "The best model for each number of informative latents.", "best by d"),
-                Gallery(drawings),
-                Grid(header, rows, "All models.", "ranking"),
-                *commands,
-            ],
-        )
 
     def _correlations(self) -> Iterator[Section]:
         contents: list[Content] = []
@@ -188,7 +150,7 @@ class _Page:
             if not (run.folder / "scores.json").is_file():
                 rows = self.study.scores[self.study.scores["id"] == id_]
                 named = ["metric", "part", "value", "measures", "higher_is_better", "version"]
-                before = [score_grid(rows[named].values.tolist(), [str(run.folder)], None, f"scores of {id_}")]
+                before = [score_grid(rows[named].values.tolist(), [latents_of(run)], None, f"scores of {id_}")]
             return run_section(run, title, before, opened=opened)
         except UnknotError as error:  # one damaged run does not cost the page
             return Section(title, [str(error)], name=f"run-{id_}")
@@ -230,10 +192,6 @@ class _Page:
         counts = said.groupby(["metric", "refused"], sort=False).size()
         rows: list[list[Cell]] = [[metric, why, int(n)] for (metric, why), n in counts.items()]
         yield Grid(("metric", "why it was refused", "runs"), rows, name="refused")
-
-    def _rankings(self) -> Iterator[tuple[str, str, Any]]:
-        for (method, scope), rows in self.study.ranks.groupby(["method", "scope"], sort=False):
-            yield str(method), str(scope), rows.dropna(subset=["score"])
 
     def _by_setting(self) -> dict[str, list[str]]:
         """A label for each setting -> its runs; the label says no more than is needed to tell settings apart."""
@@ -280,12 +238,6 @@ class _Page:
 
     def _link(self, id_: str) -> Link | str:
         return Link(id_, anchor(f"run-{id_}")) if id_ in self.shown else id_
-
-
-def _best_by_d(ranks: Any) -> Any:
-    """The best row for each number of informative latents, most latents first."""
-    best = ranks.sort_values("score", ascending=False, kind="stable").drop_duplicates("informative")
-    return best.sort_values("informative", ascending=False)
 
 
 def _informative(study: StudyRecord) -> dict[str, int]:

@@ -33,15 +33,13 @@ def _size(study: StudyRecord) -> str:
 
 def _best(study: StudyRecord) -> Iterator[str]:
     labelled = any(m.counted for m in study.measures)
-    for name, rows in study.groups.items():
+    for where, rows in _where(study):
         here = set(rows["id"])
         ids = [id_ for id_ in study.order if id_ in here and id_ in study.places]
         if not ids:
             continue
         basis = "over all metrics that need labels" if labelled else "over the rankings without labels"
-        text = (
-            f"On {name}, {_named(study, ids[0])} has the best mean place ({number(study.places[ids[0]])}) {basis}."
-        )
+        text = f"{where}{_named(study, ids[0])} has the best mean place ({number(study.places[ids[0]])}) {basis}."
         firsts = [m.label for m in study.measures if m.counted and _leader(m, ids) == ids[0]]
         n = sum(m.counted and m.values.reindex(ids).notna().any() for m in study.measures)
         if n > 1:
@@ -63,7 +61,7 @@ def _settings(study: StudyRecord) -> Iterator[str]:
     ranking = next((m for m in study.measures if m.question == UNLABELLED), None)
     if ranking is None:
         return
-    for name, rows in study.groups.items():
+    for where, rows in _where(study):
         known = rows.assign(score=ranking.values.reindex(rows["id"]).to_numpy()).dropna(subset=["score"])
         by_setting = known.groupby(["model", "setting"], sort=False)["score"]
         if by_setting.ngroups < 2:
@@ -71,7 +69,7 @@ def _settings(study: StudyRecord) -> Iterator[str]:
         (model, setting), scores = max(by_setting, key=lambda item: item[1].median())
         low, middle, high = np.quantile(scores, [0.25, 0.5, 0.75])
         yield (
-            f"On {name}, {ranking.label} would choose the setting {model} {setting}: median {number(float(middle))}, "
+            f"{where}{ranking.label} would choose the setting {model} {setting}: median {number(float(middle))}, "
             f"half of its {_count(len(scores), 'run')} between {number(float(low))} and {number(float(high))}."
         )
 
@@ -80,7 +78,8 @@ def _agreement(study: StudyRecord, related: Mapping[str, Correlations]) -> Itera
     """How well rankings without labels agree with metrics that need them."""
     without = {m.label for m in study.measures if m.question == UNLABELLED}
     counted = {m.label for m in study.measures if m.counted}
-    for name, found in related.items():
+    for where, found in zip((where for where, _ in _where(study)), related.values(), strict=True):
+        said = []
         for i, label in enumerate(found.names):
             known = np.isfinite(found.rho[i])
             with_labels = [j for j, other in enumerate(found.names) if other in counted and known[j]]
@@ -88,12 +87,19 @@ def _agreement(study: StudyRecord, related: Mapping[str, Correlations]) -> Itera
                 continue
             strongest = max(with_labels, key=lambda j: found.rho[i, j])
             clear = sum(bool(found.p[i, j] < CLEAR and found.rho[i, j] > 0) for j in with_labels)
-            yield (
-                f"On {name}, {label} agrees best with {found.names[strongest]} (rank correlation "
-                f"{found.rho[i, strongest]:.2f}, p = {found.p[i, strongest]:.2g}, "
-                f"{_count(int(found.n[i, strongest]), 'run')}); it agrees significantly with {clear} of "
-                f"{_count(len(with_labels), 'metric')} (p < {CLEAR}, each on its own)."
+            said.append(
+                f"{label} agrees best with {found.names[strongest]} (rank correlation {found.rho[i, strongest]:.2f}, "
+                f"p = {found.p[i, strongest]:.2g}, {_count(int(found.n[i, strongest]), 'run')}) and significantly with "
+                f"{clear} of {_count(len(with_labels), 'metric')} that need labels"
             )
+        if said:
+            yield f"{where}{'; '.join(said)}. Significant means p < {CLEAR}, each on its own."
+
+
+def _where(study: StudyRecord) -> Iterator[tuple[str, Any]]:
+    """The start of a sentence about a world, which is not named again if there is only one; and its runs."""
+    for name, rows in study.groups.items():
+        yield (f"On {name}, " if len(study.groups) > 1 else ""), rows
 
 
 def _leader(measure: Any, ids: list[str]) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 from unknot.errors import UnknotError, unknown
 
 Where = tuple[str | int, ...]  # keys and positions from the top of the file down to an entry
-MOST_NODES = 100_000  # a file of aliases to aliases unfolds without end
+MOST_NODES, DEEPEST = 100_000, 20  # a file of aliases to aliases, or to themselves, unfolds without end
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def _lines(top: Any, path: Path) -> Iterator[tuple[Where, int]]:
     while left:
         where, node = left.pop()
         seen += 1
-        if seen > MOST_NODES:
-            raise UnknotError(f"{path}: unfolds to more than {MOST_NODES} entries; does an alias hold itself?")
+        if seen > MOST_NODES or len(where) > DEEPEST:
+            raise UnknotError(f"{path}: unfolds without end; does an alias hold itself?")
         if isinstance(node, yaml.SequenceNode):
             for i, item in enumerate(node.value):
                 yield (*where, i), item.start_mark.line + 1

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from unknot.errors import UnknotError, unknown
@@ -57,7 +56,7 @@ class Engine(Protocol):
 def _local(**options: Any) -> Engine:
     from unknot.studies.local import LocalEngine
 
-    return LocalEngine(jobs=options["jobs"], logs=options["logs"])
+    return LocalEngine(jobs=options["jobs"])
 
 
 def _ray(**options: Any) -> Engine:
@@ -77,7 +76,6 @@ def open_engine(
     address: str = "",
     num_cpus: float = 1,
     num_gpus: float = 0,
-    logs: Path | None = None,
 ) -> Engine:
     """An engine by its name.
 
@@ -87,7 +85,6 @@ def open_engine(
         address: of a Ray cluster to join, such as auto or ray://head:10001; a local one is started if left out.
         num_cpus: of each step, for Ray.
         num_gpus: of each step that trains or encodes, for Ray.
-        logs: where processes leave what they say while they run.
     """
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)
@@ -97,4 +94,4 @@ def open_engine(
         raise UnknotError(f"study: an address ('{address}') is for the engine ray; add --engine ray.")
     if num_cpus < 0 or num_gpus < 0:
         raise UnknotError(f"study: a step cannot take {min(num_cpus, num_gpus)} processors.")
-    return ENGINES[name](jobs=jobs, address=address, num_cpus=num_cpus, num_gpus=num_gpus, logs=logs)
+    return ENGINES[name](jobs=jobs, address=address, num_cpus=num_cpus, num_gpus=num_gpus)

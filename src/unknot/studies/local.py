@@ -41,7 +41,7 @@ class LocalEngine:
 
     name = "local"
 
-    def __init__(self, jobs: int | None = None, logs: Path | None = None) -> None:
+    def __init__(self, jobs: int | None = None) -> None:
         self.workers = jobs or os.cpu_count() or 1
         self._context = get_context("spawn")  # a fork would copy threads of torch and numba in unknown states
         self._scratch = TemporaryDirectory(prefix="unknot-")
@@ -69,7 +69,7 @@ class LocalEngine:
         """End all processes; with `stop`, those at work first save their state."""
         for worker in self._pool:
             if stop and worker.step is not None:
-                _signal(worker, signal.SIGINT)
+                _interrupt(worker)
             else:
                 worker.pipe.close()
         until = time.monotonic() + (PATIENCE if stop else 5)
@@ -135,6 +135,8 @@ def _work(pipe: Any, said: str) -> None:
     with suppress(KeyboardInterrupt, EOFError, OSError):
         while True:
             step = pipe.recv()
+            if step is None:
+                return
             try:
                 perform(step, tell)
                 pipe.send(("ended", "", ""))
@@ -183,9 +185,11 @@ def _one_thread() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _signal(worker: _Worker, number: int) -> None:
-    with suppress(OSError, ProcessLookupError):
-        os.kill(worker.process.pid, number)
+def _interrupt(worker: _Worker) -> None:
+    """Ask a process to save its state and end; one that was just ending its step takes the empty message instead."""
+    with suppress(OSError):
+        worker.pipe.send(None)
+        os.kill(worker.process.pid, signal.SIGINT)
 
 
 def _tail(path: Path) -> str:

@@ -5,7 +5,9 @@ was trained until then is in the run's last checkpoint, so the step goes on from
 """
 
 import os
+import re
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from unknot.studies.local import one_line
 from unknot.studies.steps import Step, perform
 
 IN_FLIGHT = 1000  # steps handed over at a time: an autoscaler sees the demand, and Ctrl-C has little to take back
+_COLOURS = re.compile("\x1b\\[[0-9;]*m")
 LOST = 3  # times Ray itself begins a step again whose process or machine died
 
 
@@ -27,7 +30,7 @@ class RayEngine:
         self, jobs: int | None = None, address: str = "", num_cpus: float = 1, num_gpus: float = 0
     ) -> None:
         try:
-            import ray
+            ray: Any = import_module("ray")
         except ImportError:
             raise UnknotError("study: the engine ray needs an extra: pip install unknot[ray].") from None
         self._ray = ray
@@ -41,7 +44,7 @@ class RayEngine:
         self.workers = max(1, int(here.get("CPU", 1) // num_cpus)) if num_cpus else IN_FLIGHT
         self._most = jobs or IN_FLIGHT
         self._num_cpus, self._num_gpus = num_cpus, num_gpus
-        self._task = ray.remote(_perform).options(max_retries=LOST, retry_exceptions=False)
+        self._task = ray.remote(_perform)
         self._under_way: dict[Any, tuple[Step, float]] = {}
 
     def has_room(self) -> bool:
@@ -51,7 +54,9 @@ class RayEngine:
     def submit(self, step: Step) -> None:
         """Hand a step to Ray."""
         gpus = self._num_gpus if step.kind in ("train", "encode") else 0
-        task = self._task.options(num_cpus=self._num_cpus, num_gpus=gpus, name=f"{step.kind} {step.id}")
+        task = self._task.options(
+            name=f"{step.kind} {step.id}", num_cpus=self._num_cpus, num_gpus=gpus, max_retries=LOST
+        )
         self._under_way[task.remote(step)] = (step, time.perf_counter())
 
     def wait(self, timeout: float) -> list[Outcome | Advance]:
@@ -78,7 +83,7 @@ class RayEngine:
             self._ray.get(reference)
             error, log = "", ""
         except self._ray.exceptions.RayTaskError as failed:
-            error, log = one_line(failed.cause), str(failed)
+            error, log = one_line(failed.cause), _COLOURS.sub("", str(failed))
         except self._ray.exceptions.RayError as lost:
             error, log = f"its process or machine was lost ({type(lost).__name__})", str(lost)
         return Outcome(step, error, log, time.perf_counter() - since)

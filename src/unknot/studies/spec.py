@@ -165,7 +165,7 @@ def _entries(models: Any, source: Source) -> tuple[Entry, ...]:
             if isinstance(item, dict) and "model" in item:
                 body = {key: value for key, value in item.items() if key != "model"}
                 pairs.append((item["model"], body, ("models", i)))
-            elif isinstance(item, dict) and len(item) == 1 and isinstance(*item.values(), dict | None):
+            elif isinstance(item, dict) and len(item) == 1 and isinstance(next(iter(item.values())), dict | None):
                 ((name, body),) = item.items()
                 pairs.append((name, body, ("models", i, str(name))))
             else:

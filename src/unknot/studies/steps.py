@@ -177,7 +177,7 @@ def read_source(folder: Path) -> dict[str, Any] | None:
     import numpy as np
 
     try:
-        with np.load(folder / "latents.npz", allow_pickle=False) as file:
+        with (folder / "latents.npz").open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             source = json.loads(str(file["source"]))
     except Exception:  # a damaged zip fails in many ways, and all mean: encode it again
         return None

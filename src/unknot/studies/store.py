@@ -1,10 +1,10 @@
 """The folder of a study: what is done, what is missing, and the tables made of it. Everything is files.
 
-    study.json             the study as it was resolved: its file, its runs, versions
-    runs/<run id>/         folders as `unknot train` makes them, with latents.npz, scores.json and time.json
-    ranks/<key>.json       one ranking each
-    logs/<run id>.log      what a failed step said; gone once the step succeeds
-    tables/*.parquet       runs, scores, ranks: made of the above, and made again whenever that changes
+study.json             the study as it was resolved: its file, its runs, versions
+runs/<run id>/         folders as `unknot train` makes them, with latents.npz, scores.json and time.json
+ranks/<key>.json       one ranking each
+logs/<run id>.log      what a failed step said; gone once the step succeeds
+tables/*.parquet       runs, scores, ranks: made of the above, and made again whenever that changes
 """
 
 import json
@@ -22,7 +22,7 @@ from unknot.errors import UnknotError
 from unknot.studies._yaml import Source
 from unknot.studies.plan import PlannedRun, RankGroup, StudyPlan
 from unknot.studies.spec import StudySpec, parse_study
-from unknot.studies.steps import Step, digest, encoded, read_scores, score_keys
+from unknot.studies.steps import Kind, Step, digest, encoded, read_scores, score_keys
 
 TABLES = ("runs", "scores", "ranks")
 
@@ -45,7 +45,9 @@ class Store:
             lock = FileLock(self.folder / "study.lock")
             lock.acquire(timeout=0)
         except Timeout:
-            raise UnknotError(f"{self.folder}: another process is running this study; wait until it ends.") from None
+            raise UnknotError(
+                f"{self.folder}: another process is running this study; wait until it ends."
+            ) from None
         except OSError as error:
             raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from None
         try:
@@ -58,7 +60,10 @@ class Store:
     def write_study(self) -> None:
         """study.json, unless it says the same already."""
         study, path = self.plan.study, self.folder / "study.json"
-        runs = [{"id": r.id, "setting": r.setting, "metrics": r.metrics, "spec": r.spec.model_dump()} for r in self.runs]
+        runs = [
+            {"id": r.id, "setting": r.setting, "metrics": r.metrics, "spec": r.spec.model_dump()}
+            for r in self.runs
+        ]
         ranking = [{"method": method, "scope": scope} for method, scope in self.plan.rankings]
         record = {"name": study.name, "about": study.about, "study": study.data, "runs": runs, "rankings": ranking}
         before = _read_json(path)
@@ -102,7 +107,7 @@ class Store:
         keys = score_keys(run.metrics, source, self.plan.study.limit)
         return tuple(id_ for id_, key in keys.items() if there.get(id_) != key)
 
-    def missing(self, run: PlannedRun) -> list[str]:
+    def missing(self, run: PlannedRun) -> list[Kind]:
         """The steps of a run that are still to be done, in their order."""
         if not self.trained(run):
             return ["train", "encode", "score"]
@@ -114,7 +119,9 @@ class Store:
         """The name of a ranking's file, a hash of all it depends on; and its members, as they are now."""
         how = self.plan.study.ranking
         members = [(r.id, f"{r.spec.model}, {r.setting}") for r in group.runs if self.source(r) is not None]
-        weights = [(self.source(r) or {})["encoder"].get("weights") for r in group.runs if self.source(r) is not None]
+        weights = [
+            (self.source(r) or {})["encoder"].get("weights") for r in group.runs if self.source(r) is not None
+        ]
         return digest([method, scope, how.partners, how.rows, self.plan.study.rows, members, weights]), members
 
     def ranked(self, key: str) -> bool:
@@ -164,7 +171,9 @@ class StudyFolder:
         """study.json."""
         record = _read_json(self.folder / "study.json")
         if not isinstance(record.get("runs"), list):
-            raise UnknotError(f"{self.folder / 'study.json'}: is damaged; run the study again, which writes it anew.")
+            raise UnknotError(
+                f"{self.folder / 'study.json'}: is damaged; run the study again, which writes it anew."
+            )
         return record
 
     @cached_property

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from unknot.studies.engines import Advance, Engine, Outcome, open_engine
 from unknot.studies.plan import PlannedRun, StudyPlan
@@ -83,7 +84,9 @@ def run_study(
     with store.locked():
         store.write_study()
         opened = open_engine(engine, jobs=jobs) if isinstance(engine, str) else engine
-        common = Step("train", "", "", str(store.folder), {}, device, None if data is None else str(data.absolute()))
+        common = Step(
+            "train", "", "", str(store.folder), {}, device, None if data is None else str(data.absolute())
+        )
         work = _Work(store, opened, replace(common, checkpoint_every=checkpoint_every), retries, watch)
         stopped = True
         try:
@@ -221,21 +224,19 @@ class _Work:
 
     def _next(self, run: PlannedRun) -> Step:
         """The first step of a run that is missing."""
-        kind = self.store.missing(run)[0]
+        kind: Kind = self.store.missing(run)[0]
         study = self.store.plan.study
-        values = {
+        taken: dict[str, dict[str, Any]] = {
             "train": {"spec": run.spec.model_dump()},
             "encode": {"rows": study.rows, "split": run.spec.split},
             "score": {"metrics": run.metrics, "limit": study.limit},
-        }[kind]
+        }
         setting = "" if run.setting == "default" else f", {run.setting}"
         split = f", {run.spec.split}" if run.spec.split else ""
         title = f"{run.spec.model}{setting}, {run.spec.world}{split}, seed {run.spec.seed}"
-        return replace(self.common, kind=kind, id=run.id, title=title, values=values)
+        return replace(self.common, kind=kind, id=run.id, title=title, values=taken[kind])
 
-    def _ranking(
-        self, key: str, members: list[tuple[str, str]], method: str, scope: str, world: str
-    ) -> Step:
+    def _ranking(self, key: str, members: list[tuple[str, str]], method: str, scope: str, world: str) -> Step:
         how = self.store.plan.study.ranking
         values = {"members": members, "method": method, "scope": scope, "partners": how.partners, "rows": how.rows}
         title = f"{method}, scope {scope}, {len(members)} runs on {world}"

@@ -68,7 +68,9 @@ def _score_rows(run_id: str, id_: str, record: Mapping[str, Any]) -> list[dict[s
     same = {"id": run_id, "metric": id_, "higher_is_better": facts.higher_is_better, "version": facts.version}
     if id_ in record.get("refused", {}):
         why = record["refused"][id_]
-        return [same | {"part": "", "value": float("nan"), "measures": facts.measures, "seconds": 0.0, "refused": why}]
+        return [
+            same | {"part": "", "value": float("nan"), "measures": facts.measures, "seconds": 0.0, "refused": why}
+        ]
     score = record["scores"][id_]
     same |= {"seconds": score["seconds"], "refused": ""}
     rows = [same | {"part": "", "value": _number(score["value"]), "measures": facts.measures}]
@@ -103,8 +105,11 @@ def results(study: "StudyFolder", *, parts: bool = False) -> "pd.DataFrame":
     order = list(dict.fromkeys(names))
     wide = kept.assign(column=names).pivot(index="id", columns="column", values="value").reindex(columns=order)
     named = ranks.assign(column=ranks["method"] + "/" + ranks["scope"])
-    ranked = named.pivot(index="id", columns="column", values="score").reindex(columns=list(dict.fromkeys(named["column"])))
-    return table.merge(wide, on="id", how="left").merge(ranked, on="id", how="left")
+    ranked = named.pivot(index="id", columns="column", values="score").reindex(
+        columns=list(dict.fromkeys(named["column"]))
+    )
+    joined: pd.DataFrame = table.merge(wide, on="id", how="left").merge(ranked, on="id", how="left")
+    return joined
 
 
 def formatted(table: "pd.DataFrame", form: str) -> str:
@@ -168,5 +173,3 @@ def _frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> "pd.Dat
     import pandas as pd
 
     return pd.DataFrame(list(rows), columns=list(columns))
-
-

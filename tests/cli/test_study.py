@@ -1,0 +1,234 @@
+"""`unknot study` and `unknot results`, as a user runs them."""
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from unknot.cli import app, main
+
+TINY = """\
+name: tiny
+worlds: dsprites_rendered
+models:
+  beta_vae: {beta: [1, 4]}
+seeds: 2
+steps: 12
+image_size: 32
+batch_size: 8
+rows: 120
+metrics: [mig, sap]
+ranking: [udr_spearman]
+"""
+
+
+def _command(*words: object) -> list[str]:
+    return [sys.executable, "-m", "unknot", *map(str, words)]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny study, run to its end without disturbance."""
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "tiny.yaml").write_text(TINY)
+    words = ["study", folder / "tiny.yaml", "-o", folder / "out", "--jobs", "2"]
+    done = subprocess.run(_command(*words), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == str(folder / "out")
+    assert "train done: beta_vae, beta 4, dsprites_rendered, seed 1" in done.stderr
+    assert "4 of 4 runs done" in done.stderr
+    return folder / "out"
+
+
+def _same_tables(one: Path, other: Path) -> None:
+    for name in ("runs", "scores", "ranks"):
+        tables = [pd.read_parquet(folder / "tables" / f"{name}.parquet") for folder in (one, other)]
+        first, second = (t.drop(columns=["minutes", "seconds"], errors="ignore") for t in tables)
+        pd.testing.assert_frame_equal(first, second, check_exact=True)
+
+
+@pytest.fixture
+def killable() -> Iterator[list[subprocess.Popen[str]]]:
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_killed_at_three_random_moments_a_study_ends_with_the_same_tables(
+    tmp_path: Path, study: Path, killable: list[subprocess.Popen[str]]
+) -> None:
+    words = _command(
+        "study", study.parent / "tiny.yaml", "-o", tmp_path / "out", "--jobs", 2, "--checkpoint-every", 3
+    )
+    rng, kills = random.Random(0), 0
+    while kills < 3:
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        killable.append(process)
+        while not (tmp_path / "out" / "study.json").exists() and process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(rng.uniform(1.0, 4.0))
+        if process.poll() is not None:
+            break  # a fast machine is done before it can be killed three times
+        process.kill()
+        process.wait()
+        kills += 1
+    assert kills > 0
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    _same_tables(tmp_path / "out", study)
+    assert not list((tmp_path / "out").rglob(".*.part"))
+
+
+def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(
+    tmp_path: Path, study: Path, killable: list[subprocess.Popen[str]]
+) -> None:
+    words = _command("study", study.parent / "tiny.yaml", "-o", tmp_path / "out", "--jobs", 2)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    killable.append(process)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "train done" in line:
+            process.send_signal(signal.SIGINT)
+            break
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert "stopped; the same command goes on" in said
+    assert "Traceback" not in said
+    assert "waiting" in set(pd.read_parquet(tmp_path / "out" / "tables" / "runs.parquet")["status"])
+    assert subprocess.run(words, capture_output=True).returncode == 0
+    _same_tables(tmp_path / "out", study)
+
+
+def test_a_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path, study: Path) -> None:
+    file = tmp_path / "more.yaml"
+    file.write_text(TINY.replace("seeds: 2", "seeds: 3"))
+    before = sorted(study.rglob("*"))
+    done = CliRunner().invoke(app, ["study", str(file), "-o", str(study), "--dry-run", "--jobs", "2"])
+    assert done.exit_code == 0, done.output
+    assert "tiny: 6 runs" in done.output
+    assert re.search(r"train +4 +2", done.output)
+    assert re.search(r"score +4 +2", done.output)
+    assert "training at the speed of finished runs; scoring as timed in finished runs" in done.output
+    assert sorted(study.rglob("*")) == before
+
+
+def test_a_dry_run_of_a_new_study_tries_the_speed_of_training(tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(TINY.replace("steps: 12", "steps: 100000"))
+    done = CliRunner().invoke(
+        app, ["study", str(tmp_path / "tiny.yaml"), "-o", str(tmp_path / "out"), "--dry-run"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "training at the speed of 1 short trial" in done.output
+    assert re.search(r"about \d+ (min|h)", done.output)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_plan_of_a_published_study_is_shown_without_its_data(tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app, ["study", "s4", "-o", str(tmp_path / "s4"), "--dry-run", "--data", str(tmp_path)]
+    )
+    assert done.exit_code == 0, done.output
+    assert "s4: 360 runs" in done.output
+    assert "360 runs on worlds that are not here are not counted" in done.output
+
+
+def test_the_studies_that_ship_are_listed_and_shown() -> None:
+    listed = CliRunner().invoke(app, ["study", "--list"])
+    assert listed.exit_code == 0
+    assert {"s0", "s0_small", "s1", "s1_small", "s3", "s3_small", "s4", "s4_small"} <= set(listed.output.split())
+    shown = CliRunner().invoke(app, ["study", "s1_small", "--show"])
+    assert shown.output.startswith("name: s1_small\n")
+
+
+def _refused(*words: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(sys, "argv", ["unknot", *map(str, words)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_mistakes_end_in_one_message_and_exit_code_2(
+    tmp_path: Path, study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file.yaml"
+
+    def refused(text: str, *words: object) -> str:
+        file.write_text(text)
+        return _refused("study", file, *words, capsys=capsys, monkeypatch=monkeypatch)
+
+    out = ("-o", tmp_path / "out")
+    assert "line 6: unknown field of a study 'stepps'; did you mean 'steps'" in refused(
+        TINY.replace("steps: 12", "stepps: 12"), *out
+    )
+    assert "line 5: seeds has no values" in refused(TINY.replace("seeds: 2", "seeds: []"), *out)
+    assert "line 4: unknown model 'beta_vea'" in refused(TINY.replace("beta_vae", "beta_vea"), *out)
+    assert "line 10: unknown metric 'mog'" in refused(TINY.replace("mig", "mog"), *out)
+    assert "line 2: unknown world 'dsprites_renderd'" in refused(TINY.replace("rendered", "renderd"), *out)
+    assert "line 4: unknown option of beta_vae 'gamma'" in refused(TINY.replace("beta: [", "gamma: ["), *out)
+    assert "belongs to the study 'tiny'" in refused(TINY.replace("name: tiny", "name: big"), "-o", study)
+    assert "unknown engine 'ry'" in refused(TINY, *out, "--engine", "ry")
+    assert "device 'cuda" in refused(TINY, *out, "--device", "cuda:99")
+    assert "retries is -1" in refused(TINY, *out, "--retries", "-1")
+    assert "name a study file" in _refused("study", capsys=capsys, monkeypatch=monkeypatch)
+    assert "cannot be read" in _refused("study", tmp_path / "no.yaml", capsys=capsys, monkeypatch=monkeypatch)
+    assert "is no study" in _refused("results", tmp_path, capsys=capsys, monkeypatch=monkeypatch)
+    assert "unknown format 'cvs'" in _refused(
+        "results", study, "--format", "cvs", capsys=capsys, monkeypatch=monkeypatch
+    )
+    assert "name a file with --output" in _refused(
+        "results", study, "--format", "parquet", capsys=capsys, monkeypatch=monkeypatch
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_results_are_one_row_a_run_and_one_column_a_metric_in_every_format(study: Path, tmp_path: Path) -> None:
+    def results(*words: object) -> str:
+        done = CliRunner().invoke(app, ["results", str(study), *map(str, words)])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    table = pd.read_csv(StringIO(results()))
+    assert len(table) == 4
+    assert {"id", "setting", "seed", "option.beta", "mig[bins=20]", "udr_spearman/all"} <= set(table.columns)
+    scores = pd.read_parquet(study / "tables" / "scores.parquet")
+    one = scores[(scores["id"] == table["id"][2]) & (scores["metric"] == "mig[bins=20]") & (scores["part"] == "")]
+    assert table["mig[bins=20]"][2] == pytest.approx(float(one["value"].iloc[0]), abs=1e-12)
+    assert json.loads(results("--format", "json"))[1]["seed"] == 1
+    markdown = results("--format", "markdown").splitlines()
+    assert len(markdown) == 6
+    assert "| beta 4 |" in markdown[4]
+    latex = results("--format", "latex")
+    assert latex.count(r"\\") == 5
+    assert r"dsprites\_rendered" in latex
+    results("-o", tmp_path / "table.parquet")
+    assert pd.read_parquet(tmp_path / "table.parquet")["id"].tolist() == table["id"].tolist()
+    results("-o", tmp_path / "table.md")
+    assert (tmp_path / "table.md").read_text().splitlines() == markdown
+
+
+def test_a_failed_run_is_reported_with_its_log_and_exit_code_1(tmp_path: Path) -> None:
+    text = TINY.replace("beta: [1, 4]", "beta: 1e+30").replace("seeds: 2", "seeds: 1")
+    (tmp_path / "bad.yaml").write_text(text.replace("lr: 1e-3", "lr: 1e+3"))
+    words = _command("study", tmp_path / "bad.yaml", "-o", tmp_path / "out", "--jobs", 1, "--retries", 0)
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "failed: train beta_vae" in done.stderr
+    log = Path(re.search(r"log: (\S+)", done.stderr)[1])
+    assert log.parent == tmp_path / "out" / "logs"
+    assert "Traceback" in log.read_text()
+    runs = pd.read_parquet(tmp_path / "out" / "tables" / "runs.parquet")
+    assert runs["status"].tolist() == ["failed"]
+    assert runs["error"][0].startswith("train: ")
