@@ -78,19 +78,28 @@ def equal_frequency_cuts(ordered: NDArray[np.float64], bins: int) -> NDArray[np.
     >>> equal_frequency_cuts(np.array([0.0, 0.0, 0.0, 1.0, 2.0, 2.0]), 3)
     array([0.5, 1.5])
     """
-    _check_bins(bins)
-    ranks = np.flatnonzero(ordered[1:] > ordered[:-1]) + 1  # rank r cuts between the r-th and the next value
-    if len(ranks) == 0 or bins == 1:
-        return np.empty(0)
-    targets = np.rint(np.arange(1, bins) * len(ordered) / bins)  # whole ranks first: ties are exact
-    above = np.minimum(np.searchsorted(ranks, targets), len(ranks) - 1)
-    below = np.maximum(above - 1, 0)
-    lower_is_near = np.abs(targets - ranks[below]) <= np.abs(ranks[above] - targets)
-    chosen = np.unique(ranks[np.where(lower_is_near, below, above)])
+    chosen = _cut_ranks(_changes(ordered), len(ordered), bins)
     left, right = ordered[chosen - 1], ordered[chosen]
     middle = left / 2 + right / 2
     result: NDArray[np.float64] = np.where(middle > left, np.minimum(middle, right), right)
     return result
+
+
+def _changes(ordered: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Ranks at which a sorted latent changes its value: rank r lies between the r-th and the next row."""
+    return np.flatnonzero(ordered[1:] > ordered[:-1]) + 1
+
+
+def _cut_ranks(changes: NDArray[np.int64], n: int, bins: int) -> NDArray[np.int64]:
+    """Of the ranks where a value changes, those that cut n rows into bins of about equal count."""
+    _check_bins(bins)
+    if len(changes) == 0 or bins == 1:
+        return np.empty(0, dtype=np.int64)
+    targets = np.rint(np.arange(1, bins) * n / bins)  # whole ranks first: ties are exact
+    above = np.minimum(np.searchsorted(changes, targets), len(changes) - 1)
+    below = np.maximum(above - 1, 0)
+    lower_is_near = np.abs(targets - changes[below]) <= np.abs(changes[above] - targets)
+    return np.unique(changes[np.where(lower_is_near, below, above)])
 
 
 def code(latents: NDArray[np.float64], cuts: Iterable[NDArray[np.float64]]) -> Codes:
@@ -164,14 +173,24 @@ def width_information(
 def frequency_information(
     latents: NDArray[np.float64], factors: NDArray[np.int64], sizes: NDArray[np.int64], *, correct: bool = False
 ) -> NDArray[np.float64]:
-    """MI (d, k) in nats, factor j against latents in sizes[j] bins of equal count (the SNC alignment)."""
-    ordered = np.sort(latents, axis=0)
-    result = np.empty((latents.shape[1], len(sizes)))
-    for size in np.unique(sizes):
-        codes = code(latents, [equal_frequency_cuts(column, int(size)) for column in ordered.T])
-        j = np.flatnonzero(sizes == size)
-        result[:, j] = mutual_information(codes, int(size), factors[:, j], sizes[j], correct=correct)
-    return result
+    """MI (d, k) in nats, factor j against latents in sizes[j] bins of equal count (the SNC alignment).
+
+    Each latent is sorted once; in that order a bin is a stretch of rows, so no row needs to be looked up in cuts.
+    """
+    n, d = latents.shape
+    columns, values = np.ascontiguousarray(latents.T), np.ascontiguousarray(factors.T)
+    tables: Tables = [np.empty((d, size, size), dtype=np.int64) for size in sizes]
+    for i, column in enumerate(columns):
+        order = np.argsort(column)
+        changes = _changes(column[order])
+        stretches = {}
+        for size in map(int, np.unique(sizes)):
+            ends = np.concatenate([[0], _cut_ranks(changes, n, size), [n]])
+            stretches[size] = np.repeat(np.arange(len(ends) - 1) * size, np.diff(ends))
+        for j, size in enumerate(map(int, sizes)):
+            cells = stretches[size] + values[j][order]
+            tables[j][i] = np.bincount(cells, minlength=size * size).reshape(size, size)
+    return table_information(tables, correct=correct)
 
 
 def table_information(tables: Tables, *, correct: bool = False) -> NDArray[np.float64]:
