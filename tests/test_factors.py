@@ -158,6 +158,7 @@ def test_kinds_by_name():
     [
         (lambda: Factor("x", 3, "round"), "unknown kind of factor 'round'"),
         (lambda: Factor("x", 0), "size is 0"),
+        (lambda: Factor("x", float("nan")), "size is nan"),
         (lambda: Factor("x", 2.5), "size is 2.5; it is a whole number"),
         (lambda: Factor("x", 1), "exactly the factors with one class"),
         (lambda: Factor("x", 2, "constant"), "kind 'constant'"),
@@ -183,6 +184,10 @@ def test_kinds_by_name():
         (
             lambda: DSPRITES.sample(0, np.random.default_rng(0), fixed={"scale": 6}),
             "cannot fix 'scale' at class 6",
+        ),
+        (
+            lambda: DSPRITES.sample(2, np.random.default_rng(0), fixed={"scale": 1.5}),
+            "cannot fix 'scale' at class 1.5",
         ),
         (lambda: DSPRITES.sample(2, np.random.default_rng(0), fixed={"size": 0}), "unknown factor 'size'"),
         (lambda: DSPRITES.first("scale", 7), "cannot keep the first 7 classes of 'scale', which has 6"),

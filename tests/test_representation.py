@@ -119,6 +119,13 @@ def _bad(tmp_path: Path, case: str) -> Path:
             path.write_bytes(content)
         case "names":
             np.savez(path, latents=LATENTS, factors=FACTORS, factor_names=np.array(["a"]))
+        case "names twice":
+            np.savez(path, latents=LATENTS, factors=FACTORS, factor_names=np.array(["a", "a"]))
+        case "a number":
+            np.savez(path, latents=LATENTS, factors=np.array(3))
+        case "safetensors names":
+            path = tmp_path / "bad.safetensors"
+            save_file({"latents": LATENTS, "factors": FACTORS}, path, metadata={"factor_names": "a,b"})
         case "csv columns":
             path = tmp_path / "bad.csv"
             path.write_text("latent_0,y\n1,2\n")
@@ -146,6 +153,9 @@ def _bad(tmp_path: Path, case: str) -> Path:
         ("suffix", "'.mat' file is not a representation"),
         ("damaged", "damaged"),
         ("names", "1 factor names for 2 factors"),
+        ("names twice", "a occur twice"),
+        ("a number", r"factors has shape \(\)"),
+        ("safetensors names", "expected a JSON list"),
         ("csv columns", "'y' is neither"),
         ("csv words", "hold text"),
         ("safetensors", "not a readable safetensors"),

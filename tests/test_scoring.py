@@ -10,6 +10,7 @@ import torch
 import unknot
 from unknot import Representation, UnknotError, UnknotWarning
 from unknot.metrics import METRICS
+from unknot.metrics.subset import subset
 from unknot.scoring import plan, run
 
 
@@ -153,6 +154,8 @@ def test_a_run_can_be_stopped_between_metrics() -> None:
         ({"limit": 1}, "at least two rows"),
         ({"bootstrap": 1}, "number of resamples"),
         ({"jobs": 0}, "at least one process"),
+        ({"seed": -1}, "seed is -1; expected 0 or more"),
+        ({"factor_names": ["a", "a"]}, "a occur twice"),
         ({"factor_names": ["a"]}, "1 factor names for 2"),
     ],
 )
@@ -168,6 +171,28 @@ def test_a_representation_or_its_file_scores_like_its_arrays(tmp_path: "pytest.T
     path = representation.write(tmp_path / "r.npz")
     assert unknot.score(representation, metrics=["mig"])["mig"].value == expected
     assert unknot.score(path, metrics=["mig"])["mig"].value == expected
+
+
+def test_arrays_beside_a_file_or_a_representation_are_not_passed_over_in_silence(
+    tmp_path: "pytest.TempPathFactory",
+) -> None:
+    latents, factors = _code()
+    representation = Representation(latents, factors)
+    path = representation.write(tmp_path / "r.npz")
+    for beside in ({"factors": factors}, {"latents_test": latents}, {"factor_names": ["a", "b"]}):
+        with pytest.raises(UnknotError, match=f"{next(iter(beside))} beside a Representation"):
+            unknot.score(representation, **beside)
+        with pytest.raises(UnknotError, match=f"{next(iter(beside))} beside the file"):
+            unknot.score(path, **beside)
+
+
+def test_metrics_know_the_names_of_the_factors() -> None:
+    latents, factors = _code()
+    names = ["colour", "shape"]
+    card = unknot.score(latents[:, :1], factors, metrics=["mig", "mcc", "lidar"], factor_names=names)
+    assert card["mig"].parts["factor_names"] == names
+    assert subset(card["mig"], ["shape"]).value == card["mig"].parts["per_factor"][1]
+    assert any(name in card["mcc"].parts["notes"][0] for name in names)
 
 
 def test_all_default_metrics_run_on_a_small_code_without_a_stray_warning() -> None:

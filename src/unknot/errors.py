@@ -24,5 +24,5 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknotError:
     """
     choices = sorted(known)
     nearest = get_close_matches(name, choices, n=1, cutoff=0.5)
-    hint = f" did you mean '{nearest[0]}'?" if nearest else ""
-    return UnknotError(f"unknown {kind} '{name}';{hint} Known: {', '.join(choices)}.")
+    hint = f"; did you mean '{nearest[0]}'?" if nearest else "."
+    return UnknotError(f"unknown {kind} '{name}'{hint} Known: {', '.join(choices)}.")

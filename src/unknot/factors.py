@@ -43,7 +43,7 @@ class Factor:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise unknown("kind of factor", self.kind, get_args(Kind))
-        if isinstance(self.size, bool) or int(self.size) != self.size or self.size < 1:
+        if isinstance(self.size, bool | str) or not self.size >= 1 or self.size % 1:
             raise UnknotError(
                 f"factor '{self.name}': size is {self.size}; it is a whole number of classes, at least one."
             )
@@ -192,7 +192,7 @@ class FactorSpace:
         """Draw n points uniformly, with replacement; factors in `fixed` keep the class given there."""
         points = rng.integers(0, self.sizes, size=(n, len(self.factors)), dtype=np.int64)
         for name, class_ in (fixed or {}).items():
-            if not 0 <= class_ < self[name].size:
+            if not 0 <= class_ < self[name].size or class_ % 1:
                 raise UnknotError(
                     f"factor space: cannot fix '{name}' at class {class_}; it has classes 0..{self[name].size - 1}."
                 )

@@ -21,6 +21,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,10 @@ class Representation:
 
     def __post_init__(self) -> None:
         if self.factors is not None:
+            if self.factors.ndim not in (1, 2):
+                raise UnknotError(
+                    f"representation: factors has shape {self.factors.shape}; expected (n_samples, n_factors)."
+                )
             if self.factors.ndim == 1:
                 object.__setattr__(self, "factors", self.factors[:, None])
             if self.factors_test is not None and self.factors_test.ndim == 1:
@@ -60,6 +65,11 @@ class Representation:
             if len(names) != width:
                 raise UnknotError(
                     f"representation: {len(names)} factor names for {width} factors; give one name each."
+                )
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise UnknotError(
+                    f"representation: factor name(s) {', '.join(twice)} occur twice; give each its own."
                 )
             object.__setattr__(self, "factor_names", names)
         elif self.factors_test is not None:
@@ -76,7 +86,10 @@ class Representation:
             return None if rows is None else rows.reshape(len(rows), -1)
 
         latents = self.latents.reshape(len(self.latents), -1)
-        return replace(self, latents=latents, latents_test=flat(self.latents_test), logvars=flat(self.logvars))
+        kl = None if self.kl is None else self.kl.ravel()
+        return replace(
+            self, latents=latents, latents_test=flat(self.latents_test), logvars=flat(self.logvars), kl=kl
+        )
 
     def with_factors(self, names: Sequence[str]) -> "Representation":
         """The same rows with only the factors named, in that order."""
@@ -178,10 +191,20 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     if "latents" not in arrays:
         raise UnknotError(f"{path}: has no tensor 'latents'; it holds {found or 'nothing'}.")
     if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
-        arrays["factor_names"] = np.array(json.loads(metadata["factor_names"]))
+        arrays["factor_names"] = _names_in_header(path, metadata["factor_names"])
     if "source" in metadata:
         arrays["source"] = np.array(metadata["source"])
     return arrays
+
+
+def _names_in_header(path: Path, written: str) -> NDArray[Any]:
+    with suppress(ValueError):
+        names = json.loads(written)
+        if isinstance(names, list):
+            return np.array(list(map(str, names)), dtype=np.str_)
+    raise UnknotError(
+        f"{path}: factor_names in the header is '{written}'; expected a JSON list such as [\"shape\"]."
+    )
 
 
 def _from_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Representation:

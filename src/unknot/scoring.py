@@ -140,6 +140,8 @@ def plan(
         factor_names: names of the factors.
     """
     representation = _gather(latents, factors, latents_test, factors_test, factor_names)
+    if seed < 0:
+        raise UnknotError(f"score: seed is {seed}; expected 0 or more.")
     if limit is not None and limit < 2:
         raise UnknotError(f"score: limit is {limit}; at least two rows are needed.")
     if bootstrap < 0 or bootstrap == 1:
@@ -201,13 +203,15 @@ def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:
 def _gather(
     latents: Any, factors: Any, latents_test: Any, factors_test: Any, names: Sequence[str]
 ) -> Representation:
+    if isinstance(latents, str | Path | Representation):
+        _nothing_beside(latents, factors, latents_test, factors_test, names)
     if isinstance(latents, str | Path):
         if (Path(latents) / "run.json").is_file():
             from unknot.encoding import representation_of
             from unknot.runs import Run
 
             return read_representation(representation_of(Run(latents)))
-        return read_representation(latents, factors if isinstance(factors, str | Path) else None)
+        return read_representation(latents, factors)
     if isinstance(latents, Representation):
         return latents
     return Representation(
@@ -217,6 +221,27 @@ def _gather(
         latents_test=None if latents_test is None else as_array(latents_test),
         factors_test=None if factors_test is None else as_array(factors_test),
     )
+
+
+def _nothing_beside(
+    latents: str | Path | Representation, factors: Any, latents_test: Any, factors_test: Any, names: Sequence[str]
+) -> None:
+    """A file or a Representation brings its own factors and names; refuse others, which would be ignored."""
+    beside = {
+        "factors": None
+        if isinstance(factors, str | Path) and not isinstance(latents, Representation)
+        else factors,
+        "latents_test": latents_test,
+        "factors_test": factors_test,
+        "factor_names": names if len(names) else None,
+    }
+    given = [name for name, value in beside.items() if value is not None]
+    if given:
+        what = "a Representation" if isinstance(latents, Representation) else f"the file {latents}"
+        raise UnknotError(
+            f"score: {', '.join(given)} beside {what} would be passed over; pass arrays throughout, or put "
+            "all of them into one Representation."
+        )
 
 
 def _choose(
@@ -249,7 +274,7 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any]) -> Record:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = _call(name, data, options, todo.seed)
+            result = _call(todo, name, data, options)
             if todo.bootstrap and metric.facts.cost == "instant":
                 interval = _interval(todo, name, options, data, result)
         except UnknotError as error:
@@ -257,6 +282,17 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any]) -> Record:
     # constant factors are announced once, by `plan`, not by each metric again
     said = dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, UnknotWarning))
     return Record(id_, name, dict(options), result, time.perf_counter() - start, refused, interval, tuple(said))
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Factors that bring their names, as a table does, so that a metric's notes and parts use them."""
+
+    values: NDArray[Any]
+    columns: tuple[str, ...]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype=dtype, copy=copy)
 
 
 @dataclass(frozen=True)
@@ -301,15 +337,16 @@ def _subset(n: int, cap: int | None, rng: np.random.Generator) -> Any:
     return np.sort(rng.choice(n, size=cap, replace=False))
 
 
-def _call(name: str, data: _Data, options: Mapping[str, Any], seed: int) -> Score:
+def _call(todo: Plan, name: str, data: _Data, options: Mapping[str, Any]) -> Score:
     metric = METRICS[name]
     parameters = signature(metric).parameters
     extra: dict[str, Any] = dict(options)
     if "rng" in parameters:
-        extra["rng"] = seed
+        extra["rng"] = todo.seed
     if "latents_test" in parameters and data.latents_test is not None:
         extra |= {"latents_test": data.latents_test, "factors_test": data.factors_test}
-    return metric(data.latents, data.factors, **extra)
+    factors = None if data.factors is None else _Named(data.factors, todo.representation.factor_names)
+    return metric(data.latents, factors, **extra)
 
 
 def _interval(
@@ -326,7 +363,7 @@ def _interval(
     for _ in range(todo.bootstrap):
         # a resample of few rows can lose a factor's only other value; what cannot be scored is drawn no interval from
         with suppress(UnknotError):
-            draws.append(_call(name, data.resampled(rng), options, todo.seed).value)
+            draws.append(_call(todo, name, data.resampled(rng), options).value)
     draws = [draw for draw in draws if np.isfinite(draw)]
     if len(draws) < max(2, todo.bootstrap // 2):
         return None

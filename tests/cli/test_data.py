@@ -81,6 +81,13 @@ def test_list_as_json_says_which_files_are_here(run, tmp_path: Path) -> None:
     assert f"here: {path}" in run("list", "--data", str(tmp_path))[1]
 
 
+@pytest.mark.parametrize("name", ["3dshapes.h5", "nowhere"])
+def test_list_wants_a_folder(run, tmp_path: Path, name: str) -> None:
+    (tmp_path / "3dshapes.h5").touch()
+    code, out, complaint = run("list", "--data", str(tmp_path / name))
+    assert (code, out) == (2, "") and f"{name} is not a folder" in complaint
+
+
 def test_download_puts_the_file_where_it_is_found_again(run, tmp_path: Path, published: Path) -> None:
     code, out, _ = run("download", "dsprites", "--data", str(tmp_path / "data"))
     path = tmp_path / "data" / "sprites.npz"
@@ -134,8 +141,8 @@ def test_check_of_a_damaged_file_is_a_failure_and_of_a_strange_one_an_error(run,
     code, out, _ = run("check", str(tmp_path / "mpi3d_toy.npz"))
     assert code == 1 and "cut short or damaged" in out
     (tmp_path / "notes.txt").write_text("hello")
-    code, _, err = run("check", str(tmp_path / "notes.txt"))
-    assert code == 2 and "is no published file that is known" in err
+    code, out, err = run("check", str(tmp_path / "notes.txt"))
+    assert code == 2 and out == "" and "is no published file that is known" in err
     assert run("check", str(tmp_path / "none"))[0] == 2
 
 

@@ -109,6 +109,11 @@ def test_files_of_ones_own_are_split_by_their_rows(tmp_path):
         (["dsprites", "--hold", "x=30..99999999999"], "'x' has classes 0..31"),
         (["dsprites", "--hold", "z=1"], "unknown factor 'z'"),
         (["dsprites", "--hold", "x=1", "--ratio", "0.2"], "leave out --ratio"),
+        (["dsprites", "--hold", "x=5..2"], "5..2 runs backwards; write 2..5"),
+        (
+            ["dsprites", "--kind", "combination", "--hold", "x=1", "--hold", "y=1", "--keep", "shape"],
+            "leave out --ratio and --keep",
+        ),
         (["dsprites", "-o", "picture.doc"], "cannot write 'picture.doc'"),
     ],
 )

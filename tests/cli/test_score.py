@@ -93,6 +93,8 @@ def test_slots_are_flattened_only_when_asked(tmp_path: Path) -> None:
         ([GOLDENS / "m1.npz", "--factors", "x"], "unknown factor 'x'"),
         ([GOLDENS / "m1.npz", "--limit", "1"], "at least two rows"),
         ([GOLDENS / "goldens.json"], "not a representation"),
+        ([GOLDENS / "m1.npz", "--seed", "-1"], "expected 0 or more"),
+        ([GOLDENS / "m1.npz", "--plot", "who.foo"], "'.foo' is not a picture"),
     ],
 )
 def test_mistakes_end_with_code_2_and_no_traceback(words: list[str | Path], message: str) -> None:
@@ -109,6 +111,15 @@ def test_an_unwritable_target_is_a_clear_error(tmp_path: Path) -> None:
     assert "cannot be written" in done.stderr
 
 
+def test_that_a_factor_was_cut_into_bins_is_said_once(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.random((200, 2))
+    np.savez(tmp_path / "real.npz", latents=values, factors=values, factor_names=["hue", "size"])
+    done = _unknot("score", tmp_path / "real.npz", "--metrics", "mig,sap,modularity")
+    assert done.stdout.count("factor 'hue' is continuous: cut into 20 bins") == 1
+    assert not done.stdout.startswith("\n")
+
+
 def test_an_interrupt_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole_run = unknot.scoring.run
 
@@ -118,7 +129,9 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(unknot.scoring, "run", interrupted_after_the_first)
     target = tmp_path / "scores.json"
-    done = CliRunner().invoke(app, ["score", str(GOLDENS / "m1.npz"), "--metrics", "mig,irs", "--json", str(target)])
+    done = CliRunner().invoke(
+        app, ["score", str(GOLDENS / "m1.npz"), "--metrics", "mig,irs", "--json", str(target)]
+    )
     assert done.exit_code == 130
     assert "1 of 2 metrics are done" in done.output
     record = json.loads(target.read_text())
@@ -131,6 +144,11 @@ def test_metrics_lists_every_metric_and_explains_one() -> None:
     assert listed.returncode == 0, listed.stderr
     for name in METRICS:
         assert name in listed.stdout
+    narrow = CliRunner().invoke(app, ["metrics"], env={"COLUMNS": "80"})
+    for name, metric in METRICS.items():
+        line = next(line for line in narrow.stdout.splitlines() if line.split()[0] == name)
+        assert metric.facts.measures in line
+        assert metric.facts.cost in line
     explained = _unknot("metrics", "mig")
     assert "I(z_(1); y_j)" in explained.stdout
     assert "arXiv:1802.04942" in explained.stdout

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 
@@ -66,6 +67,16 @@ def killable() -> Iterator[list[subprocess.Popen[str]]]:
         process.communicate()
 
 
+def _files(folder: Path) -> set[tuple[str, int]]:
+    """The results there are, and when they were written."""
+    found = set()
+    for name in ("checkpoint.pt", "weights.safetensors", "latents.npz", "scores.json"):
+        for path in folder.glob(f"runs/*/{name}"):
+            with suppress(OSError):  # a finished run's checkpoint is removed
+                found.add((str(path), path.stat().st_mtime_ns))
+    return found
+
+
 def test_killed_at_three_random_moments_a_study_ends_with_the_same_tables(
     tmp_path: Path, study: Path, killable: list[subprocess.Popen[str]]
 ) -> None:
@@ -74,11 +85,12 @@ def test_killed_at_three_random_moments_a_study_ends_with_the_same_tables(
     )
     rng, kills = random.Random(0), 0
     while kills < 3:
-        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        before = _files(tmp_path / "out")
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
         killable.append(process)
-        while not (tmp_path / "out" / "study.json").exists() and process.poll() is None:
-            time.sleep(0.05)
-        time.sleep(rng.uniform(1.0, 4.0))
+        while _files(tmp_path / "out") == before and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0.0, 1.5))  # after its first result, somewhere in the work for the next ones
         if process.poll() is not None:
             break  # a fast machine is done before it can be killed three times
         process.kill()

@@ -18,6 +18,7 @@ def test_agrees_with_public_values_within_seed_noise(golden, case: str) -> None:
     sd = {"rotated": 0.006, "noise": 0.0035, "m1": 0.008, "m2": 0.0067, "theorem31_n4k3": 0.006}.get(case, 0.0)
     found = beta_vae_score(arrays["latents"], arrays["factors"]).value
     assert found == pytest.approx(values["beta_vae_score"], abs=4 * sd + 0.01)
+    assert found == pytest.approx(values["ubi_z_diff"], abs=4 * sd + 0.01)
 
 
 def _published(latents: np.ndarray, factors: np.ndarray, points: int, points_test: int, batch: int) -> float:

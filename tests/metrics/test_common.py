@@ -190,6 +190,13 @@ def test_latents_that_are_not_finite_are_refused_naming_the_column(name: str, ba
         METRICS[name](latents, factors)
 
 
+@every
+def test_latents_whose_squares_overflow_are_refused(name: str) -> None:
+    latents, factors = _code()
+    with pytest.raises(UnknotError, match="as large as"):
+        METRICS[name](latents * 1e200, factors)
+
+
 @labelled
 def test_wrong_lengths_are_refused_with_both_numbers(name: str) -> None:
     latents, factors = _code()

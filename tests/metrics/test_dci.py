@@ -84,6 +84,8 @@ def test_lasso_reproduces_stored_values_with_their_scaling(golden, case):
     np.testing.assert_allclose(score.parts["importance"], values["_dci_lasso_importance"], atol=1e-4)
     assert score.value == pytest.approx(values["dci_lasso_fixed_disentanglement"], abs=1e-4)
     assert score.parts["completeness"] == pytest.approx(values["dci_lasso_fixed_completeness"], abs=1e-4)
+    assert score.value == pytest.approx(values["ubi_dci_lasso_disentanglement"], abs=1e-4)
+    assert score.parts["completeness"] == pytest.approx(values["ubi_dci_lasso_completeness"], abs=1e-4)
     uniform = score.parts["informativeness_uniform"]
     assert uniform == pytest.approx(values["ubi_dci_lasso_informativeness"], abs=1e-6)
 

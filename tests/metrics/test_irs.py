@@ -17,6 +17,7 @@ CASES = ["sncnk", "perfect", "rotated", "noise", "m1", "m2", "theorem31_n4k3"]
         ("irs_q1_rawfactors", 1.0, None),
         ("irs_q0.99", 0.99, 20),
         ("irs_q1", 1.0, 20),
+        ("ubi_irs_q1", 1.0, None),
     ],
 )
 def test_agrees_with_public_values(golden, case: str, name: str, quantile: float, rebin: int | None) -> None:

@@ -66,7 +66,7 @@ def test_factors_left_without_a_latent_count_as_zero_and_are_named():
     score = mcc(factors[:, 1:] * 1.0, factors)
     assert score.value == pytest.approx(0.5)
     assert score.parts["matched_latent"].tolist() == [-1, 0]
-    assert "1 latent(s) for 2 factors: 0 counts as 0" in score.parts["notes"][0]
+    assert "1 latent(s) for 2 factors: 0 counted as 0" in score.parts["notes"][0]
 
 
 @pytest.mark.parametrize("mode", ["pearson", "spearman", "affine"])

@@ -29,6 +29,7 @@ def test_regression_agrees_with_public_values(golden, case: str) -> None:
     arrays, values = golden(case)
     value = sap(arrays["latents"], arrays["factors"], mode="regression").value
     assert value == pytest.approx(values["sap_continuous"], rel=1e-6, abs=1e-12)
+    assert value == pytest.approx(values["ubi_sap_regression"], rel=1e-6, abs=1e-12)
 
 
 def test_a_code_without_information_has_no_gap(golden) -> None:

@@ -45,7 +45,9 @@ def test_stored_values_of_gcd_bins_are_met_exactly(golden, case):
     z, y, test = split_names(arrays)
     score = snc(z, y, **test, bins="gcd")
     np.testing.assert_allclose(score.parts["accuracy"], values["ref_snc_gcd_acc_test"], atol=1e-12)
+    np.testing.assert_allclose(score.parts["accuracy_train"], values["ref_snc_gcd_acc_train"], atol=1e-12)
     assert score.value == pytest.approx(values["ref_snc_gcd_adjusted_test"], abs=1e-12)
+    assert score.parts["train"] == pytest.approx(values["ref_snc_gcd_adjusted_train"], abs=1e-12)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -57,6 +59,7 @@ def test_published_cuts_give_the_published_codes_numbers(golden, case):
     np.testing.assert_allclose(score.parts["accuracy"], values["snk_snc_acc_test"], atol=1e-12)
     np.testing.assert_allclose(score.parts["accuracy_train"], values["snk_snc_acc_train"], atol=1e-12)
     assert score.value == pytest.approx(values["snk_snc_adjusted_test"], abs=1e-12)
+    assert score.parts["train"] == pytest.approx(values["snk_snc_adjusted_train"], abs=1e-12)
 
 
 @pytest.mark.parametrize(("toy", "eq3", "table1"), [(toy_m1, 0.25, 0.125), (toy_m2, 0.45, 0.225)])

@@ -73,8 +73,9 @@ def rgb(color: str) -> tuple[int, ...]:
         (split(DSPRITES, "random", rule="dsprites"), COLORS[:2]),
         (combination_split(DSPRITES, {"scale": 0, "shape": 0}), COLORS[:2]),
         (split(space({"x": 10}), "interpolation", rule=Rule(0.3)), COLORS[:2]),
+        (Split("extrapolation", space({"one": 1, "x": 4, "other": 1}), {"x": (3,)}), COLORS[:2]),
     ],
-    ids=["extrapolation", "composition", "random", "combination", "one-factor"],
+    ids=["extrapolation", "composition", "random", "combination", "one-factor", "beside-constants"],
 )
 def test_pictures_show_training_and_test_in_their_colours(made, colors, tmp_path):
     path = split_picture(made, tmp_path / "deep" / "split.png", title="dSprites")

@@ -62,7 +62,7 @@ def test_a_model_can_stand_twice_in_a_list_with_other_values(tmp_path: Path) -> 
         ("worlds: w\nmodel: beta_vae\n", 2, "models stand below 'models'"),
         (GOOD + "steps: {a: 1}\n", 4, "steps is {'a': 1}; expected a value or a list"),
         (GOOD + "steps: 1\nsteps: 2\n", 5, "'steps' is given twice"),
-        (GOOD + "seeds: 2\nseed: 1\n", 5, "seed and seed say the same"),
+        (GOOD + "seeds: 2\nseed: 1\n", 5, "seed is given as 'seed' and as 'seeds'"),
         (GOOD + "rows: 3\n", 4, "rows is 3; expected a whole number from 10 up"),
         (GOOD + "limit: many\n", 4, "limit is 'many'"),
         (GOOD + "metrics: []\n", 4, "metrics is"),

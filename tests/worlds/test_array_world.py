@@ -154,6 +154,14 @@ def test_an_npy_of_images_opens(tmp_path: Path) -> None:
             {"images": numbered(2), "factors": [[0], [1]], "factor_kinds": ["round"]},
             "unknown kind of factor 'round'",
         ),
+        ({"images": numbered(2), "factors": 3.0}, r"factors have shape \(\) for 2 images"),
+        ({"images": numbered(2), "factors": np.zeros((2, 1, 1))}, r"factors have shape \(2, 1, 1\) for 2 images"),
+        (
+            {"images": numbered(2), "factors": [[0, 1], [1, 0]], "factor_names": "ab"},
+            "1 factor names for 2 factors",
+        ),
+        ({"images": np.uint8(2), "factors": [[0]]}, r"images have shape \(\)"),
+        ({"images": numbered(2)[:0], "factors": np.zeros((0, 1))}, r"images have shape \(0, 5, 6\)"),
     ],
 )
 def test_wrong_files_are_refused(tmp_path: Path, arrays, message: str) -> None:

@@ -1,6 +1,7 @@
 import gzip
 import hashlib
 import struct
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -101,6 +102,13 @@ def test_files_with_the_same_arrays_are_told_apart_by_their_mean(tmp_path: Path)
     assert check(tmp_path / "renamed.npz", forms=family).world == "real"
     with pytest.raises(UnknotError, match="may be any of toy, real, realistic"):
         check(tmp_path / "renamed.npz", quick=True, forms=family)
+
+
+def test_a_missing_package_is_no_flaw_of_the_file(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "3dshapes.h5").touch()
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(UnknotError, match=r"needs h5py; pip install unknot\[files\]"):
+        check(tmp_path / "3dshapes.h5")
 
 
 def test_norb_matrices_are_checked_after_shrinking(tmp_path: Path) -> None:

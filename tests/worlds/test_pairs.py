@@ -321,6 +321,10 @@ def test_rows_listed_twice_come_first_twice_as_often():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (
+            lambda: k_factors(space({"one": 1, "two": 1}), 1, rng()),
+            "no factor can change; one, two have one class",
+        ),
         (lambda: k_factors(SMALL, 1, rng(), k=0), "k is 0, but 3 factor"),
         (lambda: k_factors(SMALL, 1, rng(), k=4), "give a k from 1 to 3"),
         (lambda: one_factor(SMALL, 1, rng(), compat="lib"), "unknown compatibility mode 'lib'"),

@@ -25,9 +25,12 @@ def list_worlds(
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Show every world: factors, sizes, licence, and whether its file is here."""
+    from unknot.errors import UnknotError
     from unknot.worlds import WORLDS
     from unknot.worlds.files import data_folders
 
+    if data is not None and not data.is_dir():
+        raise UnknotError(f"data list: --data {data} is not a folder; name the one that holds the files.")
     rows = [_row(name, data) for name in WORLDS]
     if json:
         from json import dumps
@@ -79,7 +82,7 @@ def download_world(
     console = Console()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     for file in entry.files:
-        with Progress(*columns, console=console, transient=True) as progress:
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task(file.name, total=file.size)
 
             def advance(done: int, total: int | None, bar: Progress = progress, task: TaskID = task) -> None:
@@ -111,7 +114,7 @@ def check_file(
 
     console = Console(stderr=json)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("reading")
         checked = check(
             file,
@@ -137,12 +140,11 @@ def _row(name: str, data: Path | None) -> dict[str, Any]:
     entry = WORLDS[name]
     # CelebGlow opens from the files of any split; all others from the files the catalogue names.
     paths = (celeb_glow.find(data) if name == "celeb_glow" else find_files(entry, data)) if entry.files else ()
-    factors = () if entry.factors is None else entry.factors.factors
     return {
         "name": name,
         "title": entry.title,
-        "factors": [{"name": f.name, "size": f.size, "kind": f.kind} for f in factors],
-        "combinations": 0 if entry.factors is None else entry.factors.size,
+        "factors": [{"name": f.name, "size": f.size, "kind": f.kind} for f in entry.factors],
+        "combinations": entry.factors.size,
         "licence": entry.licence,
         "reference": entry.reference,
         "rendered": not entry.files,

@@ -67,9 +67,7 @@ def _world(name: str, data: Path | None) -> "tuple[str, FactorSpace, Classes | N
     from unknot.worlds import WORLDS, open_world
 
     if name in WORLDS:
-        factors = WORLDS[name].factors
-        if factors is not None:  # the grid is known, so the file is not needed
-            return WORLDS[name].title, factors, None
+        return WORLDS[name].title, WORLDS[name].factors, None  # the grid is known, so the file is not needed
     world = open_world(name, data=data)
     return world.name, world.factors, world.rows
 
@@ -87,6 +85,8 @@ def _split(
     from unknot.worlds.combinations import PUBLISHED_COMBINATIONS, combination_split
     from unknot.worlds.splits import split
 
+    if held and (ratio is not None or keep):
+        raise UnknotError("data split: --hold names the classes itself; leave out --ratio and --keep.")
     if kind == "combination":
         if not held:
             lists = "; ".join(
@@ -99,8 +99,6 @@ def _split(
             )
         return combination_split(space, held)
     if held:
-        if ratio is not None or keep:
-            raise UnknotError("data split: --hold names the classes itself; leave out --ratio and --keep.")
         return split(space, kind, exclusive=held, rng=seed)
     return split(space, kind, rule=_rule(name, space, ratio, keep, allow_circular), rng=seed)
 
@@ -133,6 +131,10 @@ def _classes(hold: list[str], space: "FactorSpace") -> dict[str, tuple[int, ...]
             top = space[name].size - 1
             if int(last or first) > top:
                 raise UnknotError(f"data split: --hold '{text}': '{name}' has classes 0..{top}.")
+            if int(first) > int(last or first):
+                raise UnknotError(
+                    f"data split: --hold '{text}': {run.strip()} runs backwards; write {last}..{first}."
+                )
             classes.extend(range(int(first), int(last or first) + 1))
         held[name] = (*held.get(name, ()), *classes)
     return held

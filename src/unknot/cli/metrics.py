@@ -7,6 +7,8 @@ import typer
 
 from unknot.errors import unknown
 
+WIDE = 120  # terminals narrower than this show short names alone: titles would be cut to syllables
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -36,21 +38,16 @@ def _list(console: "Console") -> None:
     from unknot.metrics import METRICS
     from unknot.metrics.score import identity
 
+    wide = console.width >= WIDE
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("metric", "what it is", "measures", "range", "better", "cost"):
-        table.add_column(column, no_wrap=column in ("metric", "range"))
-    for metric in METRICS.values():
+    for column in ("metric", *(["what it is"] if wide else []), "measures", "range", "better", "cost"):
+        table.add_column(column, no_wrap=column != "what it is")
+    for key, metric in METRICS.items():
         facts = metric.facts
-        better = "higher" if facts.higher_is_better else "lower"
+        name = [Text(identity(metric)), Text(facts.title)] if wide else [Text(key)]
         bounds = f"{facts.bounds[0]:g}..{facts.bounds[1]:g}"
-        table.add_row(
-            Text(identity(metric)),
-            facts.title,
-            facts.measures,
-            bounds,
-            better,
-            facts.cost + (" *" if facts.asked else ""),
-        )
+        better = "higher" if facts.higher_is_better else "lower"
+        table.add_row(*name, facts.measures, bounds, better, facts.cost + (" *" if facts.asked else ""))
     console.print(table)
     console.print("* only when asked for with --metrics. unknot metrics NAME explains one.", style="dim")
 

@@ -51,6 +51,12 @@ def score(
     representation = read_representation(file, factors_file)
     if flatten_slots:
         representation = representation.flattened()
+    if plot is not None:
+        from unknot.reports.hinton import check_picture
+
+        check_picture(plot)
+        if representation.factors is None:
+            raise UnknotError("--plot: a Hinton diagram needs factors, and there are none.")
     if factors:
         representation = representation.with_factors(_names(factors))
     with warnings.catch_warnings():
@@ -66,7 +72,7 @@ def score(
     records: list[Record] = []
     interrupted = False
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("scoring", total=len(todo.tasks))
         try:
             for record in run(todo, jobs=jobs, starting=lambda id_: progress.update(task, description=id_)):
@@ -117,9 +123,7 @@ def _write(card: "Scorecard", files: list[Path], json: str, csv: str, plot: Path
             _put(json, to_json(scorecard_record(card, files)))
         if csv:
             _put(csv, to_csv(card))
-    if plot is not None:
-        if card.shares is None:
-            raise UnknotError("--plot: a Hinton diagram needs factors, and there are none.")
+    if plot is not None and card.shares is not None:
         from unknot.reports.hinton import hinton_figure
 
         hinton_figure(card.shares, [v.factor for v in card.verdicts], plot, title=title)

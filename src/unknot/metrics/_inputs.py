@@ -16,6 +16,7 @@ from unknot.errors import UnknotError, UnknotWarning
 Rng = int | np.random.Generator
 UNSEEN = -1  # code of a test value that never occurs in the training rows
 BINS_OF_CONTINUOUS = 20
+LARGEST = 1e150  # squares of larger latents, and sums of them, leave the range of float64
 MOST_CLASSES = 100  # a column with more classes than this, and more than half as many as rows, is an identifier
 
 
@@ -126,6 +127,13 @@ def check_latents(who: str, latents: Any, what: str = "latents") -> NDArray[np.f
     if array.ndim != 2 or array.shape[1] == 0:
         raise UnknotError(f"{who}: {what} has shape {array.shape}; expected (n_samples, n_latents).")
     array = array.astype(np.float64)
+    largest = max(-float(array.min()), float(array.max())) if array.size else 0.0
+    if not LARGEST >= largest:  # NaN too
+        _refuse_entries(who, array, what, largest)
+    return array
+
+
+def _refuse_entries(who: str, array: NDArray[np.float64], what: str, largest: float) -> None:
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array).all(axis=0))
         count = int((~np.isfinite(array)).sum())
@@ -133,7 +141,10 @@ def check_latents(who: str, latents: Any, what: str = "latents") -> NDArray[np.f
             f"{who}: {what} has {count} NaN or infinite entries, in column(s) {', '.join(map(str, bad[:10]))}; "
             "a model that diverged cannot be scored. Drop those rows or columns."
         )
-    return array
+    raise UnknotError(
+        f"{who}: {what} has entries as large as {largest:.3g}, whose squares are not finite; a model that diverged "
+        "cannot be scored. Scale the latents down if they are meant."
+    )
 
 
 def as_array(values: Any) -> NDArray[Any]:

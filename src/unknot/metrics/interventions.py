@@ -6,7 +6,7 @@ the same thing as an intervention if the factors are independent in the table, o
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError
 from unknot.factors import Classes
 from unknot.metrics._inputs import as_array, check_latents, distinct, prepare
-from unknot.worlds.world import Images, World, sample
+
+if TYPE_CHECKING:
+    from unknot.worlds.world import World
 
 Latents = NDArray[np.float64]
-Encode = Callable[[Images], Any]  # (n, height, width, channels) uint8 -> (n, d)
+Encode = Callable[[NDArray[np.uint8]], Any]  # (n, height, width, channels) uint8 -> (n, d)
 
 
 @runtime_checkable
@@ -142,7 +144,7 @@ class WorldSource:
         batch_size: how many images are encoded at once.
     """
 
-    def __init__(self, world: World, encode: Encode, *, batch_size: int = 128) -> None:
+    def __init__(self, world: "World", encode: Encode, *, batch_size: int = 128) -> None:
         self._world, self._encode, self._batch_size = world, encode, batch_size
         self.names: tuple[str, ...] = world.factors.names
         self.sizes: tuple[int, ...] = world.factors.shape
@@ -155,7 +157,7 @@ class WorldSource:
 
     def latents(self, n: int, rng: np.random.Generator) -> Latents:
         """Latents of n random points."""
-        return self._encoded(sample(self._world, n, rng), rng)
+        return self._encoded(self._draw(n, rng), rng)
 
     def pair_differences(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
         """Mean |z - z'| over pairs that share a value; see `Source`."""
@@ -178,7 +180,7 @@ class WorldSource:
                 f"WorldSource: {self._world.name} lacks some combinations of its factors, so that one factor cannot "
                 "be set freely. Use a world with a complete grid."
             )
-        points = sample(self._world, n, rng)
+        points = self._draw(n, rng)
         result = []
         for value in range(self.sizes[factor]):
             points[:, factor] = value
@@ -187,7 +189,7 @@ class WorldSource:
 
     def pool(self, n: int, rng: np.random.Generator) -> TableSource:
         """A table of n random points, encoded once; with 50,000 of them scores move less than between seeds."""
-        points = sample(self._world, n, rng)
+        points = self._draw(n, rng)
         return TableSource(self._encoded(points, rng), points, self.names)
 
     def _pairs(self, factor: int, batch: int, rng: np.random.Generator) -> tuple[Classes, Classes]:
@@ -204,6 +206,11 @@ class WorldSource:
         points = self._world.factors.sample(batch, rng)
         points[:, factor] = points[0, factor]
         return points
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Classes:
+        from unknot.worlds.world import sample  # here, so that scoring a file does not import the worlds
+
+        return sample(self._world, n, rng)
 
     def _encoded(self, points: Classes, rng: np.random.Generator) -> Latents:
         noise = rng if self._world.stochastic else None

@@ -83,7 +83,7 @@ def mcc(
     per_factor[factor] = np.abs(matrix[latent, factor])
     if len(factor) < rows.n_factors:
         names = ", ".join(rows.names[rows.kept[j]] for j in np.flatnonzero(matched < 0))
-        rows.notes.append(f"{len(matrix)} latent(s) for {rows.n_factors} factors: {names} counts as 0.")
+        rows.notes.append(f"{len(matrix)} latent(s) for {rows.n_factors} factors: {names} counted as 0.")
     return Score(
         float(per_factor.mean()),
         {

@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.errors import UnknotError
+
+PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
 LEVELS = " ·▪◾■"  # five sizes of square for the terminal
 
 
@@ -27,15 +30,23 @@ def hinton_text(weights: NDArray[np.float64], names: Sequence[str]) -> str:
     return "\n".join(f"{name:>{width}} {row.rstrip()}" for name, row in zip(names, rows, strict=True))
 
 
+def check_picture(path: Path | str) -> None:
+    """Refuse a name whose suffix is not that of a picture, before the scoring rather than after it."""
+    suffix = Path(path).suffix.lower()
+    if suffix and suffix not in PICTURES:
+        raise UnknotError(f"{path}: '{suffix}' is not a picture we can draw; expected {', '.join(PICTURES)}.")
+
+
 def hinton_figure(
     weights: NDArray[np.float64], names: Sequence[str], path: Path | str, *, title: str = ""
 ) -> Path:
-    """Draw the diagram into a picture file; the suffix decides the format."""
+    """Draw the diagram into a picture file; the suffix decides the format, PNG without one."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 
     from unknot.atomic import written_whole
 
+    check_picture(path)
     d, k = weights.shape
     with plt.rc_context({"font.size": 10, "svg.hashsalt": "unknot"}):
         figure, axes = plt.subplots(figsize=(1.6 + 0.34 * d, 1.3 + 0.34 * k), layout="constrained")

@@ -88,9 +88,9 @@ def _figure(made: Split, title: str) -> "Figure":
     side = max(len(shown) - 1, 1)
     size = 2.4 if side == 1 else 1.5  # inches a panel
     figure = Figure(figsize=(max(1.3 + size * side, 5.2), 1.7 + size * side), layout="constrained")
-    if not maps:  # a space of one factor: a strip
-        strip = np.where(made.contains(np.arange(made.space.size)[:, None]), TRAIN, TEST)[None]
-        _panel(figure.subplots(), made, None, 0, strip.astype(np.int8))
+    if not maps:  # one factor alone varies, so the grid is a line: a strip
+        strip = np.where(made.contains(made.space.classes(np.arange(made.space.size))), TRAIN, TEST)[None]
+        _panel(figure.subplots(), made, None, shown[0], strip.astype(np.int8))
     else:
         axes: Any = figure.subplots(side, side, squeeze=False)
         for i in range(side):

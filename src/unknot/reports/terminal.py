@@ -99,13 +99,16 @@ def _verdicts(card: Scorecard) -> Table:
 
 def _notes(card: Scorecard) -> list[str]:
     notes: list[str] = []
+    general: list[str] = []
     if card.plan.rows is not None:
         notes += [f"factor '{name}' was left out: {why}." for name, why in card.plan.rows.skipped.items()]
-        notes += card.plan.rows.notes
+        general = card.plan.rows.notes  # that a factor was cut into bins is said once, not by each metric again
+        notes += general
     for record in card.records.values():
         notes += [f"{record.id}: {text}" for text in record.warnings]
         if record.score is not None:
-            notes += [f"{record.id}: {text}" for text in record.score.parts.get("notes", [])]
+            said = record.score.parts.get("notes", [])
+            notes += [f"{record.id}: {text}" for text in said if text not in general]
     return list(dict.fromkeys(notes))
 
 

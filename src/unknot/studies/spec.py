@@ -198,7 +198,9 @@ def _fields(data: Mapping[Any, Any], where: Where, source: Source, skip: tuple[s
             continue
         name = PLURALS.get(str(key), str(key))
         if name in found:
-            raise source.fault((*where, str(key)), f"{key} and {name} say the same; keep one of the two.")
+            raise source.fault(
+                (*where, str(key)), f"{name} is given as '{name}' and as '{name}s'; keep one of the two."
+            )
         if key == "seeds" and isinstance(value, int) and not isinstance(value, bool):
             value = list(range(value))  # a number of seeds
         found[name] = _values(str(key), value, (*where, str(key)), source)

@@ -97,7 +97,8 @@ def _encode(step: Step, tell: Tell) -> None:
     from unknot.encoding import encode
 
     run = Run(step.run_folder)
-    remove_parts(run.folder)
+    for folder in (run.folder, run.folder / "pictures"):
+        remove_parts(folder)
     made = encode(
         run,
         rows=step.values["rows"],

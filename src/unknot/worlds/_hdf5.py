@@ -100,11 +100,17 @@ def dataset(file: Any, path: Path, key: str) -> Any:
     return file[key]
 
 
-def _open(path: Path) -> Any:
+def reader(path: Path) -> Any:
+    """The package that reads HDF5, or the error that says which extra has it."""
     try:
         import h5py
     except ImportError:
         raise UnknotError(f"{path}: reading HDF5 needs h5py; pip install unknot[files].") from None
+    return h5py
+
+
+def _open(path: Path) -> Any:
+    h5py = reader(path)
     try:
         return h5py.File(path, "r")
     except FileNotFoundError:

@@ -56,6 +56,7 @@ class ArrayWorld:
     ) -> None:
         pictures = cast(Pictures, images if hasattr(images, "shape") else np.asarray(images))
         _check_pictures(pictures, name)
+        _warn_of_black(pictures, name)
         n = pictures.shape[0]
         self.name = name
         self.pictures = pictures
@@ -68,12 +69,7 @@ class ArrayWorld:
                 )
             self._classes: Classes | None = None
         else:
-            table = np.asarray(factors)
-            if len(table) != n or table.ndim not in (1, 2):
-                raise UnknotError(
-                    f"{name}: factors have shape {table.shape} for {n:,} images; expected one row of factors per image."
-                )
-            table = table[:, None] if table.ndim == 1 else table
+            table = _one_row_each(np.asarray(factors), n, name)
             self.factors, self._classes = (space, space.check(table, name)) if space else ranked(table, name)
         if self._classes is not None and self._in_grid_order():
             self._classes = None
@@ -150,15 +146,13 @@ def read_arrays(path: Path | str, *, name: str = "") -> ArrayWorld:
         )
     arrays = {key: _npz.read(path, key) for key in ("factors", "factor_names", "factor_kinds") if key in found}
     images = _npz.read(path, "images")
+    _check_pictures(images, name)
     if "factors" not in arrays:
         return ArrayWorld(images, name=name)
-    table = arrays["factors"]
-    space, classes = ranked(
-        table[:, None] if table.ndim == 1 else table,
-        str(path),
-        [str(n) for n in arrays.get("factor_names", ())],
-        [str(k) for k in arrays.get("factor_kinds", ())],
+    names, kinds = (
+        [str(word) for word in np.atleast_1d(arrays.get(key, ()))] for key in ("factor_names", "factor_kinds")
     )
+    space, classes = ranked(_one_row_each(arrays["factors"], len(images), str(path)), str(path), names, kinds)
     return ArrayWorld(images, classes, space=space, name=name)
 
 
@@ -187,6 +181,15 @@ def ranked(
     return FactorSpace(tuple(factors)), np.stack(columns, axis=1).astype(np.int64)
 
 
+def _one_row_each(table: NDArray[Any], n: int, who: str) -> NDArray[Any]:
+    """The factors as (n, f), a single factor as one column."""
+    if table.ndim not in (1, 2) or len(table) != n:
+        raise UnknotError(
+            f"{who}: factors have shape {table.shape} for {n:,} images; expected one row of factors per image."
+        )
+    return table[:, None] if table.ndim == 1 else table
+
+
 def _read_npy(path: Path) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -211,6 +214,9 @@ def _check_pictures(pictures: Pictures, name: str) -> None:
     if dtype != np.uint8:
         hint = " If they lie in [0, 1]: (images * 255).round().astype(np.uint8)." if dtype.kind in "fb" else ""
         raise UnknotError(f"{name}: images are of type {dtype}; expected uint8 with values 0..255.{hint}")
+
+
+def _warn_of_black(pictures: Pictures, name: str) -> None:
     if isinstance(pictures, np.ndarray) and pictures[:64].max() == 1:
         warnings.warn(
             f"{name}: the first images have no value above 1, so they are all but black; if 1 means white, multiply "

@@ -65,11 +65,13 @@ def check(
         watch: told what is being done and how far it is.
 
     Raises:
-        UnknotError: the file is not there, or is none that is known.
+        UnknotError: the file is not there, is none that is known, or needs a package that is missing.
     """
     path = Path(path)
     if not path.is_file():
         raise UnknotError(f"{path}: no such file.")
+    if _hdf5.is_hdf5(path):
+        _hdf5.reader(path)  # a package that is missing is no flaw of the file
     known = recognise(path, forms)
     if not known:
         worlds = dict.fromkeys(form.world for form in forms)

@@ -1,12 +1,10 @@
 """Novel combinations: every class is seen in training, one combination of classes is kept for testing.
 
-Reference: Mahon et al. 2023, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335, which holds out
+Reference: Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335, which holds out
 a size and a shape, written "NC size-shape".
 """
 
 from collections.abc import Iterable, Mapping
-
-import numpy as np
 
 from unknot.errors import UnknotError, unknown
 from unknot.factors import FactorSpace
@@ -62,7 +60,7 @@ def combination_split(space: FactorSpace, held_out: Mapping[str, int | Iterable[
             f"combination_split: a combination is made of two factors or more; got {', '.join(held_out) or 'none'}. "
             "To hold out classes of one factor use split(space, 'extrapolation', exclusive={...})."
         )
-    classes = {name: (int(c),) if isinstance(c, int | np.integer) else tuple(c) for name, c in held_out.items()}
+    classes = {name: tuple(c) if isinstance(c, Iterable) else (c,) for name, c in held_out.items()}
     for name, chosen in classes.items():
         factor = space[name]
         if not chosen or any(not 0 <= c < factor.size for c in chosen):

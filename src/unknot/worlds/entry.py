@@ -33,7 +33,7 @@ class Entry:
 
     Attributes:
         title: what results call it.
-        factors: its factor space; None where only the file tells.
+        factors: its factor space.
         licence: of the published data, or of ours for rendered worlds.
         reference: the paper or page to cite.
         open: builds the world, given the folder that holds data files (None: where they are usually kept).
@@ -43,7 +43,7 @@ class Entry:
     """
 
     title: str
-    factors: FactorSpace | None
+    factors: FactorSpace
     licence: str
     reference: str
     open: Callable[[Path | None], World]

@@ -108,6 +108,8 @@ def k_factors(
         raise unknown("compatibility mode", str(compat), ("locatello",))
     region = _region(where)
     movable = len(region.space) if compat else sum(size > 1 for size in region.space.shape)
+    if not movable:
+        raise UnknotError(f"k_factors: no factor can change; {', '.join(region.space.names)} have one class each.")
     if k is not None and not 1 <= k <= movable:
         raise UnknotError(
             f"k_factors: k is {k}, but {movable} factor(s) of {', '.join(region.space.names)} can change; give a k "

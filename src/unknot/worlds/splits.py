@@ -281,7 +281,7 @@ def split(
     kind: SplitKind,
     *,
     rule: Rule | str | None = None,
-    exclusive: Mapping[str, Iterable[int]] | None = None,
+    exclusive: Mapping[str, int | Iterable[int]] | None = None,
     rng: int | np.random.Generator = 0,
 ) -> Split:
     """Split a grid by a rule, or by exclusive classes named by hand.
@@ -328,13 +328,13 @@ def split(
     return Split(kind, space, found, notes=notes + caveats(space, kind, found))
 
 
-def _checked(space: FactorSpace, exclusive: Mapping[str, Iterable[int]]) -> dict[str, tuple[int, ...]]:
+def _checked(space: FactorSpace, exclusive: Mapping[str, int | Iterable[int]]) -> dict[str, tuple[int, ...]]:
     """Sorted classes in storage order of the factors; factors with none are dropped."""
     found = {}
     for name, classes in exclusive.items():
         factor = space[name]
-        wanted = list(classes)
-        if any(int(c) != c for c in wanted):
+        wanted = list(classes) if isinstance(classes, Iterable) else [classes]
+        if any(isinstance(c, str) or c % 1 for c in wanted):
             raise UnknotError(f"split: classes of '{name}' are {wanted}; expected whole numbers.")
         chosen = tuple(sorted({int(c) for c in wanted}))
         if chosen and factor.kind == "constant":
