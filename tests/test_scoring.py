@@ -9,7 +9,7 @@ import torch
 
 import unknot
 from unknot import Representation, UnknotError, UnknotWarning
-from unknot.metrics import METRICS
+from unknot.metrics import METRICS, parse_identity
 from unknot.metrics.subset import subset
 from unknot.scoring import plan, run
 
@@ -25,6 +25,16 @@ def test_a_score_is_what_the_metric_itself_returns() -> None:
     card = unknot.score(latents, factors, metrics=["mig", "modularity"])
     assert card["mig"].value == METRICS["mig"](latents, factors).value
     assert card["modularity[bins=20]"].value == METRICS["modularity"](latents, factors).value
+
+
+@pytest.mark.parametrize("name", ["mcc", "med", "sap[regression]", "snc", "r2"])
+def test_without_test_rows_a_score_is_what_the_function_gives(name: str) -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, [3, 4], size=(300, 2))
+    latents = factors + rng.normal(size=(300, 2))
+    key, options = parse_identity(name, METRICS)
+    card = unknot.score(latents, factors, metrics=[name])
+    assert card[key].value == METRICS[key](latents, factors, **options).value
 
 
 def test_held_out_rows_are_used_where_given() -> None:

@@ -304,6 +304,15 @@ class _Data:
     latents_test: NDArray[np.float64] | None = None
     factors_test: NDArray[Any] | None = None
 
+    def split(self, seed: int) -> "_Data":
+        """A third of the rows held out, before resampling puts copies of a row on both sides."""
+        if self.factors is None or self.latents_test is not None:
+            return self
+        order = np.random.default_rng(seed).permutation(len(self.latents))
+        n_test = max(1, len(order) // 3)
+        test, train = order[:n_test], order[n_test:]
+        return _Data(self.latents[train], self.factors[train], self.latents[test], self.factors[test])
+
     def resampled(self, rng: np.random.Generator) -> "_Data":
         pick = rng.integers(0, len(self.latents), len(self.latents))
         latents, factors = self.latents[pick], None if self.factors is None else self.factors[pick]
@@ -317,18 +326,14 @@ def _data(todo: Plan, name: str) -> _Data:
     rep, metric = todo.representation, METRICS[name]
     rng = np.random.default_rng(todo.seed)
     cap = todo.limit if todo.limit is not None or metric.facts.cost == "instant" else TRAIN_ROWS + TEST_ROWS
-    held_out = "latents_test" in signature(metric).parameters
-    if not held_out or rep.factors is None:
-        keep = _subset(len(rep.latents), cap, rng)
-        return _Data(rep.latents[keep], None if rep.factors is None else rep.factors[keep])
-    if rep.latents_test is not None and rep.factors_test is not None:
+    takes_test = "latents_test" in signature(metric).parameters
+    if takes_test and rep.factors is not None and rep.latents_test is not None and rep.factors_test is not None:
         train = _subset(len(rep.latents), cap and -(-cap * 2 // 3), rng)
         test = _subset(len(rep.latents_test), cap and max(1, cap // 3), rng)
         return _Data(rep.latents[train], rep.factors[train], rep.latents_test[test], rep.factors_test[test])
-    order = rng.permutation(len(rep.latents))[:cap]
-    n_test = max(1, len(order) // 3)
-    train, test = order[n_test:], order[:n_test]
-    return _Data(rep.latents[train], rep.factors[train], rep.latents[test], rep.factors[test])
+    # what is missing is split off by the metric: some variants hold out nothing, some only for a part of their numbers
+    keep = _subset(len(rep.latents), cap, rng)
+    return _Data(rep.latents[keep], None if rep.factors is None else rep.factors[keep])
 
 
 def _subset(n: int, cap: int | None, rng: np.random.Generator) -> Any:
@@ -359,6 +364,8 @@ def _interval(
     if not np.isfinite(result.value):
         return None
     rng = np.random.default_rng([todo.seed, todo.bootstrap])
+    if "latents_test" in signature(METRICS[name]).parameters:
+        data = data.split(todo.seed)
     draws = []
     for _ in range(todo.bootstrap):
         # a resample of few rows can lose a factor's only other value; what cannot be scored is drawn no interval from

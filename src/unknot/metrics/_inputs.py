@@ -6,6 +6,7 @@ Every metric calls `prepare` first, so that all of them treat labels, constants,
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -27,13 +28,13 @@ class Rows:
     latents: NDArray[np.float64]  # (n, d)
     factors: NDArray[np.int64]  # (n, k) codes 0..K-1 of the factors that vary
     sizes: NDArray[np.int64]  # (k,) number of codes
-    numbers: NDArray[np.float64]  # (n, k) the factors as the caller gave them, for regressions
+    given: NDArray[Any]  # (n, all columns) the factors as the caller gave them
     kept: NDArray[np.int64]  # (k,) which of the caller's columns these are
     names: tuple[str, ...]  # of all the caller's columns
     continuous: NDArray[np.bool_]  # (k,) whether a factor was given as real numbers
     latents_test: NDArray[np.float64] | None = None
     factors_test: NDArray[np.int64] | None = None  # UNSEEN where a value is not among the training rows
-    numbers_test: NDArray[np.float64] | None = None
+    given_test: NDArray[Any] | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -41,6 +42,16 @@ class Rows:
     def n_factors(self) -> int:
         """How many factors vary."""
         return len(self.kept)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """(n, k) the varying factors as the caller gave them, for regressions."""
+        return self.given[:, self.kept].astype(np.float64)
+
+    @cached_property
+    def numbers_test(self) -> NDArray[np.float64] | None:
+        """(n_test, k) the same of the held-out rows."""
+        return None if self.given_test is None else self.given_test[:, self.kept].astype(np.float64)
 
     def spread(self, per_factor: Any) -> NDArray[np.float64]:
         """Values of the varying factors at the caller's columns along the last axis, NaN where skipped."""
@@ -226,7 +237,7 @@ def _encode(
             column = np.searchsorted(edges, column, side="right")
             test = None if test is None else np.searchsorted(edges, test, side="right")
             notes.append(f"factor '{name}' is continuous: cut into {len(edges) + 1} bins of equal count.")
-        values, code = distinct(column if is_real else column.astype(np.int64))
+        values, code = distinct(column if is_real else column.astype(np.int64, copy=False))
         if len(values) == 1:
             skipped[name] = "constant"
             continue
@@ -254,15 +265,15 @@ def _encode(
         warnings.warn(text, UnknotWarning, stacklevel=4)
     return Rows(
         latents=z,
-        factors=np.stack(codes, axis=1).astype(np.int64),
+        factors=np.stack(codes, axis=1).astype(np.int64, copy=False),
         sizes=np.array(sizes, dtype=np.int64),
-        numbers=y[:, kept].astype(np.float64),
+        given=y,
         kept=np.array(kept, dtype=np.int64),
         names=names,
         continuous=np.array(real, dtype=np.bool_),
         latents_test=z_test,
         factors_test=None if y_test is None else np.stack(codes_test, axis=1).astype(np.int64),
-        numbers_test=None if y_test is None else y_test[:, kept].astype(np.float64),
+        given_test=y_test,
         skipped=skipped,
         notes=notes,
     )

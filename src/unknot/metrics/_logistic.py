@@ -21,10 +21,10 @@ def hold_out(rows: Rows, rng: Rng) -> Rows:
         rows,
         latents=rows.latents[train],
         factors=rows.factors[train],
-        numbers=rows.numbers[train],
+        given=rows.given[train],
         latents_test=rows.latents[test],
         factors_test=rows.factors[test],
-        numbers_test=rows.numbers[test],
+        given_test=rows.given[test],
     )
 
 

@@ -212,9 +212,7 @@ def _prepared(
     found = len(rows.latents)
     if n < found:
         chosen = np.random.default_rng(rng).permutation(found)[:n]
-        return replace(
-            rows, latents=rows.latents[chosen], factors=rows.factors[chosen], numbers=rows.numbers[chosen]
-        )
+        return replace(rows, latents=rows.latents[chosen], factors=rows.factors[chosen], given=rows.given[chosen])
     if n > found:
         rows.notes.append(f"{found} training rows where {n} were asked for; all were used.")
     return rows
