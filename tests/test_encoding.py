@@ -250,6 +250,7 @@ def test_the_representation_of_a_run_is_encoded_once_and_again_for_other_weights
     assert representation_of(run.folder).stat().st_mtime_ns == before
     encode(run, rows=5).write(path)  # another setting under the default name
     assert representation_of(run).read_bytes() == content
+    assert len(read_representation(path).latents) == 5  # which is somebody's, and stays
     weights = bytearray(run.weights.read_bytes())
     weights[-4:] = np.float32(0.25).tobytes()
     run.weights.write_bytes(weights)

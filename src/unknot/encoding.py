@@ -119,12 +119,22 @@ def encode(
 def representation_of(run: Run | Path | str, *, watch: Watch | None = None, data: Path | None = None) -> Path:
     """The file of a run's representation with default settings, encoded now unless it is there already."""
     run = run if isinstance(run, Run) else Run(run)
-    path = run.folder / "latents.npz"
-    if path.is_file() and run.finished:
-        expected = _source(run_record(run), run.spec.world, ROWS, "", 0)
-        if read_representation(path).source == expected:
-            return path
-    return encode(run, watch=watch, data=data).write(path)
+    # A study keeps latents of other rows under the first name; those are its own, and stay.
+    usual, beside = run.folder / "latents.npz", run.folder / "latents-default.npz"
+    expected = _source(run_record(run), run.spec.world, ROWS, "", 0) if run.finished else None
+    taken = False
+    for path in (usual, beside):
+        if path.is_file() and expected is not None:
+            found = read_representation(path).source
+            if found == expected:
+                return path
+            taken = taken or (path == usual and _other_rows(found, expected))
+    return encode(run, watch=watch, data=data).write(beside if taken else usual)
+
+
+def _other_rows(found: Any, expected: Any) -> bool:
+    """Whether two sources differ in the rows asked for, not only in the weights."""
+    return any(found.get(key) != expected.get(key) for key in ("world", "rows", "split", "seed"))
 
 
 def world_split(name: World | Path | str | None, world: World, kind: str) -> Split:
