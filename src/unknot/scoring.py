@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -150,7 +150,7 @@ def plan(
         )
     rows = None
     if representation.factors is None:
-        check_latents("score", representation.latents)
+        representation = replace(representation, latents=check_latents("score", representation.latents))
     else:
         rows = prepare(
             "score",
@@ -160,6 +160,8 @@ def plan(
             representation.factors_test,
             names=representation.factor_names,
         )
+    if rows is not None:  # double precision once, not by each metric again
+        representation = replace(representation, latents=rows.latents, latents_test=rows.latents_test)
     tasks = _choose(metrics, exclude, labelled=rows is not None)
     return Plan(representation, rows, tasks, seed, limit, bootstrap)
 

@@ -208,8 +208,10 @@ def distinct(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     if column.dtype.kind == "f" or int(high) - int(low) > 4 * len(column) + 1024:
         values, codes = np.unique(column, return_inverse=True)
         return values, codes.reshape(-1)
-    present = np.bincount(column - low) > 0
-    return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[column - low]
+    above = column - low
+    present = np.bincount(above) > 0
+    values = np.flatnonzero(present) + low
+    return values, above if present.all() else (np.cumsum(present) - 1)[above]
 
 
 def _encode(
