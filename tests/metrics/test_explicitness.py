@@ -34,6 +34,20 @@ def test_stored_values_of_separate_regressions_are_met(golden, case):
     assert score.value == pytest.approx(values["ubi_explicitness_impl2_scaled"], abs=2e-3)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_stored_values_of_renormalised_regressions_are_met(golden, case):
+    arrays, values = golden(case)
+    score = on_itself(arrays["latents"], arrays["factors"], one_vs_rest=True, renormalised=True, scaled=True)
+    # On theorem31 every regression is exactly flat, and rounding ranks the rows.
+    tolerance = 1e-2 if case == "theorem31_n4k3" else 1e-5
+    assert score.value == pytest.approx(values["ubi_explicitness_impl1_scaled"], abs=tolerance)
+
+
+def test_renormalising_needs_separate_regressions():
+    with pytest.raises(UnknotError, match="set that too"):
+        explicitness(np.eye(4), np.arange(4)[:, None] % 2, renormalised=True)
+
+
 def test_areas_by_hand():
     scores = np.array([[0.1], [0.4], [0.4], [0.9]])
     # Pairs (own, rest): .4 > .1, .4 = .4, .9 > .1, .9 > .4.

@@ -120,6 +120,15 @@ def test_files_that_do_not_belong_together_are_refused(files: list[Path]) -> Non
         (gzip.compress(encode(np.zeros((9, 4), np.int32)) + b"x"), "more data follow the 9 rows"),
         (gzip.compress(struct.pack("<5i", 0x1E3D4C54, 2, -1, 4, 1)), "numbers above 0"),
     ],
+    ids=[
+        "empty",
+        "not gzip",
+        "no header",
+        "cut data",
+        "cut gzip",
+        "more data",
+        "negative size",
+    ],  # gzip holds the time
 )
 def test_broken_matrices_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "m.gz").write_bytes(content)

@@ -23,7 +23,7 @@ from unknot.metrics.score import Facts, Score, facts
         reference="Ridgeway & Mozer 2018, Learning Deep Disentangled Embeddings with the F-Statistic Loss, "
         "arXiv:1802.05312",
         cost="seconds",
-        identity=("one_vs_rest", "scaled"),
+        identity=("one_vs_rest", "renormalised", "scaled"),
         invariances=frozenset(),  # to shift, scale and order up to where the solver stops
     )
 )
@@ -35,6 +35,7 @@ def explicitness(
     factors_test: Any = None,
     rng: Rng = 0,
     one_vs_rest: bool = False,
+    renormalised: bool = False,
     scaled: bool = False,
 ) -> Score:
     """How well a linear classifier on all latents ranks each class above the rest.
@@ -51,6 +52,8 @@ def explicitness(
         rng: decides the split.
         one_vs_rest: one binary regression per class with both sides weighing the same, as the paper describes.
             A middle level of an ordinal code is no half-space, so that a perfect code no longer scores 1.
+        renormalised: with `one_vs_rest`, divide the probabilities of a row's classes by their sum before they are
+            ranked, on latents scaled to [0, 1], as one of the two public versions does.
         scaled: 2 E - 1, which has chance level 0; then the value can be as low as -1 for a classifier that is
             wrong on purpose, and in practice is 0 or a little below.
 
@@ -67,12 +70,16 @@ def explicitness(
     >>> round(explicitness(y * 1.0, y).value, 6)
     1.0
     """
+    if renormalised and not one_vs_rest:
+        raise UnknotError("explicitness: renormalised is a way of one_vs_rest; set that too.")
     rows = prepare("explicitness", latents, factors, latents_test, factors_test, held_out=True, rng=rng)
     z_test, y_test = held_out(rows)
-    z, z_test = standardised(rows.latents, z_test)
+    z, z_test = (_unit_range if renormalised else standardised)(rows.latents, z_test)
     scores = _rest_scores if one_vs_rest else _softmax_scores
     with one_thread():
         ranked = [scores(z, rows.factors[:, j], z_test, rows, j) for j in range(rows.n_factors)]
+    if renormalised:
+        ranked = [_log_shares(logits) for logits in ranked]
     per_class = [class_areas(ranked[j], y_test[:, j], int(size)) for j, size in enumerate(rows.sizes)]
     present = [areas[np.isfinite(areas)] for areas in per_class]
     per_factor = np.array([areas.mean() if len(areas) else np.nan for areas in present])
@@ -132,6 +139,22 @@ def _rest_scores(
     weights = balanced_regressions(z, y, int(rows.sizes[j]))
     scores: NDArray[np.float64] = z_test @ weights[:-1] + weights[-1]
     return scores
+
+
+def _unit_range(
+    train: NDArray[np.float64], test: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both sets with the smallest training value at 0 and the largest at 1; dead latents become 0."""
+    low, width = train.min(axis=0), np.ptp(train, axis=0)
+    width = np.where(width > 0, width, 1.0)
+    return (train - low) / width, (test - low) / width
+
+
+def _log_shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Logarithms of sigmoid probabilities (n, classes) divided by their sum over classes."""
+    log_p = -np.logaddexp(0, -logits)
+    shares: NDArray[np.float64] = log_p - np.logaddexp.reduce(log_p, axis=1, keepdims=True)
+    return shares
 
 
 def balanced_regressions(
