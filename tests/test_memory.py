@@ -29,7 +29,10 @@ print(faults())
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told to keep memory")
+glibc_only = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told to keep memory")
+
+
+@glibc_only
 def test_pages_are_not_given_back_and_cleared_again_in_the_block() -> None:
     done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
     inside, outside = map(int, done.stdout.split())
@@ -37,9 +40,8 @@ def test_pages_are_not_given_back_and_cleared_again_in_the_block() -> None:
     assert outside > 10 * inside
 
 
+@glibc_only
 def test_what_was_kept_is_given_back_after_the_block() -> None:
-    if platform.libc_ver()[0] != "glibc":
-        pytest.skip("only glibc can be told to keep memory")
     with kept_memory():
         big = [np.ones(2**20) for _ in range(8)]
         del big

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 
+# NotImplementedError is how zipfile refuses a compression it does not know, RuntimeError an encrypted member.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error, NotImplementedError, RuntimeError)
 
 
