@@ -15,6 +15,7 @@ from unknot.cli.rank import rank
 from unknot.cli.report import report
 from unknot.cli.score import score
 from unknot.cli.study import results, study
+from unknot.cli.task import app as task
 from unknot.cli.train import ANY_OPTION, models, train
 from unknot.errors import UnknotError
 
@@ -38,6 +39,7 @@ app.command()(rank)
 app.command()(study)
 app.command()(results)
 app.command()(report)
+app.add_typer(task, name="task")
 app.add_typer(data, name="data")
 app.command()(demo)
 

@@ -1,0 +1,54 @@
+"""What every task prints: its headline numbers as a table, its notes, and the files asked for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from unknot.tasks.result import TaskResult
+
+
+def show(
+    result: TaskResult, *, tables: Sequence[str] = (), json: Path | None = None, html: Path | None = None
+) -> None:
+    """Print a result and write the files asked for.
+
+    Args:
+        result: of a task.
+        tables: names of those to print in full, before the headline numbers.
+        json: file for the result.
+        html: file for its page.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    for name in tables:
+        rows = result.tables.get(name, [])
+        if rows:
+            table = Table(title=name, title_justify="left")
+            for column in rows[0]:
+                table.add_column(column, justify="right" if isinstance(rows[0][column], int | float) else "left")
+            for row in rows:
+                table.add_row(*(_cell(cell) for cell in row.values()))
+            console.print(table)
+    table = Table(title=f"{result.task}: {result.source}" + (f" on {result.world}" if result.world else ""))
+    table.add_column("value")
+    table.add_column("", justify="right")
+    for name, value in result.values.items():
+        table.add_row(name, _cell(value))
+    console.print(table)
+    for note in result.notes:
+        console.print(note, style="dim", highlight=False, markup=False)
+    if json is not None:
+        typer.echo(result.write(json))
+    if html is not None:
+        from unknot.reports.task_page import write_task_page
+
+        typer.echo(write_task_page(html, [result]))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "-" if value != value else f"{value:.3f}"
+    return "-" if value is None else str(value)

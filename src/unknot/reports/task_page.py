@@ -1,0 +1,40 @@
+"""Results of tasks as one page; each task draws its own section in `task_<name>.py`."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from unknot.reports.page import Content, Grid, Section, write_page
+from unknot.tasks.result import TaskResult
+
+
+def task_section(results: Sequence[TaskResult]) -> Section:
+    """The section of the results of one task, over several representations or one."""
+    name = results[0].task
+    contents: list[Content] = [_headline(results)]
+    texts = [f"Task {name}."]
+    home = f"unknot.reports.task_{name}"
+    if find_spec(home) is not None:
+        drawn = import_module(home).section(results)
+        texts, contents = [*drawn.paragraphs], [_headline(results), *drawn.contents]
+    notes = dict.fromkeys(note for result in results for note in result.notes)
+    return Section(f"Task: {name}", [*texts, *notes], contents)
+
+
+def write_task_page(path: Path | str, results: Sequence[TaskResult]) -> Path:
+    """Write one page with a section for each task."""
+    names = dict.fromkeys(result.task for result in results)
+    sections = [task_section([r for r in results if r.task == name]) for name in names]
+    sources = ", ".join(dict.fromkeys(result.source for result in results))
+    return write_page(path, "What it is good for", f"Downstream tasks of {sources}.", sections)
+
+
+def _headline(results: Sequence[TaskResult]) -> Grid:
+    names = list(dict.fromkeys(name for result in results for name in result.values))
+    rows = [[r.source, r.world, *(_shown(r.values.get(name)) for name in names)] for r in results]
+    return Grid(("representation", "world", *names), rows, name=f"task-{results[0].task}")
+
+
+def _shown(value: float | None) -> float | str:
+    return "-" if value is None or value != value else value
