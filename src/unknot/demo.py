@@ -1,7 +1,8 @@
-"""The main job end to end on embedded defaults: worlds, their splits, a scored representation, one page."""
+"""The main job end to end on embedded defaults: a small study, and a look at worlds, splits and scores, as one page."""
 
 import io
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,31 +13,63 @@ from unknot.examples import example_file
 from unknot.metrics import METRICS
 from unknot.reports.page import Grid, Picture, Section, write_page
 from unknot.scoring import Scorecard, score
+from unknot.studies.study import Watch
 from unknot.worlds.split_rules import SplitKind
 
 WORLDS = ("dsprites_rendered", "abstract_dsprites_rendered", "shapes3d_rendered", "mpi3d_rendered")
 KINDS: tuple[SplitKind, ...] = ("random", "composition", "interpolation", "extrapolation")
 
 
-def demo(folder: Path | str, *, tell: Callable[[str], None] = lambda text: None) -> Path:
-    """Write `folder/index.html`, telling what is being done meanwhile."""
+def demo(
+    folder: Path | str,
+    *,
+    study: Path | str = "demo",
+    jobs: int | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+    live: Callable[[], AbstractContextManager[Watch | None]] = nullcontext,
+) -> Path:
+    """Run a small study in `folder/study` and write `folder/index.html`; a second call goes on where one stopped.
+
+    Args:
+        folder: for everything.
+        study: its file, or the name of one that ships.
+        jobs: runs at a time; one for each core if left out.
+        tell: called with what is being done.
+        live: opens the display of the study's progress.
+    """
+    folder = Path(folder)
+    tell("training, scoring and ranking models")
+    with live() as watch:
+        sections = _study(folder / "study", study, jobs, watch)
     return write_page(
-        Path(folder) / "index.html",
+        folder / "index.html",
         "Unknot: a first look",
-        "Worlds whose factors are known, ways to split them, and what a representation of one of them is worth. "
-        "Everything here was rendered and computed on this machine, without a download.",
-        list(_sections(tell)),
+        "A study of two kinds of models, ranked with labels and without; a scored file of latents; ways to split a "
+        "world; and worlds whose factors are known. Everything here was rendered, trained and computed on this "
+        "machine, without a download.",
+        [*sections, *_sections(tell)],
     )
 
 
+def _study(folder: Path, study: Path | str, jobs: int | None, watch: Watch | None) -> list[Section]:
+    from unknot.reports.study_page import study_sections
+    from unknot.reports.study_record import read_study as read_record
+    from unknot.studies.plan import plan
+    from unknot.studies.spec import read_study
+    from unknot.studies.study import run_study
+
+    run_study(plan(read_study(study)), folder, jobs=jobs, watch=watch)
+    return study_sections(read_record(folder), shown=6)
+
+
 def _sections(tell: Callable[[str], None]) -> Iterator[Section]:
+    tell("scoring the shipped example")
+    yield _example()
+    tell("splitting dSprites")
+    yield _splits()
     for name in WORLDS:
         tell(f"rendering {name}")
         yield _world(name)
-    tell("splitting dSprites")
-    yield _splits()
-    tell("scoring the shipped example")
-    yield _example()
 
 
 def _world(name: str) -> Section:

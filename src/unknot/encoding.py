@@ -10,7 +10,7 @@ does not grow with the world, and rows depend on the seed alone: not on the batc
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -25,8 +25,8 @@ from unknot.metrics._inputs import as_array
 from unknot.representation import Representation, read_representation
 from unknot.runs import Run
 from unknot.worlds import open_world
-from unknot.worlds.split_rules import Rule, check_kind, published_rule
-from unknot.worlds.splits import Split, split
+from unknot.worlds.named_split import canonical_split, named_split
+from unknot.worlds.splits import Split
 from unknot.worlds.world import World
 
 ROWS = 15_000  # the literature's 10,000 training and 5,000 test rows
@@ -58,7 +58,8 @@ def encode(
         world: a world or its name; left out, the world a run was trained on.
         rows: how many images, drawn without replacement and in random order; if there are no more than that, or for
             "all", every one in the world's order.
-        split: a kind of split: `latents` are then rows of its training part, `latents_test` as many of its test part.
+        split: a kind of split, or `combination:scale=0,shape=0`: `latents` are then rows of its training part,
+            `latents_test` as many of its test part.
         seed: decides which rows, and the random parts of stochastic worlds.
         batch_size: images an encoder sees at a time, 256 at most.
         device: "cpu", "cuda" or "mps", for runs and for timm and hf networks.
@@ -75,25 +76,15 @@ def encode(
     ((100, 1), (100, 5), 'orientation')
     """
     _check(rows, seed, batch_size)
-    run = _as_run(encoder)
-    if world is None and run is None:
-        raise UnknotError("encode: an encoder of one's own needs a world; name one, such as dsprites_rendered.")
-    named = run.spec.world if world is None and run is not None else world
-    opened = open_world(named, data=data) if isinstance(named, str | Path) else cast(World, named)
-    found = find_encoder(
-        run or encoder,
-        opened.image_shape,
-        device=device,
-        data=data,
-        pool=pool,
-        image_size=image_size,
-        home=opened if world is None else None,
+    split = canonical_split(split) if split else ""
+    found, opened, named = opened_encoder(
+        encoder, world, device=device, data=data, pool=pool, image_size=image_size
     )
-    kept = world_split(named, opened, split) if split else None
-    parts = [_rows(opened, kept, part, rows, seed) for part in (("train", "test") if split else ("train",))]
+    kept = named_split(split, named, opened.factors) if split else None
+    parts = [draw_points(opened, kept, part, rows, seed) for part in (("train", "test") if split else ("train",))]
     total, before = sum(map(len, parts)), 0
     outputs = []
-    with _torch_threads(threads):
+    with torch_threads(threads):
         for i, classes in enumerate(parts):
 
             def tell(done: int, before: int = before) -> None:
@@ -112,8 +103,65 @@ def encode(
         factors_test=parts[1] if split and labelled else None,
         kl=None if logvars is None else _kl(means, logvars),
         logvars=logvars,
-        source=_source(found.record, _name(named), rows, split, seed),
+        source=_source(found.record, named, rows, split, seed),
     )
+
+
+def opened_encoder(
+    encoder: Run | Path | str | Callable[..., Any],
+    world: World | Path | str | None,
+    *,
+    device: str = "cpu",
+    data: Path | None = None,
+    pool: str = "",
+    image_size: int | None = None,
+) -> tuple[Encoder, World, str]:
+    """An encoder ready for a world, that world, opened, and its name; the arguments are those of `encode`."""
+    run = _as_run(encoder)
+    if world is None and run is None:
+        raise UnknotError("encode: an encoder of one's own needs a world; name one, such as dsprites_rendered.")
+    named = run.spec.world if world is None and run is not None else world
+    opened = open_world(named, data=data) if isinstance(named, str | Path) else cast(World, named)
+    found = find_encoder(
+        run or encoder,
+        opened.image_shape,
+        device=device,
+        data=data,
+        pool=pool,
+        image_size=image_size,
+        home=opened if world is None else None,
+    )
+    return found, opened, _name(named)
+
+
+def encode_points(
+    encoder: Encoder,
+    world: World,
+    classes: Classes,
+    *,
+    seed: Sequence[int] = (0,),
+    batch_size: int = 128,
+    threads: int = 1,
+    watch: Watch | None = None,
+) -> NDArray[np.float32]:
+    """Latents, or slots, of chosen points of a world, one for each row of classes and in their order.
+
+    Args:
+        encoder: of `opened_encoder`.
+        world: where the images come from.
+        classes: (n, n_factors).
+        seed: decides the random parts of stochastic worlds.
+        batch_size: images the encoder sees at a time, 256 at most.
+        threads: of torch.
+        watch: called with the number of rows done and the number of rows in all.
+    """
+
+    def tell(done: int) -> None:
+        if watch is not None:
+            watch(done, len(classes))
+
+    with torch_threads(threads):
+        return _encode(encoder, world, classes, list(seed), min(batch_size, CHUNK), tell)[0]
 
 
 def representation_of(run: Run | Path | str, *, watch: Watch | None = None, data: Path | None = None) -> Path:
@@ -138,10 +186,8 @@ def _other_rows(found: Any, expected: Any) -> bool:
 
 
 def world_split(name: World | Path | str | None, world: World, kind: str) -> Split:
-    """The split of a kind that runs on this world train inside: the published one, or a fifth of each factor."""
-    checked = check_kind(kind)
-    rule = published_rule(_name(name), world.factors) or Rule(ratio=0.2)
-    return split(world.factors, checked, rule=rule)
+    """The split of a name that runs on this world train inside; see `worlds.named_split`."""
+    return named_split(kind, _name(name), world.factors)
 
 
 def _check(rows: int | str, seed: int, batch_size: int) -> None:
@@ -169,8 +215,8 @@ def _source(encoder: Mapping[str, Any], world: str, rows: int | str, split: str,
     return {"encoder": dict(encoder), "world": world, "rows": rows, "split": split, "seed": seed}
 
 
-def _rows(world: World, kept: Split | None, part: str, rows: int | str, seed: int) -> Classes:
-    """Classes of the rows to encode, of the whole world or of one part of a split."""
+def draw_points(world: World, kept: Split | None, part: str, rows: int | str, seed: int) -> Classes:
+    """Classes of so many rows (or "all"), of the whole world or of the "train" or "test" part of a split."""
     pool: Indices
     if world.rows is not None:
         pool = np.arange(len(world.rows))
@@ -277,7 +323,8 @@ def _kl(means: NDArray[np.float32], logvars: NDArray[np.float32]) -> NDArray[np.
 
 
 @contextmanager
-def _torch_threads(n: int) -> Iterator[None]:
+def torch_threads(n: int) -> Iterator[None]:
+    """So many threads of torch, if anything has imported it; one is the fastest on a shared machine."""
     torch = sys.modules.get("torch")  # an encoder that is no torch network does not load it
     if torch is None:
         yield
@@ -290,4 +337,14 @@ def _torch_threads(n: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-__all__ = ["CHUNK", "ROWS", "encode", "representation_of", "world_split"]
+__all__ = [
+    "CHUNK",
+    "ROWS",
+    "draw_points",
+    "encode",
+    "encode_points",
+    "opened_encoder",
+    "representation_of",
+    "torch_threads",
+    "world_split",
+]

@@ -4,12 +4,14 @@
     traversals.png       one row for each latent, the most informative first, switched-off ones greyed
     traversals.gif       the same as a film
     hinton.png           which latent knows which factor, from the run's representation
+    slots.png            for models of objects, in place of traversals: who owns which pixel, and what each slot draws
 
-The first two are drawn at every checkpoint while a run trains, all but the last when it ends.
+The first two and the last are drawn at every checkpoint while a run trains, all but the Hinton diagram when it ends.
 """
 
 import textwrap
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -26,10 +28,12 @@ from unknot.reports.latent_pictures import (
     write_film,
     write_picture,
 )
+from unknot.reports.slot_pictures import slot_sheet
 from unknot.represent import represent
 from unknot.representation import Representation
 from unknot.runs import Run
 
+SHOWN_SLOTS = 10  # images on the sheet of slots
 SHOWN = 36  # images reconstructed; the first of them is the one that is traversed
 MEASURED = 256  # images that decide how far latents without a KL are moved
 
@@ -44,7 +48,7 @@ def draw(
     title: str = "",
     animated: bool = False,
 ) -> list[Path]:
-    """Draw reconstructions and traversals of a model; nothing if it has no decoder.
+    """Draw reconstructions and traversals of a model, or what its slots do; nothing if it has no decoder.
 
     The model is left in the mode it was in, and no random numbers are drawn.
 
@@ -66,6 +70,8 @@ def draw(
     training = model.training
     model.eval()
     try:
+        if hasattr(model, "slots_decoded"):
+            return [_draw_slots(model, images[:SHOWN_SLOTS], folder, title)]
         means = represent(model, images).mean.cpu().numpy()
         seen = (_channels_last(images[:SHOWN]) * 255).round().astype(np.uint8)
         plan = plan_traversal(means, kl)
@@ -78,6 +84,14 @@ def draw(
     finally:
         model.train(training)
     return written
+
+
+def _draw_slots(model: nn.Module, images: Tensor, folder: Path, title: str) -> Path:
+    drawn = cast(Any, model).slots_decoded(represent(model, images).mean)
+    pictures = drawn.pictures.float().permute(0, 1, 3, 4, 2).cpu().numpy()
+    seen = (_channels_last(images) * 255).round().astype(np.uint8)
+    sheet = slot_sheet(seen, pictures, drawn.masks.float().cpu().numpy(), title=title)
+    return write_picture(sheet, folder / "slots.png")
 
 
 def shown_images(batches: Feed) -> Tensor:

@@ -7,6 +7,7 @@ A run's folder is named by the hash of its spec, so the same spec is never train
     checkpoint.pt        where to go on from, until the run is finished
     curve.parquet        loss terms over steps
     kl.parquet           KL of each latent over steps, for models that have one
+    segmentation.parquet FG-ARI and ARI over steps, for models of objects on worlds that know theirs
     latents.npz          the representation, once it is encoded
     pictures/            reconstructions, traversals, and a Hinton diagram once it is encoded
 """
@@ -67,6 +68,10 @@ class RunSpec(BaseModel):
         for name in fields:
             if name not in type(self).model_fields:
                 raise unknown("field of a run", name, type(self).model_fields)
+        if isinstance(fields.get("split"), str) and ":" in fields["split"]:
+            from unknot.worlds.named_split import canonical_split  # here, so that a run needs no worlds to be read
+
+            fields["split"] = canonical_split(fields["split"])
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -205,6 +210,10 @@ class Run:
     def kl(self) -> Any:
         """KL of each latent over steps, as a pandas table."""
         return self._table("kl")
+
+    def segmentation(self) -> Any:
+        """FG-ARI and ARI of masks over steps, as a pandas table."""
+        return self._table("segmentation")
 
     def _table(self, name: str) -> Any:
         import pandas as pd

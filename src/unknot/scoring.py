@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot._scored_rows import Data, chosen
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
 from unknot.metrics._inputs import Rows, as_array, check_latents, prepare
@@ -177,10 +178,11 @@ def run(todo: Plan, *, jobs: int = 1, starting: Callable[[str], None] | None = N
     if jobs < 1:
         raise UnknotError(f"score: jobs is {jobs}; expected at least one process.")
     if jobs == 1 or len(todo.tasks) == 1:
+        shared: dict[Any, Data] = {}
         for (name, options), id_ in zip(todo.tasks, todo.ids, strict=True):
             if starting is not None:
                 starting(id_)
-            yield _run_one(todo, name, options)
+            yield _run_one(todo, name, options, shared)
         return
     from joblib import Parallel, delayed
 
@@ -266,12 +268,17 @@ def _choose(
     return chosen
 
 
-def _run_one(todo: Plan, name: str, options: Mapping[str, Any]) -> Record:
-    """Run one metric; a refusal is a result, any other error is a bug and passes through."""
+def _run_one(
+    todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any, Data] | None = None
+) -> Record:
+    """Run one metric; a refusal is a result, any other error is a bug and passes through.
+
+    Metrics that see the same rows find them in `shared`, checked and coded by the first.
+    """
     metric = METRICS[name]
     id_ = identity(metric, **options)
     start = time.perf_counter()
-    data = _data(todo, name)
+    data = _data(todo, name, {} if shared is None else shared)
     refused, interval, result = "", None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -286,65 +293,16 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any]) -> Record:
     return Record(id_, name, dict(options), result, time.perf_counter() - start, refused, interval, tuple(said))
 
 
-@dataclass(frozen=True)
-class _Named:
-    """Factors that bring their names, as a table does, so that a metric's notes and parts use them."""
-
-    values: NDArray[Any]
-    columns: tuple[str, ...]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.values, dtype=dtype, copy=copy)
-
-
-@dataclass(frozen=True)
-class _Data:
-    """The rows one metric sees."""
-
-    latents: NDArray[np.float64]
-    factors: NDArray[Any] | None
-    latents_test: NDArray[np.float64] | None = None
-    factors_test: NDArray[Any] | None = None
-
-    def split(self, seed: int) -> "_Data":
-        """A third of the rows held out, before resampling puts copies of a row on both sides."""
-        if self.factors is None or self.latents_test is not None:
-            return self
-        order = np.random.default_rng(seed).permutation(len(self.latents))
-        n_test = max(1, len(order) // 3)
-        test, train = order[:n_test], order[n_test:]
-        return _Data(self.latents[train], self.factors[train], self.latents[test], self.factors[test])
-
-    def resampled(self, rng: np.random.Generator) -> "_Data":
-        pick = rng.integers(0, len(self.latents), len(self.latents))
-        latents, factors = self.latents[pick], None if self.factors is None else self.factors[pick]
-        if self.latents_test is None or self.factors_test is None:
-            return _Data(latents, factors)
-        pick = rng.integers(0, len(self.latents_test), len(self.latents_test))
-        return _Data(latents, factors, self.latents_test[pick], self.factors_test[pick])
-
-
-def _data(todo: Plan, name: str) -> _Data:
+def _data(todo: Plan, name: str, shared: dict[Any, Data]) -> Data:
     rep, metric = todo.representation, METRICS[name]
-    rng = np.random.default_rng(todo.seed)
     cap = todo.limit if todo.limit is not None or metric.facts.cost == "instant" else TRAIN_ROWS + TEST_ROWS
-    takes_test = "latents_test" in signature(metric).parameters
-    if takes_test and rep.factors is not None and rep.latents_test is not None and rep.factors_test is not None:
-        train = _subset(len(rep.latents), cap and -(-cap * 2 // 3), rng)
-        test = _subset(len(rep.latents_test), cap and max(1, cap // 3), rng)
-        return _Data(rep.latents[train], rep.factors[train], rep.latents_test[test], rep.factors_test[test])
-    # what is missing is split off by the metric: some variants hold out nothing, some only for a part of their numbers
-    keep = _subset(len(rep.latents), cap, rng)
-    return _Data(rep.latents[keep], None if rep.factors is None else rep.factors[keep])
+    tested = rep.latents_test is not None and "latents_test" in signature(metric).parameters
+    if (cap, tested) not in shared:
+        shared[cap, tested] = chosen(todo.representation, cap, tested, todo.seed)
+    return shared[cap, tested]
 
 
-def _subset(n: int, cap: int | None, rng: np.random.Generator) -> Any:
-    if cap is None or n <= cap:
-        return slice(None)
-    return np.sort(rng.choice(n, size=cap, replace=False))
-
-
-def _call(todo: Plan, name: str, data: _Data, options: Mapping[str, Any]) -> Score:
+def _call(todo: Plan, name: str, data: Data, options: Mapping[str, Any]) -> Score:
     metric = METRICS[name]
     parameters = signature(metric).parameters
     extra: dict[str, Any] = dict(options)
@@ -352,12 +310,11 @@ def _call(todo: Plan, name: str, data: _Data, options: Mapping[str, Any]) -> Sco
         extra["rng"] = todo.seed
     if "latents_test" in parameters and data.latents_test is not None:
         extra |= {"latents_test": data.latents_test, "factors_test": data.factors_test}
-    factors = None if data.factors is None else _Named(data.factors, todo.representation.factor_names)
-    return metric(data.latents, factors, **extra)
+    return metric(data.checked, data.factors, **extra)
 
 
 def _interval(
-    todo: Plan, name: str, options: Mapping[str, Any], data: _Data, result: Score
+    todo: Plan, name: str, options: Mapping[str, Any], data: Data, result: Score
 ) -> tuple[float, float] | None:
     """How far the value would scatter on other rows like these: the spread of resamples, about the value itself.
 

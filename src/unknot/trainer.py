@@ -21,12 +21,14 @@ from unknot.curve import Broken, Curve, Row
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.models.model import Batch, Player, Terms, players
 from unknot.models.terms import kl_per_latent
+from unknot.optimisers import optimiser_of, set_rate
 from unknot.represent import channels_last, represent
 from unknot.run_pictures import draw, shown_images
 from unknot.runs import Run
+from unknot.segmentation_curve import segmentation_row
 
 LOG_EVERY = 50  # steps averaged into one row of the curve
-MEASURE_EVERY = 1000  # steps between two measurements of the KL of each latent
+MEASURE_EVERY = 1000  # steps between two measurements of the KL of each latent, or of masks
 KL_IMAGES = 1024  # images it is measured on
 GRADIENT = "gradient_norm"  # the column of the curve
 
@@ -56,15 +58,15 @@ class Trainer:
         self.players = players(self.model)
         self.main = _main(self.model, self.players)
         self.parameters = [_parameters(player) for player in self.players]
-        fused = device.type in ("cpu", "cuda")
         self.optimisers = [
-            torch.optim.Adam(moved, lr=player.lr or self.spec.lr, betas=player.betas, eps=1e-8, fused=fused)
+            optimiser_of(player, moved, self.spec.lr)
             for player, moved in zip(self.players, self.parameters, strict=True)
         ]
         self.losses = [torch.compile(player.loss) if compiled else player.loss for player in self.players]
         self.generator = torch.Generator(device=device)
         self.curve = Curve()
         self.latents: list[Row] = []  # KL of each latent
+        self.segmentation: list[Row] = []  # how well masks fit the true objects
         self.step = self.saved = 0
         self.spent, self.began = 0.0, time.perf_counter()  # seconds of earlier processes, start of this one
         remove_parts(run.folder)
@@ -85,7 +87,7 @@ class Trainer:
                     began, since = self.step, time.perf_counter()
                     watch(Progress(self.step, steps, terms, speed))
                 if self.step % MEASURE_EVERY == 0 or self.step == steps:
-                    self._measure_kl()
+                    self._measure()
                 if self.step == steps:
                     break
                 if interrupted():
@@ -127,10 +129,14 @@ class Trainer:
         # optimiser takes for granted: it would mix up elements without a word.
         torch.autograd.backward(loss, inputs=self.parameters[index])
         gradients = [parameter.grad for parameter in self.parameters[index] if parameter.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
+        if player.clip:
+            torch.nn.utils.clip_grads_with_norm_(self.parameters[index], player.clip, norm)
+        set_rate(self.optimisers[index], player, self.spec.lr, self.step)
         self.optimisers[index].step()
         self.optimisers[index].zero_grad(set_to_none=True)
         prefix = "" if index == self.main else f"{player.name}."
-        values = {**terms, GRADIENT: torch.nn.utils.get_total_norm(gradients)}
+        values = {**terms, GRADIENT: norm}
         if index == self.main:
             values["loss"] = loss
         self.curve.add(self.step, {prefix + name: value for name, value in values.items()})
@@ -172,6 +178,7 @@ class Trainer:
             tables = json.loads(state["tables"])
             self.curve.load(tables["curve"])
             self.latents = tables["latents"]
+            self.segmentation = tables.get("segmentation", [])
             self.step = self.saved = int(state["step"])
             self.spent = float(state["seconds"])
         except UnknotError:
@@ -190,7 +197,9 @@ class Trainer:
             "seconds": self._seconds(),
             "model": self.model.state_dict(),
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
-            "tables": json.dumps({"curve": self.curve.state(), "latents": self.latents}),
+            "tables": json.dumps(
+                {"curve": self.curve.state(), "latents": self.latents, "segmentation": self.segmentation}
+            ),
         }
         # Through memory, because torch's own writer reports a full disk as an error of its own kind.
         buffer = io.BytesIO()
@@ -217,8 +226,12 @@ class Trainer:
         """Time spent on the run so far, by all processes that worked on it."""
         return self.spent + time.perf_counter() - self.began
 
-    def _measure_kl(self) -> None:
-        """KL of each latent on images that depend on the seed alone."""
+    def _measure(self) -> None:
+        """KL of each latent, or the fit of masks, on images that depend on the seed alone."""
+        if hasattr(self.model, "masks"):
+            row = segmentation_row(self.model, self.feed, self.device)
+            self.segmentation += [{"step": self.step} | row] if row else []
+            return
         rng = np.random.default_rng([self.spec.seed, 2**32])
         images = self.feed.tensor(self.feed.region.sample(KL_IMAGES, rng), rng)
         self.model.eval()
@@ -249,7 +262,8 @@ class Trainer:
     def _write_tables(self) -> None:
         import pandas as pd
 
-        for name, rows in (("curve", self.curve.rows), ("kl", self.latents)):
+        tables = {"curve": self.curve.rows, "kl": self.latents, "segmentation": self.segmentation}
+        for name, rows in tables.items():
             if rows:
                 with written_whole(self.run.folder / f"{name}.parquet") as beside:
                     pd.DataFrame(rows).to_parquet(beside, index=False)

@@ -9,7 +9,6 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
 
 import torch
 from torch import nn
@@ -26,9 +25,9 @@ from unknot.runs import Run, RunSpec
 from unknot.trainer import Progress as Progress
 from unknot.trainer import Trainer, seed_of
 from unknot.worlds import open_world
+from unknot.worlds.named_split import named_split
 from unknot.worlds.pairs import published_still
-from unknot.worlds.split_rules import Rule, SplitKind, check_kind, published_rule
-from unknot.worlds.splits import Split, split
+from unknot.worlds.splits import Split
 from unknot.worlds.world import World
 
 
@@ -66,7 +65,7 @@ def train(
     world = open_world(spec.world, data=data)
     model, spec = build_model(spec, world)
     batches = feed(spec, model, world)
-    run = Run.create(folder, spec, source=_source(model))
+    run = Run.create(folder, spec, source=_source(model) + _load_pretrained(model))
     if run.finished:
         return run
     with run.locked(wait=wait), _threads(threads), kept_memory(), torch.random.fork_rng(devices=[]):
@@ -106,11 +105,7 @@ def build_model(spec: RunSpec, world: World) -> tuple[nn.Module, RunSpec]:
 
 def training_split(spec: RunSpec, world: World) -> Split | None:
     """The split a spec trains inside, if any."""
-    if not spec.split:
-        return None
-    check_kind(spec.split)
-    rule = published_rule(spec.world, world.factors) or Rule(ratio=0.2)
-    return split(world.factors, cast(SplitKind, spec.split), rule=rule)
+    return named_split(spec.split, spec.world, world.factors) if spec.split else None
 
 
 def feed(spec: RunSpec, model: nn.Module, world: World) -> Feed:
@@ -161,6 +156,12 @@ def _source(model: nn.Module) -> str:
         return hashlib.sha256(Path(inspect.getfile(type(model))).read_bytes()).hexdigest()[:12]
     except (OSError, TypeError):
         return ""
+
+
+def _load_pretrained(model: nn.Module) -> str:
+    """Fill a model that starts from published weights, and what tells those from others; empty for most models."""
+    load: Callable[[], str] | None = getattr(model, "load_pretrained", None)
+    return load() if load is not None else ""
 
 
 def find_device(name: str) -> torch.device:

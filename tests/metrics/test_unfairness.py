@@ -103,3 +103,26 @@ def test_mistakes_are_named():
         unfairness(grid * 1.0, grid[:, :1])
     with pytest.raises(UnknotError, match="points is 0"):
         unfairness(grid * 1.0, grid, points=0)
+
+
+def test_the_accuracy_of_the_classifiers_stands_beside_the_scores():
+    # The first factor is the only latent; the second cannot be told from it, in a table of the whole grid.
+    factors = _grid(2, 4)
+    for score in (
+        unfairness(factors[:, :1] * 1.0, factors),
+        conditional_unfairness(factors[:, :1] * 1.0, factors),
+    ):
+        assert score.parts["accuracy"][0] == 1
+        assert score.parts["accuracy"][1] < 0.6
+
+
+def test_shuffled_predictions_differ_as_binomials_do():
+    # Two groups of n fair coins: the distance of one share from that of both is |p - q| / 2, on average
+    # 1 / (2 sqrt(pi n)).
+    factors = _grid(2, 2)
+    found = [unfairness(factors * 1.0, factors, rounds=3, points=100, rng=seed).parts for seed in range(20)]
+    assert np.mean([parts["shuffled"] for parts in found]) == pytest.approx(
+        1 / (2 * np.sqrt(100 * np.pi)), abs=0.012
+    )
+    assert np.isnan(np.diag(found[0]["shuffled_tv"])).all()
+    assert all(parts["mean_mean"] == 0 for parts in found)

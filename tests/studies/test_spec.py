@@ -127,8 +127,8 @@ def test_methods_of_ranking_have_full_names() -> None:
 
 
 def test_every_study_that_ships_says_what_it_is_about() -> None:
-    assert {"s0", "s1", "s3", "s4"} == {name.removesuffix("_small") for name in preset_names()}
+    assert {"demo", "s0", "s1", "s3", "s4"} == {name.removesuffix("_small") for name in preset_names()}
     for name in preset_names():
         study = read_study(name)
         assert study.name == name
-        assert study.about.startswith(name[:2].upper())
+        assert study.about.startswith("A first study" if name == "demo" else name[:2].upper())

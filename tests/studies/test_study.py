@@ -19,7 +19,7 @@ def test_a_second_run_of_a_finished_study_does_nothing(finished: Path, tmp_path:
     engine = Inline()
     progress = run_study(planned(tmp_path), finished, engine=engine)
     assert engine.steps == []
-    assert progress.done == progress.total == {"train": 4, "encode": 4, "score": 4, "rank": 2}
+    assert progress.done == progress.total == {"train": 4, "encode": 4, "score": 4, "task": 0, "rank": 2}
     assert stamps == {p: p.stat().st_mtime_ns for p in finished.glob("runs/*/*") if p.suffix != ".lock"}
 
 

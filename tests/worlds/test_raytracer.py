@@ -22,7 +22,7 @@ from unknot.worlds.raytracer import (
 
 GLOW = Material(ambient=1.0, diffuse=0.0)
 MATT = Material(ambient=0.0, diffuse=1.0)
-SOLIDS = ["sphere", "box", "cylinder", "cone", "capsule", "hexagonal_prism", "pyramid"]
+SOLIDS = ["sphere", "box", "cylinder", "cone", "capsule", "hexagonal_prism", "pyramid", "rounded_box"]
 
 
 def meet(rows, origin, direction):
@@ -40,6 +40,8 @@ def inside(shape, p, half_length=0.0):
     r = np.hypot(x, y)
     if shape == "sphere":
         return (p**2).sum(axis=1) < 1
+    if shape == "rounded_box":
+        return np.linalg.norm(np.maximum(np.abs(p) - 0.8, 0), axis=1) < 0.2
     if shape == "box":
         return np.abs(p).max(axis=1) < 1
     if shape == "cylinder":
@@ -64,6 +66,12 @@ def inside(shape, p, half_length=0.0):
         ("box", (0.5, -3, 0.9), (0, 1, 0), 2),
         ("box", (0.5, -3, 1.1), (0, 1, 0), math.inf),
         ("box", (-3, -2, 0), (1, 1, 0), 2),
+        ("rounded_box", (0.5, -3, 0.7), (0, 1, 0), 2),
+        ("rounded_box", (0, -3, 0.92), (0, 1, 0), 2.2 - 0.16),  # 3-4-5: 0.12 up on an edge of radius 0.2, 0.16 out
+        ("rounded_box", (3, 3, 0), (-1, -1, 0), 2.2 - 0.2 / math.sqrt(2)),
+        ("rounded_box", (3, 3, 3), (-1, -1, -1), 2.2 - 0.2 / math.sqrt(3)),
+        ("rounded_box", (0.97, -3, 0.97), (0, 1, 0), math.inf),
+        ("rounded_box", (0.99, 0, -1), (-0.6, 0, 0.8), 0.0765765971),  # starts under the overhanging edge
         ("cylinder", (-3, 0.6, 0), (1, 0, 0), 2.2),
         ("cylinder", (0.5, 0.5, 4), (0, 0, -1), 3),
         ("cylinder", (0.8, 0.8, 4), (0, 0, -1), math.inf),
@@ -149,6 +157,8 @@ def _grazes(shape, local, half):
         ("sphere", (0.6, 0, 0.8), (0.6, 0, 0.8)),
         ("box", (0.2, -1, 0.9), (0, -1, 0)),
         ("box", (0.2, 0.3, 1), (0, 0, 1)),
+        ("rounded_box", (0.2, 0.3, 1), (0, 0, 1)),
+        ("rounded_box", (0.92, 0.3, 0.96), (0.6, 0, 0.8)),
         ("cylinder", (0.6, 0.8, 0.5), (0.6, 0.8, 0)),
         ("cylinder", (0.6, 0.7, -1), (0, 0, -1)),
         ("cone", (0.5, 0, 0), (2 / math.sqrt(5), 0, 1 / math.sqrt(5))),

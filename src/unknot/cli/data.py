@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unknot.cli.data_scenes import write_corpus, write_scenes
 from unknot.cli.data_split import split_world
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Worlds with known factors: list, preview, split, download, check.")
 app.command("split")(split_world)
+app.command("scenes")(write_scenes)
+app.command("corpus")(write_corpus)
 
 Data = Annotated[
     Path | None,
@@ -188,6 +191,12 @@ def preview(
     from unknot.worlds.preview import check_picture_name, save_sheet, sheet, sheet_kind
 
     wanted, target = sheet_kind(kind), check_picture_name(output)
-    picture = sheet(open_world(name, data=data), kind=wanted, rng=np.random.default_rng(seed))
+    if (Path(name) / "corpus.json").is_file():
+        from unknot.worlds.scenes.corpus import open_corpus
+        from unknot.worlds.scenes.corpus_sheet import corpus_sheet
+
+        picture = corpus_sheet(open_corpus(name), seed=seed)
+    else:
+        picture = sheet(open_world(name, data=data), kind=wanted, rng=np.random.default_rng(seed))
     save_sheet(picture, target)
     typer.echo(f"{target}: {picture.width} x {picture.height}")

@@ -7,14 +7,22 @@ import typer
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the page.")] = Path("demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the page and the study.")] = Path(
+        "demo"
+    ),
+    study: Annotated[str, typer.Option(help="Another study than the one that ships.")] = "demo",
+    jobs: Annotated[int | None, typer.Option(help="Runs at a time; one for each core if left out.")] = None,
 ) -> None:
-    """Render worlds, split them, score an example, and write one page."""
+    """Run a small study, score an example, look at worlds, and write one page."""
     from rich.console import Console
 
     from unknot.demo import demo
+    from unknot.studies.live import shown
 
-    console = Console()
-    with console.status("starting") as status:
-        page = demo(output, tell=status.update)
-    console.print(f"wrote {page}", soft_wrap=True, highlight=False)
+    console = Console(stderr=True)
+    try:
+        page = demo(output, study=study, jobs=jobs, tell=console.print, live=lambda: shown(console))
+    except KeyboardInterrupt:
+        typer.echo(f"unknot: {output}: stopped; the same command goes on.", err=True)
+        raise typer.Exit(130) from None
+    typer.echo(page)

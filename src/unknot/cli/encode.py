@@ -21,7 +21,10 @@ def encode(
     world: Annotated[str, typer.Option(help="Images to encode; those the run was trained on if left out.")] = "",
     rows: Annotated[str, typer.Option(help="How many images, drawn without replacement; or all.")] = str(ROWS),
     split: Annotated[
-        str, typer.Option(help="Encode rows of the training and of the test part of this split.")
+        str,
+        typer.Option(
+            help="Encode rows of both parts of this split: composition, ..., combination:scale=0,shape=0."
+        ),
     ] = "",
     seed: Annotated[int, typer.Option(help="Decides which images.")] = 0,
     output: Annotated[
@@ -104,7 +107,7 @@ def _target(run: Path | None, world: str, rows: int | str, split: str, seed: int
     """
     if run is None:
         return Path("latents.npz")
-    parts = [re.sub(r"\W+", "_", world).strip("_"), split]
+    parts = [re.sub(r"\W+", "_", word).strip("_") for word in (world, split)]
     parts += [str(rows)] if rows != ROWS else []
     parts += [f"seed{seed}"] if seed else []
     return run / ("-".join(["latents", *filter(None, parts)]) + ".npz")

@@ -34,7 +34,7 @@ def study(
     data: Annotated[Path | None, typer.Option(help="Folder of data files.")] = None,
     checkpoint_every: Annotated[int, typer.Option(help="Training steps a killed process can lose.")] = 1000,
 ) -> None:
-    """Train, encode, score and rank many runs; the same command goes on where it stopped."""
+    """Train, encode, score, try and rank many runs; the same command goes on where it stopped."""
     from rich.console import Console
 
     from unknot.studies.plan import plan
@@ -141,7 +141,7 @@ def _show_plan(made: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     from rich.table import Table
 
     from unknot.studies.estimate import estimate, in_words
-    from unknot.studies.steps import KINDS
+    from unknot.studies.steps import RUN_KINDS
     from unknot.studies.store import Store
 
     store = Store(folder, made)
@@ -166,10 +166,12 @@ def _show_plan(made: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("stage", "done", "to do", f"time on {workers} processes"):
         table.add_column(column, justify="left" if column == "stage" else "right")
-    for kind in KINDS[:3]:
+    for kind in RUN_KINDS if made.study.tasks else RUN_KINDS[:-1]:
         todo = sum(kind in kinds for kinds in left)
         seconds = guess.seconds.get(kind) or 0.0
-        table.add_row(kind, str(len(left) - todo), str(todo), in_words(seconds / workers) if todo else "")
+        table.add_row(
+            kind, str(len(left) - todo), str(todo), in_words(seconds / workers) if todo and seconds else ""
+        )
     n_metrics = len({id_ for run in made.runs for id_ in run.metrics})
     keys = [store.ranking_key(g, method, scope)[0] for g in made.groups for method, scope in made.rankings]
     complete = not any(left)

@@ -26,7 +26,12 @@ def train(
         "runs"
     ),
     latents: Annotated[int, typer.Option(help="Size of the representation.")] = 10,
-    split: Annotated[str, typer.Option(help="Train on the training part of this split only.")] = "",
+    split: Annotated[
+        str,
+        typer.Option(
+            help="Train on the training part of this split only: composition, ..., combination:scale=0,shape=0."
+        ),
+    ] = "",
     pairs: Annotated[str, typer.Option(help="Law of pairs: one_factor, k_factors, laplace.")] = "",
     architecture: Annotated[str, typer.Option(help="conv64, conv64_k2, burgess64 or fc1200.")] = "conv64",
     decoder: Annotated[str, typer.Option(help="bernoulli or gaussian.")] = "bernoulli",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics._inputs import Rows
+from unknot.metrics._inputs import UNSEEN, Rows
 
 Chance = Literal["proportional", "majority"]
 
@@ -25,7 +25,8 @@ def chance_level(codes: NDArray[np.int64], chance: str = "proportional") -> floa
     (0.625, 0.75)
     """
     check_chance(chance)
-    counts = np.unique(codes, return_counts=True)[1] / len(codes)
+    counts = np.bincount(codes - UNSEEN)
+    counts = counts[counts > 0] / len(codes)
     return float(np.sum(counts**2) if chance == "proportional" else counts.max())
 
 

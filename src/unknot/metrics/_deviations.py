@@ -4,6 +4,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+LARGE, SAMPLE = 2048, 512  # groups worth a sample, and its size
+
 
 @njit(cache=True)
 def _select(values: NDArray[np.float64], rank: int) -> None:
@@ -33,15 +35,47 @@ def _select(values: NDArray[np.float64], rank: int) -> None:
 
 
 @njit(cache=True)
+def _top(values: NDArray[np.float64], rank: int) -> int:
+    """Move the largest values to the end, few of them but more than come after the rank; where they begin.
+
+    A pivot that nearly all values lie below, taken from a sample, is compared with fast: the outcome is foreseeable.
+    """
+    n = len(values)
+    sample = values[:: n // SAMPLE].copy()
+    # Two standard deviations of a sampled quantile below the rank, so that it is nearly always enough.
+    share = rank / n
+    place = int(len(sample) * share - 2 * np.sqrt(len(sample) * share * (1 - share))) - 1
+    if place < 0:
+        return 0
+    _select(sample, place)
+    pivot = sample[place]
+    larger = 0
+    for r in range(n):
+        larger += values[r] > pivot
+    if larger < n - rank:
+        return 0
+    low = n
+    for r in range(n - 1, -1, -1):
+        if values[r] > pivot:
+            low -= 1
+            values[r], values[low] = values[low], values[r]
+    return low
+
+
+@njit(cache=True)
 def quantile(values: NDArray[np.float64], q: float) -> float:
     """The q-quantile, interpolated linearly between ranks as numpy does; reorders the values."""
     place = q * (len(values) - 1)
     rank = int(place)
+    between = place - rank
     if rank >= len(values) - 1:
         return float(values.max())
+    if len(values) > LARGE:
+        low = _top(values, rank)  # of the largest values, which hold the rank wanted
+        values, rank = values[low:], rank - low
     _select(values, rank)
     below, above = values[rank], values[rank + 1 :].min()
-    return float(below + (above - below) * (place - rank))
+    return float(below + (above - below) * between)
 
 
 @njit(cache=True)

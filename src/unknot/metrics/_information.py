@@ -50,11 +50,7 @@ def equal_width_edges(latents: NDArray[np.float64], bins: int = 20) -> NDArray[n
     # Steps of the halved range: the range itself can overflow.
     step = (high / 2 - low / 2) / bins * 2
     edges = low[:, None] + step[:, None] * np.arange(bins)
-    # std >= range / sqrt(2 n), so only a narrow latent can be dead; the check is skipped for all others.
-    narrow = np.flatnonzero(
-        high / 2 - low / 2 <= 1e-12 * np.sqrt(len(latents)) * np.maximum(1.0, np.maximum(abs(low), abs(high)))
-    )
-    edges[narrow[dead(latents[:, narrow])], 1:] = np.inf
+    edges[dead(latents, (low, high)), 1:] = np.inf
     return edges
 
 
@@ -173,10 +169,37 @@ def width_information(
 def frequency_information(
     latents: NDArray[np.float64], factors: NDArray[np.int64], sizes: NDArray[np.int64], *, correct: bool = False
 ) -> NDArray[np.float64]:
-    """MI (d, k) in nats, factor j against latents in sizes[j] bins of equal count (the SNC alignment).
+    """MI (d, k) in nats, factor j against latents in sizes[j] bins of equal count (the SNC alignment)."""
+    route = _frequency_tables if _compiled(latents.size * len(sizes)) else _sorted_tables
+    return table_information(route(latents, factors, sizes), correct=correct)
 
-    Each latent is sorted once; in that order a bin is a stretch of rows, so no row needs to be looked up in cuts.
-    """
+
+def _frequency_tables(
+    latents: NDArray[np.float64], factors: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> Tables:
+    """Tables (d, size, size): one pass over each latent counts between the cuts of all factors at once."""
+    from unknot.metrics._ranked_tables import count_between, cut, deal, merge
+
+    n, d = latents.shape
+    of_factor = [np.rint(np.arange(1, size) * n / size).astype(np.int64) for size in sizes]
+    targets = np.unique(np.concatenate(of_factor))
+    places = np.searchsorted(targets, np.concatenate(of_factor))
+    cells = (factors + (np.cumsum(sizes) - sizes)).astype(np.int32)
+    bucket_of, steps = np.empty(n, dtype=np.uint16), np.empty(len(targets), dtype=np.int64)
+    tables = np.zeros((d, int((sizes**2).sum())), dtype=np.int64)
+    for i in range(d):
+        column = np.ascontiguousarray(latents[:, i])
+        near, below, low, scale = deal(column, targets, bucket_of)
+        near.sort()
+        thresholds = cut(near, below, targets, steps)
+        counts = count_between(column, bucket_of, low, scale, thresholds, cells, int(sizes.sum()))
+        merge(counts, steps, places, sizes, tables[i])
+    ends = np.cumsum(sizes**2)
+    return [tables[:, end - size**2 : end].reshape(d, size, size) for size, end in zip(sizes, ends, strict=True)]
+
+
+def _sorted_tables(latents: NDArray[np.float64], factors: NDArray[np.int64], sizes: NDArray[np.int64]) -> Tables:
+    """The same tables without compiled code: in the order of a latent a bin is a stretch of rows."""
     n, d = latents.shape
     columns, values = np.ascontiguousarray(latents.T), np.ascontiguousarray(factors.T)
     tables: Tables = [np.empty((d, size, size), dtype=np.int64) for size in sizes]
@@ -190,7 +213,7 @@ def frequency_information(
         for j, size in enumerate(map(int, sizes)):
             cells = stretches[size] + values[j][order]
             tables[j][i] = np.bincount(cells, minlength=size * size).reshape(size, size)
-    return table_information(tables, correct=correct)
+    return tables
 
 
 def table_information(tables: Tables, *, correct: bool = False) -> NDArray[np.float64]:

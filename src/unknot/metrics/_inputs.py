@@ -4,8 +4,8 @@ Every metric calls `prepare` first, so that all of them treat labels, constants,
 """
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -72,6 +72,31 @@ class Rows:
         }
 
 
+class Checked:
+    """Finite latents (n, d) that many metrics are given in turn: rows are held out and coded once for all of them.
+
+    Metrics take it in place of the array; none changes what it shares.
+    """
+
+    def __init__(self, array: NDArray[np.float64]) -> None:
+        self.array = array
+        self._rows: dict[tuple[Any, ...], tuple[Rows, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.array, dtype=dtype, copy=copy)
+
+    def rows(self, make: Callable[[], Rows], given: tuple[Any, ...], *how: Any) -> Rows:
+        """What `make` returns, made once for the same objects given and the same way of looking at them."""
+        key = (*map(id, given), *how)
+        if key not in self._rows:
+            self._rows[key] = make(), given  # kept alive with the rows, so that no other object gets their id
+        rows = self._rows[key][0]
+        return replace(rows, skipped=dict(rows.skipped), notes=list(rows.notes))
+
+
 def prepare(
     who: str,
     latents: Any,
@@ -100,6 +125,39 @@ def prepare(
         names: factor names; a pandas table brings its own.
         min_factors: how many varying factors the definition needs.
     """
+    given = (factors, latents_test, factors_test)
+
+    def make() -> Rows:
+        return _prepared(who, latents, *given, held_out, rng, continuous, names)
+
+    splits = held_out and latents_test is None
+    # A generator moves on with every split, so that no two metrics see the same one.
+    if not isinstance(latents, Checked) or (splits and isinstance(rng, np.random.Generator)):
+        rows = make()
+    else:
+        real = factors is not None and as_array(factors).dtype.kind == "f"
+        rows = latents.rows(make, given, rng if splits else None, continuous if real else None, names and tuple(names))
+    if len(rows.kept) < min_factors:
+        raise UnknotError(
+            f"{who}: needs at least {min_factors} factors that vary; got {len(rows.kept)} ({rows.names[rows.kept[0]]})."
+        )
+    if rows.skipped:
+        text = f"{who}: left out constant factor(s) {', '.join(rows.skipped)}."
+        warnings.warn(text, UnknotWarning, stacklevel=3)
+    return rows
+
+
+def _prepared(
+    who: str,
+    latents: Any,
+    factors: Any,
+    latents_test: Any,
+    factors_test: Any,
+    held_out: bool,
+    rng: Rng,
+    continuous: str,
+    names: Sequence[str] | None,
+) -> Rows:
     z = check_latents(who, latents)
     y, found = _as_table(who, factors)
     labels = tuple(names) if names is not None else found
@@ -122,11 +180,13 @@ def prepare(
         order = np.random.default_rng(rng).permutation(len(z))
         test, train = order[: max(1, len(z) // 3)], order[max(1, len(z) // 3) :]
         z, z_test, y, y_test = z[train], z[test], y[train], y[test]
-    return _encode(who, z, y, z_test, y_test, labels, continuous, min_factors)
+    return _encode(who, z, y, z_test, y_test, labels, continuous)
 
 
 def check_latents(who: str, latents: Any, what: str = "latents") -> NDArray[np.float64]:
     """Latents as a finite (n, d) float64 array, or an error that names the columns at fault."""
+    if isinstance(latents, Checked):
+        return latents.array
     array = as_array(latents)
     if array.dtype.kind not in "fiub":
         raise UnknotError(f"{who}: {what} holds {array.dtype} values; expected numbers.")
@@ -168,9 +228,22 @@ def as_array(values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def dead(latents: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which latents have no variance, up to rounding."""
-    result: NDArray[np.bool_] = latents.std(axis=0) <= 1e-12 * np.maximum(1.0, np.abs(latents.mean(axis=0)))
+def dead(
+    latents: NDArray[np.float64], extent: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+) -> NDArray[np.bool_]:
+    """Which latents have no variance, up to rounding: a standard deviation within 1e-12 of max(1, |mean|).
+
+    Args:
+        latents: (n, d).
+        extent: smallest and largest value of each, if they are known already.
+    """
+    result = np.zeros(latents.shape[1], dtype=np.bool_)
+    low, high = extent if extent is not None else (latents.min(axis=0), latents.max(axis=0))
+    # std >= range / sqrt(2 n), so only a narrow latent can be dead, and the others are spared the sums.
+    largest = np.maximum(1.0, np.maximum(abs(low), abs(high)))
+    narrow = np.flatnonzero(high / 2 - low / 2 <= 1e-12 * np.sqrt(len(latents)) * largest)
+    columns = latents[:, narrow]
+    result[narrow] = columns.std(axis=0) <= 1e-12 * np.maximum(1.0, np.abs(columns.mean(axis=0)))
     return result
 
 
@@ -222,7 +295,6 @@ def _encode(
     y_test: NDArray[Any] | None,
     names: tuple[str, ...],
     continuous: str,
-    min_factors: int,
 ) -> Rows:
     codes, codes_test, sizes, kept, real = [], [], [], [], []
     skipped: dict[str, str] = {}
@@ -258,13 +330,6 @@ def _encode(
             codes_test.append(np.where(values[at] == test, at, UNSEEN))
     if not kept:
         raise UnknotError(f"{who}: every factor is constant ({', '.join(names)}); nothing can be scored.")
-    if len(kept) < min_factors:
-        raise UnknotError(
-            f"{who}: needs at least {min_factors} factors that vary; got {len(kept)} ({names[kept[0]]})."
-        )
-    if skipped:
-        text = f"{who}: left out constant factor(s) {', '.join(skipped)}."
-        warnings.warn(text, UnknotWarning, stacklevel=4)
     return Rows(
         latents=z,
         factors=np.stack(codes, axis=1).astype(np.int64, copy=False),

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+CHUNK = 16_384  # rows that the cache holds
+
 
 def average_ranks(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rank 1..n of each entry within its column (n, c); equal entries share the mean of their ranks.
@@ -24,17 +26,26 @@ def average_ranks(columns: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Pearson correlation (p, q) of the columns of a (n, p) and b (n, q); 0 where a column does not vary."""
-    first, second = _unit(a), _unit(b)
-    result: NDArray[np.float64] = np.clip(first.T @ second, -1.0, 1.0)
-    return result
+    (mean_a, scale_a), (mean_b, scale_b) = _scale(a), _scale(b)
+    products = np.zeros((a.shape[1], b.shape[1]))
+    squares_a, squares_b = np.zeros(a.shape[1]), np.zeros(b.shape[1])
+    for start in range(0, len(a), CHUNK):
+        first = (a[start : start + CHUNK] - mean_a) / scale_a
+        second = (b[start : start + CHUNK] - mean_b) / scale_b
+        products += first.T @ second
+        squares_a += (first**2).sum(axis=0)
+        squares_b += (second**2).sum(axis=0)
+    norms = np.sqrt(np.outer(squares_a, squares_b))
+    return np.clip(np.divide(products, norms, out=np.zeros_like(products), where=norms > 0), -1.0, 1.0)
 
 
-def _unit(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Dividing by the largest entry first keeps squares of tiny or huge columns inside the range of floats.
-    centred = columns - columns.mean(axis=0)
-    largest = np.abs(centred).max(axis=0, initial=0.0)
-    tolerance = 1e-12 * np.maximum(1.0, np.abs(columns).max(axis=0, initial=0.0))
-    scaled = np.divide(centred, largest, out=np.zeros_like(centred), where=largest > tolerance)
-    norm = np.sqrt((scaled**2).sum(axis=0))
-    result: NDArray[np.float64] = np.divide(scaled, norm, out=scaled, where=norm > 0)
-    return result
+def _scale(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and largest deviation from it, infinite where a column does not vary.
+
+    Dividing by it keeps squares of tiny or huge columns inside the range of floats.
+    """
+    mean = columns.mean(axis=0)
+    low, high = columns.min(axis=0, initial=np.inf), columns.max(axis=0, initial=-np.inf)
+    largest = np.maximum(high - mean, mean - low)
+    varies = largest > 1e-12 * np.maximum(1.0, np.maximum(abs(low), abs(high)))
+    return mean, np.where(varies, largest, np.inf)

@@ -17,6 +17,7 @@ REFERENCE = (
     "Locatello et al. 2019, Challenging Common Assumptions in the Unsupervised Learning of Disentangled "
     "Representations, arXiv:1811.12359"
 )
+CHUNK = 16_384
 BLOCK = 16  # latents counted against all others at once
 
 
@@ -202,12 +203,15 @@ def _covariance(who: str, latents: Any) -> tuple[NDArray[np.float64], list[str]]
     gone = dead(z)
     if gone.any():
         notes.append(f"left out latent(s) without variance: {', '.join(map(str, np.flatnonzero(gone)))}.")
-    z = z[:, ~gone]
+        z = z[:, ~gone]
     if 1 < z.shape[1] >= len(z):
         notes.append(f"{len(z)} rows for {z.shape[1]} latents: the covariance cannot have full rank.")
-    centred = z - z.mean(axis=0)
-    covariance: NDArray[np.float64] = centred.T @ centred / (len(z) - 1)
-    return covariance, notes
+    mean = z.mean(axis=0)
+    covariance = np.zeros((z.shape[1], z.shape[1]))
+    for start in range(0, len(z), CHUNK):  # as many rows as the cache holds
+        centred = z[start : start + CHUNK] - mean
+        covariance += centred.T @ centred
+    return covariance / (len(z) - 1), notes
 
 
 def _enough_rows(who: str, latents: NDArray[np.float64]) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Classes
-from unknot.metrics._inputs import as_array, check_latents, distinct, prepare
+from unknot.metrics._inputs import Checked, as_array, check_latents, distinct, prepare
 
 if TYPE_CHECKING:
     from unknot.worlds.world import World
@@ -308,7 +308,7 @@ def drawn(who: str, latents: Any, factors: Any, source: Source | None) -> Drawn:
         rows = prepare(who, latents, factors, min_factors=2)
         names = tuple(rows.names[j] for j in rows.kept)
         ready = Drawn(
-            TableSource(rows.latents, rows.factors, names), np.arange(rows.n_factors), rows.kept, rows.about()
+            TableSource(Checked(rows.latents), rows.factors, names), np.arange(rows.n_factors), rows.kept, rows.about()
         )
     else:
         varying = np.flatnonzero(np.array(source.sizes) > 1)

@@ -58,7 +58,8 @@ def irs(
     rows = prepare("irs", latents, factors, continuous="bin" if rebin is None else "keep")
     alive = np.flatnonzero(~dead(rows.latents))
     columns = np.ascontiguousarray(rows.latents.T[alive])
-    norm = np.abs(rows.latents - rows.latents.mean(axis=0)).max(axis=0)
+    mean = rows.latents.mean(axis=0)
+    norm = np.maximum(rows.latents.max(axis=0) - mean, mean - rows.latents.min(axis=0))  # max |z_i - mean z_i|
     matrix = np.zeros((rows.latents.shape[1], rows.n_factors))
     for j in range(rows.n_factors):
         matrix[alive, j] = 1 - _effect(columns, _codes(rows, j, rebin), quantile, weighted) / norm[alive]

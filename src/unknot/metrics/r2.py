@@ -233,8 +233,10 @@ def r2(
     if readout not in get_args(Readout):
         raise unknown("readout of r2", readout, get_args(Readout))
     generator = np.random.default_rng(rng)
+    # The network draws on from where the split left the generator; least squares draws nothing.
+    of_split = generator if readout == "mlp" else rng
     rows = prepare(
-        "r2", latents, factors, latents_test, factors_test, held_out=True, rng=generator, continuous="keep"
+        "r2", latents, factors, latents_test, factors_test, held_out=True, rng=of_split, continuous="keep"
     )
     x, y, x_test, y_test = _scaled(rows)
     predicted = (_linear if readout == "linear" else _mlp)(x, y, x_test, generator)
@@ -259,14 +261,12 @@ def _scaled(rows: Rows) -> tuple[NDArray[np.float64], ...]:
         raise UnknotError("r2: needs held-out rows.")
     mean, std = rows.latents.mean(axis=0), rows.latents.std(axis=0)
     std[std <= 1e-12 * np.maximum(1.0, np.abs(mean))] = np.inf
-    everything = np.concatenate([rows.numbers, rows.numbers_test])
-    low, span = everything.min(axis=0), np.ptp(everything, axis=0)
-    return (
-        (rows.latents - mean) / std,
-        (rows.numbers - low) / span,
-        (rows.latents_test - mean) / std,
-        (rows.numbers_test - low) / span,
-    )
+    low = np.minimum(rows.numbers.min(axis=0), rows.numbers_test.min(axis=0))
+    span = np.maximum(rows.numbers.max(axis=0), rows.numbers_test.max(axis=0)) - low
+    tables = [rows.latents - mean, rows.numbers - low, rows.latents_test - mean, rows.numbers_test - low]
+    for table, scale in zip(tables, (std, span, std, span), strict=True):
+        table /= scale
+    return tuple(tables)
 
 
 def _linear(

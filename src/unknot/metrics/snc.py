@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.metrics._accuracy import adjusted, chance_levels, held_out
-from unknot.metrics._information import equal_frequency_cuts
+from unknot.metrics._information import code, equal_frequency_cuts
 from unknot.metrics._inputs import Rng, prepare
 from unknot.metrics.alignment import (
     UNALIGNED,
@@ -105,11 +105,10 @@ def snc(
         if i == UNALIGNED:
             accuracy[:, j] = level[:, j]
             continue
-        points, class_of = _steps(rows.latents[:, i], rows.factors[:, j], bins, min_bin_size, cuts)
+        points, class_of, right = _steps(rows.latents[:, i], rows.factors[:, j], bins, min_bin_size, cuts)
         n_bins[j] = len(class_of)
-        for row, (z, y) in enumerate(((rows.latents, rows.factors), (z_test, y_test))):
-            guesses = class_of[np.searchsorted(points, z[:, i], side="right")]
-            accuracy[row, j] = np.mean(guesses == y[:, j])
+        guesses = class_of[code(z_test[:, [i]], [points])[:, 0]]
+        accuracy[:, j] = right / len(rows.latents), np.mean(guesses == y_test[:, j])
     values = _adjust(accuracy, level, adjustment)
     values[:, alignment.latents == UNALIGNED] = 0.0
     parts = {
@@ -130,8 +129,8 @@ def snc(
 
 def _steps(
     z: NDArray[np.float64], y: NDArray[np.int64], bins: Bins, min_bin_size: int | None, cuts: Cuts
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Cut points and the class of every bin, fitted on one latent (n,) and the codes (n,) of its factor."""
+) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
+    """Cut points, the class of every bin, and how many rows that gets right of a latent (n,) and its factor (n,)."""
     from scipy.optimize import linear_sum_assignment
 
     counts = np.bincount(y)
@@ -139,8 +138,8 @@ def _steps(
     n_bins = int(capacity.sum())
     ordered = np.sort(z)
     points = equal_frequency_cuts(ordered, n_bins) if cuts == "tie_safe" else published_cuts(ordered, n_bins)
-    code = np.searchsorted(points, z, side="right")
-    table = np.bincount(code * len(counts) + y, minlength=(len(points) + 1) * len(counts))
+    bin_of = code(z[:, None], [points])[:, 0].astype(np.int64)
+    table = np.bincount(bin_of * len(counts) + y, minlength=(len(points) + 1) * len(counts))
     table = table.reshape(len(points) + 1, len(counts))
     slots = np.repeat(np.arange(len(counts)), capacity)
     class_of = np.full(len(table), len(counts))  # no class, for bins without training rows
@@ -151,7 +150,7 @@ def _steps(
         used, slots = used[::-1], slots[: len(used)]
     chosen = linear_sum_assignment(table[np.ix_(used, slots)], maximize=True)[1]
     class_of[used] = slots[chosen]
-    return points, class_of
+    return points, class_of, int(table[used, slots[chosen]].sum())
 
 
 def _bins_of_classes(counts: NDArray[np.int64], bins: Bins, min_bin_size: int | None) -> NDArray[np.int64]:

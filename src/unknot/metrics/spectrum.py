@@ -10,6 +10,8 @@ from unknot.metrics._information import entropy
 from unknot.metrics._inputs import Rows, as_array, check_latents, dead, prepare
 from unknot.metrics.score import Facts, Score, facts
 
+CHUNK = 16_384
+
 
 @facts(
     Facts(
@@ -86,8 +88,8 @@ def effective_rank(latents: Any, factors: Any = None) -> Score:
     notes = []
     if gone.any():
         notes.append(f"latent(s) without variance: {', '.join(map(str, np.flatnonzero(gone)))}.")
-    alive = z[:, ~gone]
-    values = _singular(alive - alive.mean(axis=0)) ** 2 / (len(z) - 1)
+    alive = z[:, ~gone] if gone.any() else z
+    values = _singular(alive, alive.mean(axis=0)) ** 2 / (len(z) - 1)
     return Score(_smooth_rank(values), {"spectrum": values, "n_rows": len(z), "notes": notes})
 
 
@@ -176,15 +178,21 @@ def _separation(
     return result
 
 
-def _singular(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def _singular(matrix: NDArray[np.float64], mean: NDArray[np.float64] | float = 0.0) -> NDArray[np.float64]:
+    """Singular values of a matrix less its mean, largest first."""
     from threadpoolctl import threadpool_limits
 
     if min(matrix.shape) == 0:
         return np.zeros(0)
     with threadpool_limits(1):
-        tall = matrix if len(matrix) >= matrix.shape[1] else matrix.T
-        # The triangle of a QR decomposition has the same singular values and is small.
-        return np.linalg.svd(np.linalg.qr(tall, mode="r"), compute_uv=False)
+        if len(matrix) < matrix.shape[1]:
+            return np.linalg.svd(np.linalg.qr((matrix - mean).T, mode="r"), compute_uv=False)
+        # The triangle of a QR decomposition has the same singular values and is small; so has the triangle of those
+        # of parts that the cache holds.
+        triangles = [
+            np.linalg.qr(matrix[start : start + CHUNK] - mean, mode="r") for start in range(0, len(matrix), CHUNK)
+        ]
+        return np.linalg.svd(np.concatenate(triangles), compute_uv=False)
 
 
 def _smooth_rank(values: NDArray[np.float64]) -> float:

@@ -1,6 +1,6 @@
 """Unfairness: how much predictions of one factor move when another one is changed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,9 @@ def unfairness(
     mean over targets of the mean or the maximum over sensitive factors, "mean_mean" (the value), "mean_max",
     "max_mean" (also "max") and "max_max", the second word for the sensitive factors; and "per_factor", the mean
     over sensitive factors for each target. Public code calls the value mean_fairness:mean_pred:mean_sens.
+    "accuracy" of the classifiers on held-out rows belongs beside them: who cannot predict a target at all is fair for
+    a poor reason. "shuffled_tv" is mean_tv after the predictions were dealt to the values of s at random, and
+    "shuffled" its mean: what chance makes of `points` predictions each.
 
     Args:
         latents: (n, d), the training rows of the classifiers.
@@ -83,7 +86,8 @@ def unfairness(
     settable, columns = _settable(rows, source)
     predict = _classifiers(rows, rounds, generator)
     k = rows.n_factors
-    mean_tv, max_tv = np.full((k, k), np.nan), np.full((k, k), np.nan)
+    mean_tv, max_tv, shuffled_tv = (np.full((k, k), np.nan) for _ in range(3))
+    dealer = np.random.default_rng(0)
     for s in range(k):
         changed = settable.counterfactuals(int(columns[s]), points, generator)
         for j in range(k):
@@ -91,7 +95,11 @@ def unfairness(
                 predicted = predict(j, changed.reshape(-1, changed.shape[-1]))
                 apart = total_variation(predicted.reshape(changed.shape[:2]), predicted)
                 mean_tv[j, s], max_tv[j, s] = apart.mean(), apart.max()
-    return _score(rows, mean_tv, max_tv, points=points)
+                dealt = dealer.permutation(predicted)
+                shuffled_tv[j, s] = total_variation(dealt.reshape(changed.shape[:2]), dealt).mean()
+    shuffled = float(np.nanmean(shuffled_tv, axis=1).mean())
+    more = {"points": points, "accuracy": _accuracy(rows, predict), "shuffled": shuffled}
+    return _score(rows, {"mean_tv": mean_tv, "max_tv": max_tv, "shuffled_tv": shuffled_tv}, **more)
 
 
 @facts(
@@ -157,7 +165,7 @@ def conditional_unfairness(
                 groups = [predicted[factors_seen[:, s] == value] for value in np.unique(factors_seen[:, s])]
                 apart = total_variation(groups, predicted)
                 mean_tv[j, s], max_tv[j, s] = apart.mean(), apart.max()
-    return _score(rows, mean_tv, max_tv)
+    return _score(rows, {"mean_tv": mean_tv, "max_tv": max_tv}, accuracy=_accuracy(rows, predict))
 
 
 def _classifiers(rows: Rows, rounds: int, rng: np.random.Generator) -> Predict:
@@ -166,6 +174,12 @@ def _classifiers(rows: Rows, rounds: int, rng: np.random.Generator) -> Predict:
     table = tabulate(rows.latents[:, columns])
     trees = [fit_trees(table, codes, rounds=rounds, rng=rng) for codes in rows.factors.T]
     return lambda j, latents: trees[j].predict(latents[:, columns])
+
+
+def _accuracy(rows: Rows, predict: Predict) -> NDArray[np.float64]:
+    """Of each classifier on held-out rows."""
+    latents, factors = held_out(rows)
+    return rows.spread([np.mean(predict(j, latents) == factors[:, j]) for j in range(rows.n_factors)])
 
 
 def _settable(rows: Rows, source: Source | None) -> tuple[Source, NDArray[np.int64]]:
@@ -211,15 +225,15 @@ def total_variation(groups: Iterable[NDArray[np.int64]], everyone: NDArray[np.in
     return result
 
 
-def _score(rows: Rows, mean_tv: NDArray[np.float64], max_tv: NDArray[np.float64], **more: Any) -> Score:
+def _score(rows: Rows, tv: Mapping[str, NDArray[np.float64]], **more: Any) -> Score:
     combinations = {
-        f"{over_values}_{over_sensitive}": float(gather(matrix, axis=1).mean())
-        for over_values, matrix in (("mean", mean_tv), ("max", max_tv))
+        f"{over_values}_{over_sensitive}": float(gather(tv[f"{over_values}_tv"], axis=1).mean())
+        for over_values in ("mean", "max")
         for over_sensitive, gather in (("mean", np.nanmean), ("max", np.nanmax))
     }
     size = (len(rows.names), len(rows.names))
-    matrices = {"mean_tv": np.full(size, np.nan), "max_tv": np.full(size, np.nan)}
-    for name, matrix in (("mean_tv", mean_tv), ("max_tv", max_tv)):
+    matrices = {name: np.full(size, np.nan) for name in tv}
+    for name, matrix in tv.items():
         matrices[name][np.ix_(rows.kept, rows.kept)] = matrix
     parts = {
         **rows.about(),
@@ -227,6 +241,6 @@ def _score(rows: Rows, mean_tv: NDArray[np.float64], max_tv: NDArray[np.float64]
         **matrices,
         **combinations,
         "max": combinations["max_mean"],
-        "per_factor": rows.spread(np.nanmean(mean_tv, axis=1)),
+        "per_factor": rows.spread(np.nanmean(tv["mean_tv"], axis=1)),
     }
     return Score(combinations["mean_mean"], parts)

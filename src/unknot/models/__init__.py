@@ -14,14 +14,26 @@ from unknot.models.ada_ml_vae import AdaMLVAE
 from unknot.models.autoencoder import Autoencoder
 from unknot.models.beta_tc_vae import BetaTCVAE
 from unknot.models.beta_vae import VAE, BetaVAE
+from unknot.models.bit_resnet import BiTResNet50, BiTResNet101
 from unknot.models.cci_vae import CCIVAE
+from unknot.models.cnn import CNN
+from unknot.models.coord_conv import CoordConv
+from unknot.models.densenet import DenseNet121
 from unknot.models.dip_vae import DIPVAEI, DIPVAEII
 from unknot.models.factor_vae import FactorVAE
+from unknot.models.iodine import IODINE
+from unknot.models.mlp import MLP
+from unknot.models.moco_v2 import MoCoV2
 from unknot.models.model import Setting
+from unknot.models.monet import MONet
 from unknot.models.mtd import MTD
 from unknot.models.parted_vae import PartedVAE, PartedVAESS
 from unknot.models.pcl import PCL
+from unknot.models.rot_eq import RotEQ, RotEQBig
+from unknot.models.set_encoder import SetEncoder
+from unknot.models.slot_attention import SlotAttention
 from unknot.models.slow_vae import SlowVAE
+from unknot.models.spatial_transformer import SpatialTransformer
 from unknot.models.weak_de import WeakDE
 
 MODELS: dict[str, type[nn.Module]] = {
@@ -41,6 +53,20 @@ MODELS: dict[str, type[nn.Module]] = {
     "pcl": PCL,
     "weak_de": WeakDE,
     "mtd": MTD,
+    "mlp": MLP,
+    "cnn": CNN,
+    "coord_conv": CoordConv,
+    "set_encoder": SetEncoder,
+    "rot_eq": RotEQ,
+    "rot_eq_big": RotEQBig,
+    "spatial_transformer": SpatialTransformer,
+    "bit_resnet50": BiTResNet50,
+    "bit_resnet101": BiTResNet101,
+    "densenet121": DenseNet121,
+    "slot_attention": SlotAttention,
+    "iodine": IODINE,
+    "monet": MONet,
+    "moco_v2": MoCoV2,
 }
 
 

@@ -28,7 +28,7 @@ class Setting:
         n_images: how many training images there are (the N of stratified estimators).
         steps: how long the run is, for schedules expressed as a share of it.
         factors: names and sizes of the factors, for models that see labels.
-        architecture: "conv64", "conv64_k2", "burgess64" or "fc1200".
+        architecture: "conv64", "conv64_k2", "burgess64", "fc1200" or "coat128".
         decoder: "bernoulli" (logits) or "gaussian".
     """
 
@@ -83,6 +83,11 @@ class Player:
         loss: called as `loss(batch, step, generator)`; None leaves out the step (see `None` results).
         lr: learning rate; None means the run's.
         betas: of Adam.
+        optimiser: "adam", "sgd" or "rmsprop".
+        momentum: of SGD.
+        weight_decay: added to the gradient of SGD.
+        clip: the norm that gradients are cut back to; 0 leaves them as they are.
+        schedule: what the learning rate is multiplied by at a step.
     """
 
     name: str
@@ -90,6 +95,11 @@ class Player:
     loss: Callable[[Batch, int, torch.Generator], Terms | None]
     lr: float | None = None
     betas: tuple[float, float] = (0.9, 0.999)
+    optimiser: Literal["adam", "sgd", "rmsprop"] = "adam"
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    clip: float = 0.0
+    schedule: Callable[[int], float] | None = None
 
 
 @runtime_checkable
@@ -104,6 +114,11 @@ class Model(Protocol):
         players(): several optimisers, see `Player`.
         decode(latents): images in [0, 1], for pictures.
         after_step(): projections, such as of a weight that must not be negative.
+        predict(images): (n, n_factors) factors scaled to [0, 1], for models trained on factors.
+        load_pretrained(): start from published weights, called before a run's first step; what tells them from others.
+        after_initialise(): parts that start as copies of others, once all weights are drawn.
+        masks(images): (n, k, h, w) which slot owns which pixel, for models of objects.
+        slots_decoded(slots): what each slot draws and where, for pictures; see `slot_attention`.
         presets: published settings, name -> `Preset`.
     """
 
@@ -140,6 +155,22 @@ def not_negative(model: str, **weight: float) -> float:
     ((name, value),) = weight.items()
     if not value >= 0:
         raise UnknotError(f"{model}: {name} is {value}; a weight cannot be negative.")
+    return value
+
+
+def at_least_one(model: str, **count: int) -> int:
+    """The one count named, or an error if it is below one."""
+    ((name, value),) = count.items()
+    if not value >= 1:
+        raise UnknotError(f"{model}: {name} is {value}; expected at least one.")
+    return value
+
+
+def above_zero(model: str, **number: float) -> float:
+    """The one number named, or an error if it is not above zero."""
+    ((name, value),) = number.items()
+    if not value > 0:
+        raise UnknotError(f"{model}: {name} is {value}; expected a number above zero.")
     return value
 
 

@@ -6,9 +6,10 @@
 | `conv64_k2` | the same with 2x2 kernels in the third and fourth | the public checkpoints behind S1 and S4 |
 | `burgess64` | four 4x4 convolutions of 32, then 256, 256 units | Burgess et al. 2018; S0 |
 | `fc1200` | two layers of 1200 units, decoder of three with tanh | Higgins et al. 2017 |
+| `coat128` | four 5x5 convolutions of 64, then 256 linear units | the code of S2, at 128 pixels |
 
 At 32 pixels the first convolution is left out, at 128 one of the first kind is added, so that the code is always
-read from a 4x4 map.
+read from a 4x4 map; that of `coat128` is always 8x8.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from unknot.models.model import Posterior, Setting
 from unknot.models.terms import pixels, reconstruction, sample
 
 Init = Literal["glorot", "torch"]
-ARCHITECTURES = ("conv64", "conv64_k2", "burgess64", "fc1200")
+ARCHITECTURES = ("conv64", "conv64_k2", "burgess64", "fc1200", "coat128")
 SIZES = (32, 64, 128)
 
 
@@ -88,6 +89,8 @@ def encoder_body(setting: Setting) -> tuple[nn.Sequential, int]:
     if setting.architecture == "fc1200":
         n_pixels = setting.channels * setting.pixels**2
         return nn.Sequential(nn.Flatten(), *_dense([n_pixels, 1200, 1200], nn.ReLU)), 1200
+    if setting.architecture == "coat128":
+        return _coat_encoder(setting), 256
     layers: list[nn.Module] = []
     for (inputs, outputs), kernel in _convolutions(setting):
         layers += [nn.Conv2d(inputs, outputs, kernel, stride=2, padding=kernel // 2 - 1), nn.ReLU()]
@@ -104,6 +107,8 @@ def decoder_body(setting: Setting, latents: int) -> nn.Sequential:
         n_pixels = setting.channels * setting.pixels**2
         hidden = _dense([latents, 1200, 1200, 1200], nn.Tanh)
         return nn.Sequential(*hidden, nn.Linear(1200, n_pixels), nn.Unflatten(1, shape))
+    if setting.architecture == "coat128":
+        return _coat_decoder(setting, latents)
     channels = _channels(setting)[::-1]
     flat = 16 * channels[0]
     widths = [latents, 256, 256, flat] if setting.architecture == "burgess64" else [latents, 256, flat]
@@ -116,14 +121,38 @@ def decoder_body(setting: Setting, latents: int) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
+def _coat_encoder(setting: Setting) -> nn.Sequential:
+    """Images to 256 units, halved down to 8 x 8; the units have no activation, as published."""
+    layers: list[nn.Module] = []
+    for i in range(_coat_doublings(setting)):
+        layers += [nn.Conv2d(64 if i else setting.channels, 64, 5, stride=2, padding=2), nn.LeakyReLU()]
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(64 * 64, 256))
+
+
+def _coat_decoder(setting: Setting, latents: int) -> nn.Sequential:
+    """Latents to 8 x 8, doubled up to the image, one layer more at its size, and the output."""
+    layers: list[nn.Module] = [nn.Linear(latents, 64 * 64), nn.Unflatten(1, (64, 8, 8))]
+    for _ in range(_coat_doublings(setting)):
+        layers += [nn.ConvTranspose2d(64, 64, 5, stride=2, padding=2, output_padding=1), nn.LeakyReLU()]
+    layers += [nn.ConvTranspose2d(64, 64, 5, padding=2), nn.LeakyReLU()]
+    return nn.Sequential(*layers, nn.ConvTranspose2d(64, setting.channels, 3, padding=1))
+
+
+def _coat_doublings(setting: Setting) -> int:
+    return {32: 2, 64: 3, 128: 4}[setting.pixels]
+
+
 def initialise(module: nn.Module, init: Init, generator: torch.Generator) -> None:
     """Draw all weights anew from the generator: "glorot" (uniform, zero biases) or torch's own default law.
 
-    Rows of an `nn.Embedding` are standard normal in both.
+    Rows of an `nn.Embedding` are standard normal in both. Recurrent weights are
+    orthogonal under "glorot".
     """
     for layer in module.modules():
         if isinstance(layer, nn.Embedding):
             nn.init.normal_(layer.weight, generator=generator)
+        if isinstance(layer, nn.GRUCell | nn.LSTMCell):
+            _initialise_cell(layer, init, generator)
         if not isinstance(layer, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
             continue
         with torch.no_grad():
@@ -136,6 +165,22 @@ def initialise(module: nn.Module, init: Init, generator: torch.Generator) -> Non
                 if layer.bias is not None:
                     fan_in = layer.weight[0].numel()
                     layer.bias.uniform_(-(fan_in**-0.5), fan_in**-0.5, generator=generator)
+    for part in module.modules():
+        after = getattr(part, "after_initialise", None)
+        if after is not None:
+            after()
+
+
+@torch.no_grad()
+def _initialise_cell(cell: nn.GRUCell | nn.LSTMCell, init: Init, generator: torch.Generator) -> None:
+    if init == "torch":
+        for weight in cell.parameters():
+            weight.uniform_(-(cell.hidden_size**-0.5), cell.hidden_size**-0.5, generator=generator)
+        return
+    nn.init.xavier_uniform_(cell.weight_ih, generator=generator)
+    nn.init.orthogonal_(cell.weight_hh, generator=generator)
+    cell.bias_ih.zero_()
+    cell.bias_hh.zero_()
 
 
 def _check(setting: Setting) -> None:

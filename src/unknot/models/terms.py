@@ -64,6 +64,16 @@ def linear_ramp(step: int, *, start: float, end: float, over: int) -> float:
     return end if over <= 0 else start + (end - start) * min(1.0, step / over)
 
 
+def warm_up_and_decay(step: int, *, warm_up: int, half_life: int) -> float:
+    """A factor of the learning rate that rises linearly to 1 over the first steps and halves every `half_life`.
+
+    >>> [warm_up_and_decay(step, warm_up=4, half_life=8) for step in (0, 3, 8)]
+    [0.25, 0.7711054127039704, 0.5]
+    """
+    rise = min(1.0, (step + 1) / warm_up) if warm_up > 0 else 1.0
+    return rise * (0.5 ** (step / half_life) if half_life > 0 else 1.0)
+
+
 def pixels(output: Tensor, decoder: Literal["bernoulli", "gaussian"] = "bernoulli") -> Tensor:
     """A decoder's output as images in [0, 1]."""
     return output.sigmoid() if decoder == "bernoulli" else output.clamp(0, 1)

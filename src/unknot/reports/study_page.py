@@ -28,6 +28,7 @@ from unknot.reports.score_page import score_grid
 from unknot.reports.study_ranking import ranking_sections, rankings
 from unknot.reports.study_record import Measure, StudyRecord, read_study
 from unknot.reports.study_words import summary
+from unknot.reports.task_page import task_section
 
 SHOWN = 24  # runs with a section of their own
 LOGS = 20  # failed runs whose log's end is shown
@@ -45,10 +46,18 @@ def write_study_page(path: Path | str, folder: Path | str, *, shown: int = SHOWN
     if shown < 0:
         raise UnknotError(f"report: --runs is {shown}; expected 0 or more.")
     study = read_study(folder)
-    return _Page(study, shown).write(path)
+    about = str(study.about.get("about") or "").strip()
+    done = int((study.runs["status"] == "done").sum())
+    lead = f"{about} {len(study.runs):,} runs, {done:,} of them done, from {study.folder}.".strip()
+    return write_page(path, f"Study: {study.name}", lead, study_sections(study, shown))
 
 
-class _Page:
+def study_sections(study: StudyRecord, shown: int = SHOWN) -> list[Section]:
+    """The sections of a study, for a page of its own or a larger one."""
+    return _Sections(study, shown).all()
+
+
+class _Sections:
     """The sections of one study."""
 
     def __init__(self, study: StudyRecord, shown: int) -> None:
@@ -58,22 +67,18 @@ class _Page:
         self.shown = set(islice(there, shown))
         self.related = {name: correlations(study.measures, rows["id"]) for name, rows in study.groups.items()}
 
-    def write(self, path: Path | str) -> Path:
-        runs = self.study.runs
-        done = int((runs["status"] == "done").sum())
-        about = str(self.study.about.get("about") or "").strip()
-        lead = f"{about} {len(runs):,} runs, {done:,} of them done, from {self.study.folder}.".strip()
-        sections = [
+    def all(self) -> list[Section]:
+        return [
             Section("In words", summary(self.study, self.related)),
             self._leaderboard(),
             self._settings(),
             *ranking_sections(study=self.study, link=self._link, dot=self._dot),
+            *(task_section(self.study.results(task)) for task in self.study.tasks["task"].unique()),
             *self._correlations(),
             *self._runs(),
             *self._failures(),
             self._origin(),
         ]
-        return write_page(path, f"Study: {self.study.name}", lead, sections)
 
     def _leaderboard(self) -> Section:
         study, measures = self.study, self.study.measures

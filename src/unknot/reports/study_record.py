@@ -3,13 +3,14 @@
 study.json            the study as it was resolved
 tables/runs.parquet   one row a run: id, world, model, setting, seed, steps, split, status, minutes, error
 tables/scores.parquet tidy: id, metric, part, value, measures, higher_is_better, seconds, version
+tables/tasks.parquet  tidy: id, task, name, value, higher_is_better
 tables/ranks.parquet  id, method, scope, score, informative, partners
 runs/<id>/            the runs
 """
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,15 @@ from typing import Any
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
 from unknot.runs import Run
+from unknot.tasks.result import TaskResult, read_result
 
 COLUMNS = {
     "runs": ("id", "world", "model", "setting", "seed", "status"),
     "scores": ("id", "metric", "part", "value", "measures", "higher_is_better", "version"),
+    "tasks": ("id", "task", "name", "value", "higher_is_better"),
     "ranks": ("id", "method", "scope", "score", "informative", "partners"),
 }
+TEXTS = {"id", "world", "model", "setting", "metric", "part", "task", "name", "method", "scope"}
 SCOPES = {"setting": "within settings", "all": "all to all"}
 UNLABELLED = "ranking without labels"
 TAIL = 30  # lines of a log
@@ -55,6 +59,7 @@ class StudyRecord:
     about: dict[str, Any]
     runs: Any
     scores: Any
+    tasks: Any
     ranks: Any
 
     @property
@@ -82,8 +87,11 @@ class StudyRecord:
 
     @cached_property
     def measures(self) -> list[Measure]:
-        """Headline numbers and those beside them, then the rankings without labels."""
+        """Headline numbers and those beside them, then those of tasks, then the rankings without labels."""
         found = [self._measure(metric, part, rows) for (metric, part), rows in self._scored()]
+        for (task, name), rows in self.tasks.groupby(["task", "name"], sort=False):
+            higher = bool(rows["higher_is_better"].iloc[0])
+            found.append(Measure(f"{task}: {name}", f"task {task}", higher, False, _by_run(rows, "value")))
         for (method, scope), rows in self.ranks.groupby(["method", "scope"], sort=False):
             label = f"{method}, {SCOPES.get(scope, scope)}"
             found.append(Measure(label, UNLABELLED, True, False, _by_run(rows, "score")))
@@ -122,6 +130,18 @@ class StudyRecord:
             return None
         folder = self.folder / "runs" / id_
         return Run(folder) if (folder / "run.json").is_file() else None
+
+    def results(self, task: str) -> list[TaskResult]:
+        """What a task found out about each run, in the order of the leaderboard."""
+        folders = (self.folder / "runs" / id_ / "tasks" for id_ in self.order if Path(id_).name == id_)
+        named = dict(zip(self.runs["id"], self.runs["model"] + ", " + self.runs["setting"], strict=True))
+        seeds = dict(zip(self.runs["id"], self.runs["seed"], strict=True))
+        found = []
+        for folder in folders:
+            id_ = folder.parent.name
+            for path in sorted(folder.glob(f"{task}-*.json")):
+                found.append(replace(read_result(path), source=f"{named[id_]}, seed {seeds[id_]} ({id_})"))
+        return found
 
     def log(self, id_: str) -> str:
         """The last lines of a run's log, if there is one."""
@@ -172,7 +192,7 @@ def _read(path: Path, columns: tuple[str, ...]) -> Any:
     missing = [name for name in columns if name not in table]
     if missing:
         raise UnknotError(f"{path}: has no column {missing[0]}; expected {', '.join(columns)}.")
-    for name in {"id", "world", "model", "setting", "metric", "part", "method", "scope"} & set(table.columns):
+    for name in TEXTS & set(table.columns):
         table[name] = table[name].fillna("").astype(str)
     return table
 

@@ -50,7 +50,7 @@ def estimate(store: Store, *, data: Path | None = None) -> Estimate:
     measured, tried, unknown = len(speeds), 0, 0
     train = encode = 0.0
     for run in store.runs:
-        if not left[run.id] or left[run.id] == ["score"]:
+        if "encode" not in left[run.id]:
             continue
         if run.spec.world in store.plan.missing:
             unknown += 1
@@ -71,6 +71,8 @@ def estimate(store: Store, *, data: Path | None = None) -> Estimate:
     basis.append("scoring as timed in finished runs" if timed else "scoring by rule of thumb")
     if unknown:
         basis.append(f"{unknown} runs on worlds that are not here are not counted")
+    if store.plan.study.tasks:
+        basis.append("tasks are not counted")
     return Estimate({"train": train, "encode": encode, "score": score}, basis)
 
 

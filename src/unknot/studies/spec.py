@@ -1,4 +1,4 @@
-"""A study file: worlds, models with lists of values, seeds, splits and metrics.
+"""A study file: worlds, models with lists of values, seeds, splits, metrics and tasks.
 
     name: beta
     worlds: dsprites_rendered
@@ -8,6 +8,8 @@
     seeds: 5
     steps: 10000
     metrics: [mig, "dci[lasso]"]
+    tasks:
+      reasoning: {steps: 2000}
 
 Every field of a run may stand at the top, for all models, or with one model, as a value or a list of values: one run
 for each combination. What stands with a model goes before what stands at the top, and that before a `preset`.
@@ -25,7 +27,8 @@ from unknot.studies._yaml import Source, Where, read_yaml
 
 PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))
-OWN = ("name", "about", "models", "metrics", "rows", "limit", "ranking")
+OWN = ("name", "about", "models", "metrics", "tasks", "rows", "limit", "ranking")
+GIVEN = ("device", "data", "folder", "threads", "watch", "say")  # what a task is given by the study
 RANKING = ("methods", "scopes", "partners", "rows")
 METHODS = ("udr_lasso", "udr_spearman")
 SCOPES = ("setting", "all")
@@ -84,6 +87,7 @@ class StudySpec:
         values: fields of all models.
         entries: the models.
         metrics: by short or full name; all that apply if empty.
+        tasks: name -> options of every task that each run is put to.
         rows: how many images are encoded, or "all".
         limit: how many rows metrics use at most.
         ranking: how runs are ranked.
@@ -96,6 +100,7 @@ class StudySpec:
     values: Mapping[str, Values]
     entries: tuple[Entry, ...]
     metrics: tuple[str, ...]
+    tasks: Mapping[str, Mapping[str, Any]]
     rows: int | str
     limit: int | None
     ranking: RankingSpec
@@ -146,6 +151,7 @@ def parse_study(data: Any, source: Source, *, default_name: str = "study") -> St
         values=values,
         entries=entries,
         metrics=_words(data, "metrics", source),
+        tasks=_tasks(data.get("tasks"), source),
         rows=_rows(data.get("rows", 15_000), ("rows",), source),
         limit=_count(data.get("limit"), ("limit",), source, least=2),
         ranking=_ranking(data.get("ranking", {}), source),
@@ -224,6 +230,30 @@ def _words(data: Mapping[str, Any], key: str, source: Source, where: Where = ())
     if not words or not all(isinstance(word, str) for word in words):
         raise source.fault((*where, key), f"{key} is {data[key]!r}; expected a name or a list of names.")
     return tuple(words)
+
+
+def _tasks(value: Any, source: Source) -> dict[str, dict[str, Any]]:
+    """Tasks by name, each with its options: a name, a list of names, or names with options."""
+    from inspect import signature
+
+    from unknot.tasks import TASKS, find_task
+
+    names = {value: {}} if isinstance(value, str) else value or {}
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        names = {name: {} for name in names}
+    if not isinstance(names, dict):
+        raise source.fault(("tasks",), f"tasks is {value!r}; expected names such as reasoning, with options.")
+    found: dict[str, dict[str, Any]] = {}
+    for name, options in names.items():
+        where: Where = ("tasks", str(name)) if isinstance(value, dict) else ("tasks",)
+        if name not in TASKS:
+            raise source.unknown(where, "task", str(name), TASKS)
+        found[name] = dict(options or {})
+        known = [option for option in list(signature(find_task(name)).parameters)[1:] if option not in GIVEN]
+        for option in found[name]:
+            if option not in known:
+                raise source.unknown((*where, str(option)), f"option of {name}", str(option), known)
+    return found
 
 
 def _rows(value: Any, where: Where, source: Source) -> int | str:

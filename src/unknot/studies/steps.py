@@ -1,4 +1,4 @@
-"""What is done for a study, one step at a time, on whichever machine: train, encode, score, rank.
+"""What is done for a study, one step at a time, on whichever machine: train, encode, score, tasks, rank.
 
 A step reads and writes files of the study's folder alone, each complete or not at all, and does what is missing of
 it: done twice, or begun again after a kill, it leaves the same files.
@@ -17,8 +17,9 @@ from unknot.atomic import remove_parts, written_whole
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.runs import Run, RunSpec
 
-Kind = Literal["train", "encode", "score", "rank"]
-KINDS: tuple[Kind, ...] = ("train", "encode", "score", "rank")
+Kind = Literal["train", "encode", "score", "task", "rank"]
+KINDS: tuple[Kind, ...] = ("train", "encode", "score", "task", "rank")
+RUN_KINDS = KINDS[:-1]  # those of one run alone
 Tell = Callable[[int, int], None]  # how much of a step is done, of how much
 
 
@@ -32,7 +33,8 @@ class Step:
         title: in words.
         folder: of the study.
         values: what it takes: `spec` to train; `rows` and `split` to encode; `metrics` and `limit` to score;
-            `members` (id, setting), `method`, `scope`, `partners` and `rows` to rank.
+            `tasks` (name -> options) for tasks; `members` (id, setting), `method`, `scope`, `partners` and `rows` to
+            rank.
         device: for training and encoding.
         data: folder of data files.
         checkpoint_every: training steps that a kill can cost.
@@ -57,7 +59,7 @@ def perform(step: Step, tell: Tell | None = None) -> dict[str, Any]:
     """Do a step; what it returns is for the progress display only, since results are files."""
     from threadpoolctl import threadpool_limits
 
-    work = {"train": _train, "encode": _encode, "score": _score, "rank": _rank}[step.kind]
+    work = {"train": _train, "encode": _encode, "score": _score, "task": _task, "rank": _rank}[step.kind]
     began = time.perf_counter()
     with threadpool_limits(1):  # one process per core is fastest, and sums come out in the same order everywhere
         work(step, tell or (lambda done, total: None))
@@ -142,6 +144,34 @@ def _score(step: Step, tell: Tell) -> None:
             tell(i + 1, len(missing))
 
 
+def _task(step: Step, tell: Tell) -> None:
+    from unknot.tasks import find_task
+
+    run = Run(step.run_folder)
+    folder = run.folder / "tasks"
+    folder.mkdir(exist_ok=True)
+    remove_parts(folder)
+    weights = (read_source(run.folder) or {}).get("encoder", {}).get("weights")
+
+    def watch(*said: Any) -> None:
+        """Some tasks say more than how far they are."""
+        tell(*(said if len(said) == 2 else (said[0].done, said[0].total)))
+
+    for name, options in step.values["tasks"].items():
+        path = task_file(run.folder, name, options, weights)
+        if path.is_file():
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknotWarning)  # the notes say it
+            made = find_task(name)(
+                run, **options, device=step.device, data=_path(step.data), folder=path.with_suffix(""), watch=watch
+            )
+        made.write(path)
+        for other in folder.glob(f"{name}-*.json"):
+            if other != path:
+                other.unlink()  # of other options, or of weights that are no more
+
+
 def _rank(step: Step, tell: Tell) -> None:
     from unknot.ranking import rank
     from unknot.studies.spec import parse_method
@@ -209,6 +239,13 @@ def score_keys(metrics: Iterable[str], source: Mapping[str, Any], limit: int | N
 
     versions = {id_: METRICS[parse_identity(id_, METRICS)[0]].facts.version for id_ in metrics}
     return {id_: digest([id_, version, dict(source), limit]) for id_, version in versions.items()}
+
+
+def task_file(folder: Path, name: str, options: Mapping[str, Any], weights: str | None) -> Path:
+    """Where the result of a task is; its name depends on everything its numbers depend on."""
+    from unknot.tasks import TASKS
+
+    return folder / "tasks" / f"{name}-{digest([name, TASKS[name], dict(options), weights])}.json"
 
 
 def digest(value: Any) -> str:

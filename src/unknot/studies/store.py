@@ -1,10 +1,10 @@
 """The folder of a study: what is done, what is missing, and the tables made of it. Everything is files.
 
 study.json             the study as it was resolved: its file, its runs, versions
-runs/<run id>/         folders as `unknot train` makes them, with latents.npz, scores.json and time.json
+runs/<run id>/         folders as `unknot train` makes them, with latents.npz, scores.json, tasks/ and time.json
 ranks/<key>.json       one ranking each
 logs/<run id>.log      what a failed step said; gone once the step succeeds
-tables/*.parquet       runs, scores, ranks: made of the above, and made again whenever that changes
+tables/*.parquet       runs, scores, tasks, ranks: made of the above, and made again whenever that changes
 """
 
 import json
@@ -22,9 +22,9 @@ from unknot.errors import UnknotError
 from unknot.studies._yaml import Source
 from unknot.studies.plan import PlannedRun, RankGroup, StudyPlan
 from unknot.studies.spec import StudySpec, parse_study
-from unknot.studies.steps import Kind, Step, digest, encoded, read_scores, score_keys
+from unknot.studies.steps import Kind, Step, digest, encoded, read_scores, score_keys, task_file
 
-TABLES = ("runs", "scores", "ranks")
+TABLES = ("runs", "scores", "tasks", "ranks")
 
 
 class Store:
@@ -107,13 +107,24 @@ class Store:
         keys = score_keys(run.metrics, source, self.plan.study.limit)
         return tuple(id_ for id_, key in keys.items() if there.get(id_) != key)
 
+    def task_files(self, run: PlannedRun) -> dict[str, Path]:
+        """Task -> where its result is, or will be."""
+        weights = (self.source(run) or {}).get("encoder", {}).get("weights")
+        tasks = self.plan.study.tasks.items()
+        return {name: task_file(self.run_folder(run), name, options, weights) for name, options in tasks}
+
+    def undone(self, run: PlannedRun) -> list[str]:
+        """The tasks that have no result for the weights there are."""
+        return [name for name, path in self.task_files(run).items() if not path.is_file()]
+
     def missing(self, run: PlannedRun) -> list[Kind]:
         """The steps of a run that are still to be done, in their order."""
+        tasks: list[Kind] = ["task"] if self.undone(run) else []
         if not self.trained(run):
-            return ["train", "encode", "score"]
+            return ["train", "encode", "score", *tasks]
         if self.source(run) is None:
-            return ["encode", "score"]
-        return ["score"] if self.unscored(run) else []
+            return ["encode", "score", *tasks]
+        return ["score", *tasks] if self.unscored(run) else tasks
 
     def ranking_key(self, group: RankGroup, method: str, scope: str) -> tuple[str, list[tuple[str, str]]]:
         """The name of a ranking's file, a hash of all it depends on; and its members, as they are now."""
@@ -149,10 +160,11 @@ class Store:
             return ""
 
     def write_tables(self) -> None:
-        """Make the three tables of the files there are now."""
-        from unknot.studies.tables import ranks_table, runs_table, scores_table
+        """Make the tables of the files there are now."""
+        from unknot.studies.tables import ranks_table, runs_table, scores_table, tasks_table
 
-        made = {"runs": runs_table(self), "scores": scores_table(self), "ranks": ranks_table(self)}
+        made = {"runs": runs_table(self), "scores": scores_table(self)}
+        made |= {"tasks": tasks_table(self), "ranks": ranks_table(self)}
         for name, table in made.items():
             with written_whole(self.folder / "tables" / f"{name}.parquet") as beside:
                 table.to_parquet(beside, index=False)
@@ -182,7 +194,7 @@ class StudyFolder:
         return parse_study(self.record["study"], Source(str(self.folder / "study.json")))
 
     def table(self, name: str) -> Any:
-        """One of the tables `runs`, `scores` and `ranks`, as pandas reads it."""
+        """One of the tables `runs`, `scores`, `tasks` and `ranks`, as pandas reads it."""
         import pandas as pd
 
         path = self.folder / "tables" / f"{name}.parquet"

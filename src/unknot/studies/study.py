@@ -13,7 +13,7 @@ from typing import Any
 
 from unknot.studies.engines import Advance, Engine, Outcome, open_engine
 from unknot.studies.plan import PlannedRun, StudyPlan
-from unknot.studies.steps import KINDS, Kind, Step
+from unknot.studies.steps import RUN_KINDS, Kind, Step
 from unknot.studies.store import Store
 
 TABLES_EVERY = 30.0  # seconds between two writings of the tables while a study runs
@@ -116,10 +116,18 @@ class _Work:
         n, rankings = len(store.runs), len(store.plan.groups) * len(store.plan.rankings)
         self.by_id = {run.id: run for run in store.runs}
         self.progress = Progress(
-            total={"train": n, "encode": n, "score": n, "rank": rankings},
-            done={kind: sum(kind not in kinds for kinds in left.values()) for kind in KINDS[:3]} | {"rank": 0},
+            total={
+                "train": n,
+                "encode": n,
+                "score": n,
+                "task": n if store.plan.study.tasks else 0,
+                "rank": rankings,
+            },
+            done={kind: sum(kind not in kinds for kinds in left.values()) for kind in RUN_KINDS} | {"rank": 0},
             untrained=sum(run.spec.steps for run in store.runs if "train" in left[run.id]),
         )
+        if not store.plan.study.tasks:
+            self.progress.done["task"] = 0
         for run in store.runs:
             if not left[run.id]:
                 store.log_path(run.id).unlink(missing_ok=True)  # mended by hand
@@ -127,7 +135,7 @@ class _Work:
                 self.waiting.append(self._next(run))
 
     def runs(self) -> None:
-        """Train, encode and score every run."""
+        """Train, encode and score every run, and put it to its tasks."""
         self.report("")
         self._drain()
 
@@ -230,6 +238,7 @@ class _Work:
             "train": {"spec": run.spec.model_dump()},
             "encode": {"rows": study.rows, "split": run.spec.split},
             "score": {"metrics": run.metrics, "limit": study.limit},
+            "task": {"tasks": {name: dict(options) for name, options in study.tasks.items()}},
         }
         setting = "" if run.setting == "default" else f", {run.setting}"
         split = f", {run.spec.split}" if run.spec.split else ""

@@ -1,4 +1,4 @@
-"""The tables of a study: runs, scores and ranks in long form, and one wide table of results."""
+"""The tables of a study: runs, scores, tasks and ranks in long form, and one wide table of results."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 RUNS = ("id", "world", "model", "setting", "seed", "steps", "split", "status", "minutes", "error")
 SCORES = ("id", "metric", "part", "value", "measures", "higher_is_better", "seconds", "version", "refused")
+TASKS = ("id", "task", "name", "value", "higher_is_better")
 RANKS = ("id", "method", "scope", "score", "informative", "partners")
 FORMATS = ("csv", "parquet", "markdown", "latex", "json")
 
@@ -80,6 +81,22 @@ def _score_rows(run_id: str, id_: str, record: Mapping[str, Any]) -> list[dict[s
     return rows
 
 
+def tasks_table(store: "Store") -> "pd.DataFrame":
+    """One row for each headline number of each task."""
+    from unknot.tasks import read_result
+
+    rows: list[dict[str, Any]] = []
+    for run in store.runs:
+        for path in store.task_files(run).values():
+            if path.is_file():
+                made = read_result(path)
+                same = {"id": run.id, "task": made.task}
+                for name, value in made.values.items():
+                    higher = name not in made.lower_is_better
+                    rows.append(same | {"name": name, "value": value, "higher_is_better": higher})
+    return _frame(rows, TASKS).astype({"value": "float64", "higher_is_better": "bool"})
+
+
 def ranks_table(store: "Store") -> "pd.DataFrame":
     """One row for each run and ranking."""
     rows: list[dict[str, Any]] = []
@@ -93,7 +110,7 @@ def ranks_table(store: "Store") -> "pd.DataFrame":
 
 
 def results(study: "StudyFolder", *, parts: bool = False) -> "pd.DataFrame":
-    """One row a run, one column a metric, then one a ranking (`udr_spearman/setting`).
+    """One row a run, one column a metric, one a number of a task, then one a ranking (`udr_spearman/setting`).
 
     Args:
         study: its folder.
@@ -108,7 +125,14 @@ def results(study: "StudyFolder", *, parts: bool = False) -> "pd.DataFrame":
     ranked = named.pivot(index="id", columns="column", values="score").reindex(
         columns=list(dict.fromkeys(named["column"]))
     )
-    joined: pd.DataFrame = table.merge(wide, on="id", how="left").merge(ranked, on="id", how="left")
+    tasks = study.table("tasks")
+    done = tasks.assign(column=tasks["task"] + "." + tasks["name"])
+    used = done.pivot(index="id", columns="column", values="value").reindex(
+        columns=list(dict.fromkeys(done["column"]))
+    )
+    joined: pd.DataFrame = table
+    for part in (wide, used, ranked):
+        joined = joined.merge(part, on="id", how="left")
     return joined
 
 

@@ -27,6 +27,7 @@ class TaskResult:
         tables: name -> tidy rows, which figures are drawn from.
         settings: everything that decided the numbers, seed included.
         notes: what was left out or assumed, baselines in words.
+        lower_is_better: names of the values of which less is better.
         seconds: how long it took.
         version: of the package.
     """
@@ -38,6 +39,7 @@ class TaskResult:
     tables: Mapping[str, Table] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    lower_is_better: Sequence[str] = ()
     seconds: float = 0.0
     version: str = __version__
 

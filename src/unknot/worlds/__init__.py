@@ -39,7 +39,7 @@ def open_world(name: str | Path, *, data: Path | str | None = None) -> World:
     A published file that is not here is an error, which names the rendered stand-in; none is taken in its place.
 
     Args:
-        name: one of `WORLDS`; or an `.npz` or `.npy` of images; or a folder of pictures.
+        name: one of `WORLDS`; or an `.npz` or `.npy` of images; or a folder of pictures, of scenes, or CLEVR's.
         data: the folder that holds published files (or the file itself); else `UNKNOT_DATA`, else the user's cache.
 
     >>> world = open_world("dsprites_rendered")
@@ -50,7 +50,9 @@ def open_world(name: str | Path, *, data: Path | str | None = None) -> World:
         return WORLDS[name].open(None if data is None else Path(data).expanduser())
     path = Path(name).expanduser()
     if path.is_dir():
-        return image_folder.read(path)
+        from unknot.worlds.scenes.folders import scene_folder
+
+        return scene_folder(path) or image_folder.read(path)
     published = _published_as(path.name)
     if path.is_file() and published:
         return WORLDS[published].open(path)

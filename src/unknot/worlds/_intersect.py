@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.worlds._layout import BOX, CAPSULE, CONE, CYLINDER, PLANE, POLYHEDRON, RECTANGLE, SPHERE
+from unknot.worlds._layout import BOX, CAPSULE, CONE, CYLINDER, PLANE, POLYHEDRON, RECTANGLE, ROUNDED_BOX, SPHERE
 
 MISS = 1e30  # a finite stand-in for infinity
 NEAR = 1e-7  # a ray does not meet the surface it starts from
@@ -50,6 +50,52 @@ def _box(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> fl
     enter = max(-ox * ix - hx, max(-oy * iy - hy, -oz * iz - hz))
     leave = min(hx - ox * ix, min(hy - oy * iy, hz - oz * iz))
     return enter if enter < leave and enter > NEAR else MISS
+
+
+@njit(**LEAN)
+def _edge(
+    ring: float, u: float, v: float, w: float, du: float, dv: float, dw: float, su: float, sv: float
+) -> float:
+    """Where a ray meets the rounded edge of a box along w, at the corner (su, sv) of its uv square, or its end."""
+    inner = 1.0 - ring
+    u, v = u - su * inner, v - sv * inner
+    a = max(du * du + dv * dv, _PARALLEL)
+    b, q = u * du + v * dv, u * u + v * v - ring * ring
+    q = b * b - a * q
+    if q <= 0.0:
+        return MISS
+    t = (-b - q**0.5) / a
+    end = w + t * dw
+    if abs(end) > inner:  # beyond the edge: the ball in the corner
+        w -= inner if end > 0.0 else -inner
+        a = du * du + dv * dv + dw * dw
+        b += w * dw
+        q = b * b - a * (u * u + v * v + w * w - ring * ring)
+        if q <= 0.0:
+            return MISS
+        t = (-b - q**0.5) / a
+    return t if t > NEAR else MISS
+
+
+@njit(**LEAN)
+def _rounded_box(ring: float, ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
+    """All points within `ring` of the box of half side 1 - ring."""
+    ix, iy, iz = 1.0 / _away_from_zero(dx), 1.0 / _away_from_zero(dy), 1.0 / _away_from_zero(dz)
+    hx, hy, hz = abs(ix), abs(iy), abs(iz)
+    enter = max(-ox * ix - hx, max(-oy * iy - hy, -oz * iz - hz))
+    leave = min(hx - ox * ix, min(hy - oy * iy, hz - oz * iz))
+    # A ray may start under an overhanging edge, that is within the sharp box.
+    start = max(enter, 0.0)
+    if start >= leave:
+        return MISS
+    x, y, z = ox + start * dx, oy + start * dy, oz + start * dz
+    inner = 1.0 - ring
+    if (abs(x) > inner) + (abs(y) > inner) + (abs(z) > inner) < 2:
+        return enter if enter > NEAR else MISS
+    sx, sy, sz = 1.0 if x > 0.0 else -1.0, 1.0 if y > 0.0 else -1.0, 1.0 if z > 0.0 else -1.0
+    t = _edge(ring, oy, oz, ox, dy, dz, dx, sy, sz)
+    t = min(t, _edge(ring, oz, ox, oy, dz, dx, dy, sz, sx))
+    return min(t, _edge(ring, ox, oy, oz, dx, dy, dz, sx, sy))
 
 
 @njit(**INLINE)
@@ -166,8 +212,8 @@ def meet(
 ) -> float:
     """The smallest t > 0 at which o + t d enters the shape, or MISS.
 
-    `extra` is the half length of a capsule's segment or the inner radius of a disc; `first` and `last` say which
-    rows of `faces` bound a polyhedron.
+    `extra` is the half length of a capsule's segment, the inner radius of a disc or the radius of rounded edges;
+    `first` and `last` say which rows of `faces` bound a polyhedron.
     """
     if kind == SPHERE:
         return _sphere(ox, oy, oz, dx, dy, dz)
@@ -179,6 +225,8 @@ def meet(
         return _cone(ox, oy, oz, dx, dy, dz)
     if kind == CAPSULE:
         return _capsule(extra, ox, oy, oz, dx, dy, dz)
+    if kind == ROUNDED_BOX:
+        return _rounded_box(extra, ox, oy, oz, dx, dy, dz)
     if kind == POLYHEDRON:
         return _polyhedron(faces, first, last, ox, oy, oz, dx, dy, dz)
     if kind >= PLANE:
@@ -205,7 +253,19 @@ def normal(
             return 0.0, y, 0.0
         return 0.0, 0.0, z
     if kind == CYLINDER:
+        if extra > 0.0:  # the rim is sharp, but shines like a round one
+            r = (x * x + y * y) ** 0.5
+            out, over = r - 1.0 + extra, abs(z) - 1.0 + extra
+            if out > 0.0 and over > 0.0:
+                return x * out / r, y * out / r, over if z > 0.0 else -over
         return (x, y, 0.0) if x * x + y * y > z * z else (0.0, 0.0, z)
+    if kind == ROUNDED_BOX:
+        inner = 1.0 - extra
+        return (
+            x - max(-inner, min(inner, x)),
+            y - max(-inner, min(inner, y)),
+            z - max(-inner, min(inner, z)),
+        )
     if kind == CONE:
         r = (x * x + y * y) ** 0.5
         return (x, y, 0.5 * r) if r - 0.5 * (1.0 - z) > -1.0 - z else (0.0, 0.0, -1.0)

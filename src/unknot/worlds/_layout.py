@@ -1,13 +1,14 @@
 """Where each number of a packed scene is: the columns that `raytracer` writes and `_trace` reads."""
 
-NOTHING, SPHERE, BOX, CYLINDER, CONE, CAPSULE, POLYHEDRON, PLANE, RECTANGLE, DISC = range(10)
+NOTHING, SPHERE, BOX, CYLINDER, CONE, CAPSULE, POLYHEDRON, ROUNDED_BOX, PLANE, RECTANGLE, DISC = range(11)
 
 # A body: one row. A slice of three or nine numbers is named by its first column.
 KIND = 0
 CENTER = 1  # x, y, z
 MAP = 4  # 3 x 3, rows first: p -> MAP (p - CENTER) takes the world to the frame where the shape is a unit shape;
 # the last row of a flat body is its unit normal
-EXTRA = 13  # half the length of a capsule's segment over its radius, or the inner radius of a disc over the outer
+EXTRA = 13  # half the length of a capsule's segment over its radius, the inner radius of a disc over the outer, or the
+# radius of the rounded edges of a rounded box or a cylinder over its half side
 FIRST_FACE, LAST_FACE = 14, 15  # rows of the table of half-spaces, for a polyhedron
 REACH = 16  # radius of a sphere about CENTER that holds the body; 0 where there is none (a plane)
 COLOR = 17  # r, g, b

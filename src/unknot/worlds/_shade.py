@@ -4,6 +4,8 @@ Bodies are convex, so none shadows or mirrors itself: the body a secondary ray s
 small offset is needed. Arrays are passed whole with an index, which compiles to faster code than views of rows.
 """
 
+# To be raised as `_trace` says. Tracer 3.
+
 # mypy: disable-error-code="no-any-return"
 
 import math
@@ -48,6 +50,7 @@ Table = NDArray[np.float64]
 Scenes = NDArray[np.float64]  # (n, rows, columns)
 RGB = tuple[float, float, float]
 
+CORE = 2.0  # how much brighter than the rest a metal's highlight is in its middle
 BOUNCES = 2  # mirror images of mirrors, then the mirror's own colour
 # A sunflower covers a disc evenly: its first n points, divided by sqrt(n), lie in the unit disc.
 _SPIRAL = np.arange(MOST_RAYS) * math.pi * (3.0 - math.sqrt(5.0))
@@ -197,11 +200,19 @@ def _lit(
             hx, hy, hz = lx - dx, ly - dy, lz - dz
             cosine = (nx * hx + ny * hy + nz * hz) / math.sqrt(hx * hx + hy * hy + hz * hz)
             if cosine > 0.0:
-                shine = light * specular * cosine ** bodies[s, b, SHININESS]
+                shine = cosine ** bodies[s, b, SHININESS]
+                if bodies[s, b, REFLECTIVITY] > 0.0:  # a mirror shows the lamp itself
+                    core = shine * shine
+                    core *= core
+                    core *= core
+                    shine += CORE * core * core
+                shine *= light * specular
         light *= diffuse * facing
         r, g, w = lights[s, i, POWER], lights[s, i, POWER + 1], lights[s, i, POWER + 2]
         dr, dg, db = dr + light * r, dg + light * g, db + light * w
         sr, sg, sb = sr + shine * r, sg + shine * g, sb + shine * w
+    if bodies[s, b, REFLECTIVITY] > 0.0:
+        sr, sg, sb = sr * bodies[s, b, COLOR], sg * bodies[s, b, COLOR + 1], sb * bodies[s, b, COLOR + 2]
     return (
         dr * shade * bodies[s, b, COLOR] + sr,
         dg * shade * bodies[s, b, COLOR + 1] + sg,

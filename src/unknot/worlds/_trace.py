@@ -5,8 +5,8 @@ same colour, the pixel is their mean; only the others, those that an edge runs t
 Each body is tried only within the rectangle it projects to.
 """
 
-# The compiled code kept on disk is made anew when this file changes, not when one it imports does: after editing
-# _intersect, _shade, _views or _layout, save this file too.
+# The compiled code kept on disk is made anew when the text of this file changes, not when that of one it imports does:
+# after editing _layout, _intersect, _shade or _views, raise this number in all files that have it. Tracer 3.
 
 import math
 

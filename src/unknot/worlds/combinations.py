@@ -76,6 +76,37 @@ def combination_split(space: FactorSpace, held_out: Mapping[str, int | Iterable[
     return Split("combination", space, classes)
 
 
+def parse_combination(text: str) -> dict[str, tuple[int, ...]]:
+    """The classes that text like `scale=0,shape=0` names; `scale=0+1,shape=0` holds out both of their combinations.
+
+    >>> parse_combination("scale=0+1, shape=2")
+    {'scale': (0, 1), 'shape': (2,)}
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for item in text.split(","):
+        name, _, classes = (word.strip() for word in item.partition("="))
+        numbers = [number.strip() for number in classes.split("+")]
+        if not name or not all(number.isascii() and number.isdigit() for number in numbers):
+            raise UnknotError(
+                f"combination '{text}': '{item.strip()}' is not a factor and its class; expected something like "
+                "scale=0,shape=2."
+            )
+        if name in found:
+            raise UnknotError(f"combination '{text}': names '{name}' twice; give its classes as {name}=0+1.")
+        found[name] = tuple(sorted({int(number) for number in numbers}))
+    return found
+
+
+def combination_name(held_out: Mapping[str, int | Iterable[int]]) -> str:
+    """A combination as text, its factors in alphabetical order; `parse_combination` reads it back.
+
+    >>> combination_name({"shape": 2, "scale": 0})
+    'scale=0,shape=2'
+    """
+    classes = {name: sorted(c) if isinstance(c, Iterable) else [c] for name, c in held_out.items()}
+    return ",".join(f"{name}={'+'.join(map(str, classes[name]))}" for name in sorted(classes))
+
+
 def published_combinations(world: str, space: FactorSpace) -> tuple[dict[str, int], ...]:
     """The combinations of the paper that a world has, its variants and rendered stand-in included.
 

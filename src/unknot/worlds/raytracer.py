@@ -36,6 +36,7 @@ POLYHEDRA: dict[str, tuple[tuple[float, float, float, float], ...]] = {
 KINDS: dict[str, int] = {
     "sphere": at.SPHERE,
     "box": at.BOX,
+    "rounded_box": at.ROUNDED_BOX,
     "cylinder": at.CYLINDER,
     "cone": at.CONE,
     "capsule": at.CAPSULE,
@@ -52,7 +53,8 @@ class Material:
     """How a surface answers light.
 
     colour x (ambient + sum over lights of diffuse x light x cos) + specular x light x cos(half angle)^shininess,
-    of which the share `reflectivity` gives way to a mirror image tinted by the colour (metal).
+    of which the share `reflectivity` gives way to a mirror image tinted by the colour. Where that share is above 0
+    (metal) highlights are tinted too and have a bright core: specular x (s + 2 s^16), s = cos(half angle)^shininess.
     """
 
     ambient: float = 0.3
@@ -67,8 +69,8 @@ class Body:
     """One convex body.
 
     Attributes:
-        shape: "sphere", "box", "cylinder", "cone" (apex up), "capsule", "hexagonal_prism" (two corners on the
-            x axis), "pyramid" (apex up), or flat in its own xy plane: "plane" (endless), "rectangle", "disc".
+        shape: "sphere", "box", "rounded_box", "cylinder", "cone" (apex up), "capsule", "hexagonal_prism" (two corners
+            on the x axis), "pyramid" (apex up), or flat in its own xy plane: "plane" (endless), "rectangle", "disc".
         position: its centre.
         scale: half its extent along its own x, y, z; one number for all three. A capsule is round: x equals y.
         rotation: 3 x 3, from its own axes to the world's; see `turn`.
@@ -77,6 +79,8 @@ class Body:
         label: its number in masks; 0 is background.
         casts: whether it throws shadows.
         hole: inner over outer radius of a disc.
+        rounding: radius of the edges of a rounded box (0.2 if left out), or of those that a cylinder's rim shines as if
+            it had, over its half side.
         checker: how much darker every other tile of a checkerboard is, 0 for none.
         tile: side of those tiles where the body reaches from -1 to 1.
     """
@@ -90,6 +94,7 @@ class Body:
     label: int = 0
     casts: bool = True
     hole: float = 0.0
+    rounding: float | None = None
     checker: float = 0.0
     tile: float = 0.25
 
@@ -182,6 +187,7 @@ def body_rows(
     label: int = 0,
     casts: bool = True,
     hole: float = 0.0,
+    rounding: float | None = None,
     checker: float = 0.0,
     tile: float = 0.25,
 ) -> Rows:
@@ -202,7 +208,13 @@ def body_rows(
     if np.any(np.abs(frame @ frame.transpose(0, 2, 1) - np.eye(3)) > 1e-6):
         raise UnknotError(f"body '{shape}': rotation is not a rotation matrix; build it with `turn`.")
     rows = np.zeros((n, at.BODY_WIDTH))
-    extra = np.full(len(half), hole)
+    if rounding is not None and not (shape in ("rounded_box", "cylinder") and 0 < rounding < 1):
+        raise UnknotError(
+            f"body '{shape}': rounding is {rounding}; rounded boxes and cylinders take one between 0 and 1."
+        )
+    if shape == "rounded_box" and rounding is None:
+        rounding = 0.2
+    extra = np.full(len(half), rounding or hole)
     reach = np.sqrt((half**2).sum(axis=1))  # of the corners of its box
     if shape == "capsule":
         if np.any(np.abs(half[:, 0] - half[:, 1]) > 1e-9) or np.any(half[:, 2] < half[:, 0]):
@@ -217,7 +229,7 @@ def body_rows(
         reach, half = np.hypot(half[:, 0], half[:, 1]), half * (1, 1, 0) + (0, 0, 1)
     elif shape == "plane":
         reach, half = np.zeros(len(half)), np.ones((1, 3))
-    elif shape != "box":  # round or inside a circle of radius 1
+    elif shape not in ("box", "rounded_box"):  # round or inside a circle of radius 1
         reach = np.hypot(half[:, :2].max(axis=1) * (math.sqrt(2) if shape == "pyramid" else 1), half[:, 2])
     rows[:, at.KIND] = KINDS[shape]
     rows[:, at.CENTER : at.CENTER + 3] = center
@@ -281,7 +293,7 @@ def pack(scenes: Scene | Sequence[Scene]) -> Batch:
         for j, b in enumerate(scene.bodies):
             bodies[i, j] = body_rows(
                 b.shape, b.position, b.scale, b.rotation, b.color, material=b.material, label=b.label,
-                casts=b.casts, hole=b.hole, checker=b.checker, tile=b.tile,
+                casts=b.casts, hole=b.hole, rounding=b.rounding, checker=b.checker, tile=b.tile,
             )[0]  # fmt: skip
         for j, light in enumerate(scene.lights):
             lights[i, j] = light_row(light)

@@ -1,0 +1,108 @@
+"""`unknot data scenes` and `unknot data corpus`: pictures of objects, written to a folder."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unknot.errors import UnknotError
+
+if TYPE_CHECKING:
+    from unknot.worlds.scenes.chunks import Watch
+
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for this set alone.")]
+Seed = Annotated[int, typer.Option(min=0, help="Decides every picture.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes; the files do not depend on it.")]
+SizeText = Annotated[str, typer.Option(help="Side of the pictures, such as 64 or 128; or HEIGHTxWIDTH: 240x320.")]
+
+
+def write_scenes(
+    output: Output,
+    setting: Annotated[str, typer.Option(help="iid, corr, clevr, or sprites (two-dimensional).")] = "iid",
+    n: Annotated[int, typer.Option("--n", min=1, help="Pictures.")] = 23_000,
+    size: SizeText = "128",
+    form: Annotated[
+        str, typer.Option("--format", help="array: one memory-mapped file; png: one file each.")
+    ] = "array",
+    split: Annotated[str, typer.Option(help="Goes into names and JSON.")] = "train",
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+) -> None:
+    """Draw a training set of scenes: pictures, masks, scene JSON. An interrupted one is continued.
+
+    Train on it with `unknot train --world FOLDER`.
+    """
+    from unknot.worlds.scenes.dataset import write_scenes as write
+
+    with _bar("pictures") as watch:
+        world = write(
+            output, setting=setting, n=n, size=read_size(size), seed=seed, form=form, split=split, jobs=jobs,
+            watch=watch,
+        )  # fmt: skip
+    height, width, _ = world.image_shape
+    typer.echo(f"{output}: {world.info['n']:,} pictures, {height} x {width}, {world.name}")
+
+
+def write_corpus(
+    output: Output,
+    n: Annotated[int, typer.Option("--n", min=1, help="Tuples, of ten pictures each.")] = 1600,
+    size: SizeText = "128",
+    variant: Annotated[str, typer.Option(help="occluded, clear, or 'as published'.")] = "occluded",
+    per_scene: Annotated[int, typer.Option(min=1, help="Tuples at most from one main scene.")] = 4,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    preview: Annotated[Path | None, typer.Option(help="Draw some tuples into this picture.")] = None,
+) -> None:
+    """Make the corpus that `unknot task algebra` tests codes on. An interrupted one is continued."""
+    from unknot.worlds.preview import check_picture_name, save_sheet
+    from unknot.worlds.scenes.corpus import make_corpus
+    from unknot.worlds.scenes.corpus_sheet import corpus_sheet
+
+    target = None if preview is None else check_picture_name(preview)
+    with _bar("tuples") as watch:
+        corpus = make_corpus(
+            output,
+            n=n,
+            size=read_size(size),
+            variant=variant,
+            seed=seed,
+            per_scene=per_scene,
+            jobs=jobs,
+            watch=watch,
+        )
+    typer.echo(f"{output}: {len(corpus):,} tuples, {variant}")
+    if target is not None:
+        typer.echo(str(save_sheet(corpus_sheet(corpus), target)))
+
+
+def read_size(text: str) -> int | tuple[int, int]:
+    """The size that a text names.
+
+    >>> read_size("128"), read_size("240x320")
+    (128, (240, 320))
+    """
+    sides = text.lower().split("x")
+    if not all(side.strip().isdigit() and int(side) > 0 for side in sides) or len(sides) > 2:
+        raise UnknotError(
+            f"--size '{text}' is no size; write a side such as 128, or HEIGHTxWIDTH such as 240x320."
+        )
+    return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
+
+
+@contextmanager
+def _bar(what: str) -> "Iterator[Watch]":
+    """A progress bar on stderr, shown if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=None)
+
+        def watch(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        yield watch

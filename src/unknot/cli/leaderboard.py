@@ -1,0 +1,87 @@
+"""`unknot leaderboard`: published R² beside one's own."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from unknot.leaderboard import Entry
+
+FORMATS = ("csv", "markdown", "latex", "json")
+
+
+def leaderboard(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(help="JSON files of `unknot task generalisation`, or folders of them."),
+    ] = None,
+    world: Annotated[str, typer.Option(help="Only this dataset; a rendered stand-in names its dataset too.")] = "",
+    split: Annotated[str, typer.Option(help="Only this split.")] = "",
+    published: Annotated[
+        list[Path] | None,
+        typer.Option(help="CSV of further published numbers: world,split,model,r2,source,note."),
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="csv, markdown, latex or json instead of a table.")] = "",
+) -> None:
+    """Show published R² on systematic splits beside your own results; rendered worlds are ranked apart."""
+    from unknot.errors import unknown
+    from unknot.leaderboard import leaderboard, own_results
+
+    if form and form not in FORMATS:
+        raise unknown("format", form, FORMATS)
+    board = leaderboard(own_results(results or []), world=world, split=split, more=published or [])
+    if form:
+        import pandas as pd
+
+        from unknot.studies.tables import formatted
+
+        rows = [
+            {
+                "world": e.world,
+                "split": e.split,
+                "images": e.images,
+                "rank": e.rank or None,
+                "model": e.model,
+                "r2": e.r2,
+                "whose": "own" if e.own else "published" if e.rank else "baseline",
+                "source": e.source,
+                "note": e.note,
+            }
+            for e in board
+        ]
+        typer.echo(formatted(pd.DataFrame(rows).astype({"rank": "Int64"}), form), nl=False)
+        return
+    _show(board)
+
+
+def _show(board: "list[Entry]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from unknot.leaderboard import MISSING
+
+    console = Console()
+    for world, split in dict.fromkeys((entry.world, entry.split) for entry in board):
+        table = Table(
+            title=f"{world}: {split}", title_justify="left", box=None, header_style="bold", pad_edge=False
+        )
+        for column in ("", "model", "R² x 100", "images", "whose", "note"):
+            table.add_column(column, justify="right" if column in ("", "R² x 100") else "left")
+        for entry in board:
+            if (entry.world, entry.split) == (world, split):
+                style = "bold" if entry.own else "" if entry.rank else "dim"
+                whose = "own" if entry.own else entry.source
+                cells = (
+                    str(entry.rank or ""),
+                    entry.model,
+                    f"{100 * entry.r2:.1f}",
+                    entry.images,
+                    whose,
+                    entry.note,
+                )
+                table.add_row(*(Text(cell, style=style) for cell in cells))
+        console.print(table)
+        console.print()
+    console.print(Text(MISSING + " (--published FILE)", style="dim"))

@@ -1,0 +1,143 @@
+"""Published weights from a local file, or from timm, into a network of ours."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unknot.errors import UnknotError
+
+FROM_TIMM = "timm"
+SUFFIXES = (".npz", ".safetensors", ".pth", ".pt")
+
+
+def check_weights(model: str, weights: str, suffixes: Sequence[str]) -> str:
+    """The option as given, or an error if it can be no file of weights; whether the file is there is asked later."""
+    if weights in ("", FROM_TIMM) or Path(weights).suffix in suffixes:
+        return weights
+    raise UnknotError(
+        f"{model}: weights is '{weights}'; expected a file ({', '.join(suffixes)}), or '{FROM_TIMM}' for the published "
+        "weights by way of timm."
+    )
+
+
+def read_tensors(weights: str) -> dict[str, Tensor]:
+    """All tensors of a file, by the names they have there."""
+    path = Path(weights).expanduser()
+    if not path.is_file():
+        raise UnknotError(f"{weights}: there is no such file of weights.")
+    try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as file:
+                return {name: torch.from_numpy(file[name]) for name in file.files}
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return dict(load_file(path))
+        found = torch.load(path, map_location="cpu", weights_only=True)
+        found = found.get("state_dict", found)
+        return {name: value for name, value in found.items() if isinstance(value, Tensor)}
+    except ImportError:
+        raise UnknotError(f"{weights}: needs safetensors, an extra: pip install unknot[files].") from None
+    except Exception as error:  # of many kinds: no archive, a refused pickle, a damaged header
+        raise UnknotError(
+            f"{weights}: is no readable file of weights ({type(error).__name__}: {error})."
+        ) from None
+
+
+def timm_tensors(model: str, name: str) -> dict[str, Tensor]:
+    """The published weights of a network of timm, which fetches them once and keeps them."""
+    from unknot._torchvision import import_timm
+
+    timm = import_timm()
+    try:
+        network: Any = timm.create_model(name, pretrained=True)
+    except Exception as error:  # of many kinds: no network, no such file
+        raise UnknotError(
+            f"{model}: the weights of timm's {name} could not be fetched ({type(error).__name__}); give a local file "
+            "instead: weights=FILE."
+        ) from error
+    return dict(network.state_dict())
+
+
+def identity(weights: str) -> str:
+    """What tells these weights from others: a digest of the file, or "timm"."""
+    if weights == FROM_TIMM:
+        return weights
+    with Path(weights).expanduser().open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+
+
+@torch.no_grad()
+def fill(
+    network: nn.Module,
+    found: Mapping[str, Tensor],
+    *,
+    model: str,
+    weights: str,
+    names: Mapping[str, str],
+    heads: Sequence[str],
+) -> None:
+    """Copy tensors into a network; a file of another architecture is refused, and nothing is changed by it.
+
+    Args:
+        network: to fill, all of it.
+        found: tensors by the names of the file, laid out as torch does.
+        model: for messages.
+        weights: the file, for messages.
+        names: of the network's tensors in the file, where they differ.
+        heads: beginnings of the names of tensors that are left out: the classifier.
+    """
+    wanted = {names.get(name, name): tensor for name, tensor in network.state_dict(keep_vars=True).items()}
+    for name, tensor in wanted.items():
+        if name not in found:
+            if name.endswith("num_batches_tracked"):  # files older than that counter
+                continue
+            raise UnknotError(_misfit(model, weights, name, tensor.shape, "is not in the file"))
+        if found[name].shape != tensor.shape:
+            raise UnknotError(
+                _misfit(model, weights, name, tensor.shape, f"has shape {_sizes(found[name].shape)}")
+            )
+    strange = [name for name in found if name not in wanted and not name.startswith(tuple(heads))]
+    if strange:
+        raise UnknotError(
+            f"{weights}: does not fit {model}: the tensor {strange[0]} ({_sizes(found[strange[0]].shape)}) has no "
+            "place in it. Is it the file of another network?"
+        )
+    for name, tensor in wanted.items():
+        if name in found:
+            tensor.copy_(found[name])
+
+
+def _misfit(model: str, weights: str, name: str, shape: Sequence[int], what: str) -> str:
+    return (
+        f"{weights}: does not fit {model}: the first tensor that differs is {name}, which {what}; expected "
+        f"{_sizes(shape)}. Is it the file of another network?"
+    )
+
+
+def _sizes(shape: Sequence[int]) -> str:
+    return " x ".join(map(str, shape)) or "a number"
+
+
+class Normalised(nn.Module):
+    """Images as published weights want them: grey ones repeated to three channels, then shifted and scaled.
+
+    Images of other than one or three channels pass as they are.
+    """
+
+    def __init__(self, channels: int, mean: Sequence[float], std: Sequence[float]) -> None:
+        super().__init__()
+        self.apply_to = channels in (1, 3)
+        self.register_buffer("mean", torch.tensor(mean).view(1, -1, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1), persistent=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(b, 3, h, w), or the images as they are."""
+        mean: Tensor = self.mean  # type: ignore[assignment]
+        std: Tensor = self.std  # type: ignore[assignment]
+        return (images - mean) / std if self.apply_to else images

@@ -1,0 +1,94 @@
+"""Slot attention itself: inputs that compete for slots, slots that are refined by what they won."""
+
+import zlib
+
+import torch
+from torch import Tensor, nn
+
+EPSILON = 1e-8  # added to attention, so that a slot which wins nothing still has a mean
+LAYER_NORM = 1e-3  # of the reference framework; torch's own is 1e-5
+
+
+class Grouping(nn.Module):
+    """Iterative attention of k slots over n inputs.
+
+    attention = softmax over slots of (key . query / sqrt(size))             (b, n, k)
+    update    = mean of values, weighted by attention normalised over inputs  (b, k, size)
+    slots     = GRU(update, slots);  slots = slots + MLP(LayerNorm(slots))
+
+    Exchanging slots at the start exchanges them at the end; exchanging inputs changes nothing.
+
+    Args:
+        inputs: width of the inputs.
+        size: width of a slot.
+        hidden: units of the MLP.
+
+    Reference: Locatello et al. 2020, Object-Centric Learning with Slot Attention, arXiv:2006.15055, algorithm 1.
+    """
+
+    def __init__(self, inputs: int, size: int, hidden: int) -> None:
+        super().__init__()
+        self.norm_inputs = nn.LayerNorm(inputs, eps=LAYER_NORM)
+        self.norm_slots = nn.LayerNorm(size, eps=LAYER_NORM)
+        self.norm_mlp = nn.LayerNorm(size, eps=LAYER_NORM)
+        self.query = nn.Linear(size, size, bias=False)
+        self.key = nn.Linear(inputs, size, bias=False)
+        self.value = nn.Linear(inputs, size, bias=False)
+        self.cell = nn.GRUCell(size, size)
+        self.mlp = nn.Sequential(nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, size))
+
+    def forward(self, inputs: Tensor, slots: Tensor, iterations: int, *, implicit: bool = False) -> Tensor:
+        """Slots (b, k, size) after some iterations over inputs (b, n, width).
+
+        Args:
+            inputs: what is grouped.
+            slots: where they start.
+            iterations: how often they are refined.
+            implicit: let the gradient through the last iteration alone, taking the ones before for a solver that has
+                arrived at a fixed point (Chang et al. 2022, arXiv:2207.00787).
+        """
+        normed = self.norm_inputs(inputs)
+        keys, values = self.key(normed), self.value(normed)
+        for iteration in range(iterations):
+            if implicit and iteration == iterations - 1:
+                slots = slots.detach()
+            slots = self.step(keys, values, slots)
+        return slots
+
+    def step(self, keys: Tensor, values: Tensor, slots: Tensor) -> Tensor:
+        """One iteration."""
+        weights = self.attention(keys, slots)
+        weights = weights / weights.sum(dim=1, keepdim=True)
+        update = weights.transpose(1, 2) @ values.float()
+        moved = self.cell(update.flatten(0, 1), slots.flatten(0, 1)).view_as(slots)
+        changed: Tensor = moved + self.mlp(self.norm_mlp(moved)).float()
+        return changed
+
+    def attention(self, keys: Tensor, slots: Tensor) -> Tensor:
+        """(b, n, k) how far each input belongs to each slot; sums to one over slots, but for an epsilon each."""
+        query = self.query(self.norm_slots(slots)) * slots.shape[-1] ** -0.5
+        shares: Tensor = (keys @ query.transpose(1, 2)).float().softmax(dim=-1)
+        return shares + EPSILON
+
+
+def positions(size: int) -> Tensor:
+    """(4, size, size): y, x, 1 - y and 1 - x of every pixel, from 0 to 1."""
+    line = torch.linspace(0, 1, size)
+    y, x = torch.meshgrid(line, line, indexing="ij")
+    return torch.stack([y, x, 1 - y, 1 - x])
+
+
+def noise_of(images: Tensor, slots: int, size: int, *, shared: bool = False) -> Tensor:
+    """Standard normal (n, slots, size) that depends on each image alone, so that its code is always the same.
+
+    Args:
+        images: (n, c, h, w) in [0, 1].
+        slots: of each image.
+        size: of a slot.
+        shared: the same noise for all images. It lines up the slots of similar images, which a test of slots that
+            are sets must not be given unasked.
+    """
+    levels = (images.detach().float() * 255).round().to(torch.uint8).cpu().numpy()
+    seeds = [0 if shared else zlib.crc32(image.tobytes()) for image in levels]
+    drawn = [torch.randn(slots, size, generator=torch.Generator().manual_seed(seed)) for seed in seeds]
+    return torch.stack(drawn).to(images.device)

@@ -1,0 +1,119 @@
+"""What a test part says of predictions, summed chunk by chunk: memory does not grow with the rows."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unknot.metrics.r2 import SquaredErrors
+
+Floats = NDArray[np.float64]
+
+FINE = 1e-3  # width of the bins that medians of ratios are read from
+TOP = 4.0  # ratios above this are counted as this
+
+
+class SplitErrors:
+    """Squared errors on all rows, and on those with exactly one factor that has a value unseen in training.
+
+    R²_j = 1 - MSE_j / variance_j, with the variance of the whole dataset. Rows with one unseen factor i are kept
+    apart by i, so that the others of these rows tell whether a surprise in one factor spoils the rest.
+
+    Args:
+        variance: (k,) of each factor over the whole dataset; 0 for a constant one, whose R² is NaN.
+        centre: (k,) the mean of the training targets, from which ratios are taken.
+
+    >>> errors = SplitErrors([0.25, 0.25], [0.5, 0.5])
+    >>> errors.add([[0.0, 0.75], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]], [[False, True], [False, False]])
+    >>> errors.r2, errors.ood, errors.in_distribution, errors.median_ratio().round(2)
+    (array([1.   , 0.875]), array([ nan, 0.75]), array([ 1., nan]), array([nan, 0.5]))
+    """
+
+    def __init__(self, variance: ArrayLike, centre: ArrayLike) -> None:
+        self.variance = np.asarray(variance, dtype=np.float64)
+        self.centre = np.asarray(centre, dtype=np.float64)
+        k = len(self.variance)
+        self._all = SquaredErrors(k)
+        self._one = [SquaredErrors(k) for _ in range(k)]  # by the factor that is unseen
+        self.ratios = np.zeros((k, round(TOP / FINE) + 1), dtype=np.int64)
+        self._short = np.zeros(k, dtype=np.int64)
+
+    def add(self, predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike) -> None:
+        """Add rows (n, k): predictions, what they should be, and which values never occur in training."""
+        predicted, wanted = np.asarray(predictions, dtype=np.float64), np.asarray(targets, dtype=np.float64)
+        strange = np.asarray(unseen, dtype=np.bool_)
+        self._all.add(predicted, wanted)
+        one = strange & (strange.sum(axis=1, keepdims=True) == 1)
+        for i in np.flatnonzero(one.any(axis=0)).tolist():
+            rows = one[:, i]
+            self._one[i].add(predicted[rows], wanted[rows])
+            self._add_ratios(i, predicted[rows, i], wanted[rows, i])
+
+    def _add_ratios(self, i: int, predicted: Floats, wanted: Floats) -> None:
+        away = np.abs(wanted - self.centre[i])
+        known = away >= 1e-12  # a target at the mean itself has no ratio
+        ratio = np.abs(predicted[known] - self.centre[i]) / away[known]
+        bins = np.minimum(ratio / FINE, TOP / FINE).astype(np.int64)
+        self.ratios[i] += np.bincount(bins, minlength=self.ratios.shape[1])
+        self._short[i] += int(np.sum(ratio <= 1))
+
+    @property
+    def rows(self) -> int:
+        """How many rows were added."""
+        return int(self._all.count[0])
+
+    @property
+    def r2(self) -> Floats:
+        """(k,) on all rows."""
+        return self._all.r2(self.variance)
+
+    @property
+    def one_ood(self) -> NDArray[np.int64]:
+        """(k,) on how many rows each factor is the only unseen one."""
+        return np.array([int(errors.count[0]) for errors in self._one])
+
+    @property
+    def modularity(self) -> Floats:
+        """(k, k) R² of the factor of a column, on rows where only the factor of the row is unseen."""
+        return np.stack([errors.r2(self.variance) for errors in self._one])
+
+    @property
+    def ood(self) -> Floats:
+        """(k,) R² of a factor where it is the only unseen one."""
+        return np.diagonal(self.modularity).copy()
+
+    @property
+    def in_distribution(self) -> Floats:
+        """(k,) R² of a factor where it is seen and exactly one other is not."""
+        others = SquaredErrors(len(self.variance))
+        for i, errors in enumerate(self._one):
+            elsewhere = np.arange(len(self.variance)) != i
+            others.total[elsewhere] += errors.total[elsewhere]
+            others.count[elsewhere] += errors.count[elsewhere]
+        return others.r2(self.variance)
+
+    def median_ratio(self) -> Floats:
+        """(k,) median of |f - mean| / |y - mean| of each unseen factor, to half a bin; NaN without rows."""
+        return np.array([_median(counts) for counts in self.ratios])
+
+    def pooled_ratio(self) -> float:
+        """The median over the ratios of all factors."""
+        return _median(self.ratios.sum(axis=0))
+
+    def share_short(self) -> Floats:
+        """(k,) share of ratios in [0, 1]: predictions nearer to the mean than the truth."""
+        counts = self.ratios.sum(axis=1)
+        return np.where(counts > 0, self._short / np.maximum(counts, 1), np.nan)
+
+
+def mean_known(values: Floats) -> float:
+    """The mean of what is not NaN; NaN if there is none."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _median(counts: NDArray[np.int64]) -> float:
+    total = int(counts.sum())
+    if not total:
+        return float("nan")
+    ends = np.cumsum(counts)
+    middle = [int(np.searchsorted(ends, rank, side="right")) for rank in ((total - 1) // 2, total // 2)]
+    return min(TOP, FINE * (float(np.mean(middle)) + 0.5))

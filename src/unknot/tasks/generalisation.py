@@ -1,0 +1,176 @@
+"""Systematic generalisation: are factors still predicted where training never was?
+
+    def predict(images):                       # uint8 (n, h, w, c)
+        return my_network(images)              # (n, n_factors), each factor from 0 (first class) to 1 (last class)
+
+    unknot.generalisation(predict, "dsprites_rendered", "extrapolation")
+
+Reference: Schott et al. 2022, Visual Representation Learning Does Not Generalize Strongly Within the Same Domain,
+arXiv:2107.08221.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from unknot.encoding import world_split
+from unknot.errors import UnknotError, unknown
+from unknot.runs import Run
+from unknot.tasks._split_points import check_rows
+from unknot.tasks._split_work import PROBE, SplitWork, Watch
+from unknot.tasks.predictors import Predictor, Scale, find_predictor
+from unknot.tasks.readout import Recipe
+from unknot.tasks.result import TaskResult
+from unknot.worlds import WORLDS, open_world
+from unknot.worlds.named_split import COMBINATION, canonical_split
+from unknot.worlds.splits import Split
+from unknot.worlds.world import World
+
+KINDS = ("random", "composition", "interpolation", "extrapolation")
+ROWS = 50_000  # test images; R² of a factor is then known to about 0.005
+
+
+def generalisation(
+    model: Run | Path | str | Callable[..., Any],
+    world: World | Path | str | None = None,
+    split: str | Split | Sequence[str] = "",
+    *,
+    readout: bool | None = None,
+    rows: int | str = ROWS,
+    train_rows: int | str = ROWS,
+    steps: int | None = None,
+    recipe: Recipe = "paper",
+    scale: Scale = "unit",
+    name: str = "",
+    seed: int = 0,
+    device: str = "cpu",
+    data: Path | None = None,
+    folder: Path | str | None = None,
+    watch: Watch | None = None,
+) -> TaskResult:
+    """R² of each factor on images unlike those of training, beside what a constant would score.
+
+    R²_j = 1 - mean_test (f_j(x) - y_j)² / variance_j,     R² = mean_j R²_j,     in (-inf, 1]
+
+    y_j is class / (number of classes - 1), also of categorical factors; its variance is that of the whole dataset.
+    Where interpolation or extrapolation leaves exactly one factor with an unseen value, its R² (ood) stands apart from
+    that of the others (id); the ratio |f - mean| / |y - mean| says how far extrapolation is drawn to the training mean.
+
+        extrapolation_r2            as above; the same for each split
+        extrapolation_r2_clipped    each R²_j no lower than 0, as the paper draws them
+        extrapolation_r2_constant   of always saying the mean of the training part
+        extrapolation_r2_id, _ood   mean over factors, on images with one unseen value
+        extrapolation_ratio         median
+
+    Edge cases: constant factors are left out; random and composition splits have no unseen value.
+    Departs from the paper: 50,000 test and 50,000 readout images by default; "all" takes all.
+
+    Args:
+        model: a function from uint8 images (n, h, w, c) to predictions (n, n_factors); a run of a supervised network;
+            or a run or an encoder of latents, from which a readout trained on the training part predicts.
+        world: a world or its name; left out, the one a run was trained on.
+        split: a kind of split, several, "all", or a `Split`; left out, the one a run was trained inside, and all four
+            for encoders.
+        readout: whether `model` gives latents to read factors from; left out, see `find_predictor`.
+        rows: test images, drawn without replacement; "all" for the whole test part.
+        train_rows: training images of the readout; "all" for the whole training part.
+        steps: of the readout; left out, as many as 8 epochs over the whole training part take (recipe "paper").
+        recipe: of the readout, "paper" or "quick".
+        scale: "unit" if predictions are in [0, 1], "classes" if they are class numbers.
+        name: what results call the model.
+        seed: decides which images, and the readout.
+        device: of runs and networks.
+        data: folder of data files.
+        folder: keeps the splits that are done, so that the same call goes on; for runs and named networks.
+        watch: called with the number of images done and of images in all.
+
+    >>> import numpy as np
+    >>> def half(images):
+    ...     return np.full((len(images), 5), 0.5)
+    >>> found = generalisation(half, "dsprites_rendered", "extrapolation", rows=1000)
+    >>> round(found.values["extrapolation_r2"], 1), round(found.values["extrapolation_r2_constant"], 3)
+    (-0.1, -0.388)
+    """
+    began = time.monotonic()
+    check_rows("generalisation", rows=rows, train_rows=train_rows)
+    if seed < 0:
+        raise UnknotError(f"generalisation: the seed is {seed}; seeds are whole numbers from 0 up.")
+    opened, key = _world(model, world, data)
+    predictor = find_predictor(model, opened, readout=readout, scale=scale, device=device, data=data)
+    predictor = replace(predictor, name=name or predictor.name)
+    splits = _splits(split, predictor, key, opened)
+    settings: dict[str, Any] = {"rows": rows, "seed": seed, "scale": scale, "readout": predictor.needs_readout}
+    if predictor.needs_readout:
+        settings |= {"train_rows": train_rows, "steps": steps, "recipe": recipe}
+    work = SplitWork(predictor, opened, key, settings, None if folder is None else Path(folder), watch)
+    return _joined(work.results(splits), time.monotonic() - began)
+
+
+def _world(model: Any, world: World | Path | str | None, data: Path | None) -> tuple[World, str]:
+    """The world, opened, and its name in the catalogue, by which its published splits are known."""
+    if world is None:
+        is_folder = isinstance(model, Path) or (isinstance(model, str) and Path(model).is_dir())
+        run = model if isinstance(model, Run) else Run(model) if is_folder else None
+        if run is None:
+            raise UnknotError(
+                "generalisation: a model of one's own needs a world; name one, such as dsprites_rendered."
+            )
+        world = run.spec.world
+    if isinstance(world, str | Path):
+        return open_world(world, data=data), str(world)
+    return world, next((key for key, entry in WORLDS.items() if entry.title == world.name), world.name)
+
+
+def _splits(
+    wanted: str | Split | Sequence[str], predictor: Predictor, key: str, world: World
+) -> Mapping[str, Split]:
+    """Label -> split, in the order asked for."""
+    if isinstance(wanted, Split):
+        if wanted.space.shape != world.factors.shape:
+            theirs, ours = wanted.space.shape, world.factors.shape
+            raise UnknotError(
+                f"generalisation: the split is of a grid of {theirs}; that of {world.name} is {ours}."
+            )
+        return {wanted.kind: wanted}
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    if names == [""]:
+        if predictor.trained_in is None and not predictor.needs_readout:
+            raise UnknotError(
+                "generalisation: inside which split was the model trained? A function cannot say; name one of "
+                f"{', '.join(KINDS)}, or all."
+            )
+        names = [predictor.trained_in or "all"]
+    names = list(KINDS) if "all" in names else names
+    for name in names:
+        if name not in KINDS and not name.startswith(COMBINATION):
+            raise unknown("split", name, (*KINDS, "all"))
+    return {name: world_split(key, world, name) for name in map(canonical_split, names)}
+
+
+def _joined(parts: Sequence[TaskResult], seconds: float) -> TaskResult:
+    """Results on single splits as one."""
+    tables = dict.fromkeys(name for part in parts for name in part.tables)
+    return replace(
+        parts[0],
+        values={name: value for part in parts for name, value in part.values.items()},
+        tables={name: [row for part in parts for row in part.tables.get(name, [])] for name in tables},
+        settings={**parts[0].settings, "splits": [label for part in parts for label in part.settings["splits"]]},
+        notes=_shared_notes(parts),
+        seconds=seconds,
+    )
+
+
+def _shared_notes(parts: Sequence[TaskResult]) -> list[str]:
+    """The notes of all parts; what is said of several splits is said once."""
+    said: dict[str, list[str]] = {}
+    for part in parts:
+        for note in part.notes:
+            label, colon, text = note.partition(": ")
+            named = bool(colon) and label in part.settings["splits"]
+            said.setdefault(text if named else note, []).extend([label] if named else [])
+    return [f"{', '.join(labels)}: {text}" if labels else text for text, labels in said.items()]
+
+
+__all__ = ["KINDS", "PROBE", "ROWS", "generalisation"]

@@ -1,0 +1,226 @@
+"""Tuples of images to do algebra with: a corpus, or a file that lists one's own A, B, C, D and wrong answers.
+
+A table (`.csv`) has a header `A,B,C,D` and, if there are any, names of wrong answers; each row names images, relative
+to the file. A `.json` file is a list of such rows as objects. A `.txt` file is a list as published with COAT: ten
+images in a line, where the first has more objects than the second, so that those two change places here.
+
+Reference: Xie et al. 2022, COAT: Measuring Object Compositionality in Emergent Representations, ICML.
+"""
+
+import csv
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.worlds.scenes.corpus import MASKED, ROLES, Corpus
+from unknot.worlds.world import Images
+
+SHOWN = 3  # missing images that a message names
+
+
+class Tuples(Protocol):
+    """Images by tuple and role."""
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """A, B, C, D, then wrong answers."""
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Height, width, channels."""
+
+    @property
+    def identity(self) -> str:
+        """A short text that other images do not have."""
+
+    def __len__(self) -> int:
+        """How many tuples."""
+
+    def images(self, rows: NDArray[np.int64], role: str) -> Images:
+        """Uint8 (len(rows), h, w, c)."""
+
+
+@dataclass(frozen=True)
+class CorpusTuples:
+    """The tuples of a corpus."""
+
+    corpus: Corpus
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Those of every corpus."""
+        return ROLES
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Height, width, channels."""
+        height, width, channels = self.corpus.images.shape[2:]
+        return height, width, channels
+
+    @property
+    def identity(self) -> str:
+        """Of how it was made."""
+        return _digest(json.dumps(self.corpus.info, sort_keys=True, default=str))
+
+    @property
+    def scenes(self) -> NDArray[np.int64]:
+        """(n,) which main scene each tuple was cut from; every scene has a camera of its own."""
+        cameras = [json.dumps(one["scenes"]["A"].get("camera", i)) for i, one in enumerate(self.corpus.tuples)]
+        if len(set(cameras)) == 1:  # a camera that never moved tells nothing
+            return np.arange(len(cameras))
+        return np.unique(cameras, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.corpus)
+
+    def images(self, rows: NDArray[np.int64], role: str) -> Images:
+        """Uint8 (len(rows), h, w, 3)."""
+        return np.ascontiguousarray(self.corpus.images[rows, ROLES.index(role)])
+
+
+@dataclass(frozen=True)
+class Quadruples:
+    """Tuples from a list of image files.
+
+    Attributes:
+        file: the list.
+        paths: role -> one image for each tuple.
+        image_shape: height, width and channels of all.
+    """
+
+    file: Path
+    paths: Mapping[str, Sequence[Path]]
+    image_shape: tuple[int, int, int]
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """A, B, C, D, then wrong answers in the file's order."""
+        return tuple(self.paths)
+
+    @property
+    def identity(self) -> str:
+        """Of names, sizes and times of all files."""
+        found = [
+            [role, [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in paths]]
+            for role, paths in self.paths.items()
+        ]
+        return _digest(json.dumps(found))
+
+    def __len__(self) -> int:
+        return len(self.paths["A"])
+
+    def images(self, rows: NDArray[np.int64], role: str) -> Images:
+        """Uint8 (len(rows), h, w, c), read now."""
+        made = np.empty((len(rows), *self.image_shape), dtype=np.uint8)
+        for i, row in enumerate(rows):
+            image = _read_image(self.paths[role][row])
+            if image.shape != self.image_shape:
+                raise UnknotError(
+                    f"{self.paths[role][row]}: is {_words(image.shape)}, other images of {self.file} are "
+                    f"{_words(self.image_shape)}; bring all to one size."
+                )
+            made[i] = image
+        return made
+
+
+def read_quadruples(path: Path | str) -> Quadruples:
+    """The tuples that a `.csv`, `.json` or `.txt` file lists; every image must exist.
+
+    >>> read_quadruples("nowhere.csv")
+    Traceback (most recent call last):
+    unknot.errors.UnknotError: nowhere.csv: no such file.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UnknotError(f"{path}: no such file.")
+    readers: dict[str, Callable[[Path], Sequence[Mapping[str, Any]]]] = {
+        ".csv": _read_csv,
+        ".json": _read_json,
+        ".txt": _read_published,
+    }
+    if path.suffix not in readers:
+        raise UnknotError(f"{path}: expected a list of images in a .csv, .json or .txt file.")
+    try:
+        rows = readers[path.suffix](path)
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, csv.Error) as error:
+        raise UnknotError(f"{path}: cannot be read ({error}).") from None
+    if not rows:
+        raise UnknotError(f"{path}: lists no tuples.")
+    paths = _columns(path, rows)
+    missing = [one for column in paths.values() for one in column if not one.is_file()]
+    if missing:
+        named = ", ".join(map(str, missing[:SHOWN])) + (", ..." if len(missing) > SHOWN else "")
+        raise UnknotError(f"{path}: {len(missing)} of its images do not exist: {named}.")
+    return Quadruples(path, paths, _read_image(paths["A"][0]).shape)  # type: ignore[arg-type]
+
+
+def _columns(path: Path, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Path]]:
+    """Role -> images, all rows with the same roles."""
+    names = {str(name).strip(): name for name in rows[0] if name is not None and str(name).strip()}
+    lacking = [role for role in MASKED if role not in names]
+    if lacking:
+        raise UnknotError(
+            f"{path}: has no column {', '.join(lacking)}; expected A, B (A and more), C, D (C and the same more), then "
+            "names of wrong answers."
+        )
+    roles = [*MASKED, *(role for role in names if role not in MASKED)]
+    columns: dict[str, list[Path]] = {role: [] for role in roles}
+    for i, row in enumerate(rows, 1):
+        for role in roles:
+            value = row.get(names[role])
+            if not isinstance(value, str) or not value.strip():
+                raise UnknotError(f"{path}: tuple {i} has no image for {role}; every row needs one for each role.")
+            columns[role].append(path.parent / value.strip())
+    return columns
+
+
+def _read_csv(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _read_json(path: Path) -> list[Mapping[str, Any]]:
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UnknotError(f'{path}: expected a list of objects such as {{"A": "a.png", "B": ...}}.')
+    return rows
+
+
+def _read_published(path: Path) -> list[dict[str, str]]:
+    # The published code calls A what the paper calls B.
+    order = ("B", "A", *ROLES[2:])
+    rows = []
+    for i, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        words = line.replace(",", " ").split()
+        if words and len(words) != len(order):
+            raise UnknotError(f"{path}: line {i} names {len(words)} images; expected {len(order)}.")
+        if words:
+            rows.append(dict(zip(order, words, strict=True)))
+    return [{role: row[role] for role in ROLES} for row in rows]
+
+
+def _read_image(path: Path) -> Images:
+    from PIL import Image
+
+    try:
+        with Image.open(path) as picture:
+            grey = picture.mode in ("L", "1", "I", "I;16")
+            array = np.asarray(picture.convert("L" if grey else "RGB"))
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise UnknotError(f"{path}: is no image that can be read ({error}).") from None
+    return array[:, :, None] if grey else array
+
+
+def _words(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,59 @@
+"""Who covers which pixels, counted and not drawn; compiled."""
+
+# To be raised as `_trace` says. Tracer 3.
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from unknot.worlds._intersect import FAST, MISS
+from unknot.worlds._layout import NOTHING, TANGENT
+from unknot.worlds._shade import Scenes, Table
+from unknot.worlds._views import BOTTOM, LEFT, RIGHTMOST, TOP, VIEW_WIDTH, look, meet_view
+
+
+@njit(**FAST)
+def count(
+    cameras: Table,
+    bodies: Scenes,
+    faces: Table,
+    height: int,
+    width: int,
+    visible: NDArray[np.int64],
+    histogram: NDArray[np.int64],
+) -> None:
+    """Add up pixels: visible (n, k) of each body, histogram (n, 2^k) by the set of bodies that cover them alone."""
+    k = bodies.shape[1]
+    views = np.empty((k, VIEW_WIDTH))
+    corners = np.empty((8, 3))
+    depths = np.empty((height, width))
+    codes = np.empty((height, width), dtype=np.int64)
+    first = np.empty((height, width), dtype=np.int64)
+    for s in range(len(bodies)):
+        look(bodies, s, cameras, height, width, views, corners)
+        step = 2.0 * cameras[s, TANGENT] / height
+        top, bottom, left, right = height, 0, width, 0  # of all bodies together
+        for b in range(k):
+            if bodies[s, b, 0] != NOTHING and views[b, BOTTOM] >= 0.0 and views[b, RIGHTMOST] >= 0.0:
+                top, bottom = min(top, int(views[b, TOP])), max(bottom, min(height, int(views[b, BOTTOM]) + 1))
+                left, right = min(left, int(views[b, LEFT])), max(right, min(width, int(views[b, RIGHTMOST]) + 1))
+        depths[top:bottom, left:right] = MISS
+        codes[top:bottom, left:right] = 0
+        for b in range(k):
+            if bodies[s, b, 0] == NOTHING:
+                continue
+            for i in range(max(0, int(views[b, TOP] - 0.5)), min(bottom, int(views[b, BOTTOM] + 0.5) + 1)):
+                v = step * (0.5 * height - i - 0.5)
+                for j in range(max(0, int(views[b, LEFT] - 0.5)), min(right, int(views[b, RIGHTMOST] + 0.5) + 1)):
+                    t = meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v)
+                    if t < MISS:
+                        codes[i, j] |= 1 << b
+                        if t < depths[i, j]:
+                            depths[i, j] = t
+                            first[i, j] = b
+        for i in range(top, bottom):
+            for j in range(left, right):
+                if codes[i, j]:
+                    histogram[s, codes[i, j]] += 1
+                    visible[s, first[i, j]] += 1
+        histogram[s, 0] = height * width - histogram[s, 1:].sum()

@@ -1,0 +1,188 @@
+"""Big arrays on disk that several processes fill piece by piece: resumable, and the same whoever does which piece.
+
+While the work is under way the folder holds `.making`: the plan, the arrays at their full length, and one record for
+each finished piece. A piece that was not finished is done again from its beginning; since every piece has random
+numbers of its own, the result does not depend on interruptions or on the number of workers.
+"""
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from multiprocessing import connection, get_context, parent_process
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.atomic import written_whole
+from unknot.errors import UnknotError
+
+MAKING = ".making"
+Work = Callable[[Path, int], dict[str, Any]]  # (the folder `.making`, number of the piece) -> what to record of it
+Watch = Callable[[int, int], None]
+
+
+def fill(
+    folder: Path,
+    plan: Mapping[str, Any],
+    arrays: Mapping[str, tuple[tuple[int, ...], str]],
+    n_pieces: int,
+    work: Work,
+    *,
+    jobs: int = 1,
+    watch: Watch | None = None,
+) -> list[dict[str, Any]]:
+    """Do all pieces that are not done yet; the records of all, in order. `finish` then moves the arrays out.
+
+    Args:
+        folder: gets `.making`.
+        plan: what decides the result; a folder that was begun with another plan is an error.
+        arrays: file name -> shape and dtype; `work` writes its rows of them with `opened`.
+        n_pieces: how many times `work` is called.
+        work: a function that can be sent to another process.
+        jobs: processes; 1 works in this one.
+        watch: called with pieces done and all.
+    """
+    if jobs < 1:
+        raise UnknotError(f"{folder}: jobs is {jobs}; expected the number of processes, 1 or more.")
+    making = folder / MAKING
+    _begin(making, plan, arrays)
+    missing = [k for k in range(n_pieces) if not _record(making, k).is_file()]
+    done = n_pieces - len(missing)
+    if watch:
+        watch(done, n_pieces)
+    for _ in _all_done(work, making, missing, min(jobs, len(missing))):
+        done += 1
+        if watch:
+            watch(done, n_pieces)
+    return [json.loads(_record(making, k).read_text(encoding="utf-8")) for k in range(n_pieces)]
+
+
+def opened(making: Path, name: str) -> NDArray[Any]:
+    """An array of a folder under work, to be written to."""
+    array: NDArray[Any] = np.load(making / name, mmap_mode="r+", allow_pickle=False)
+    return array
+
+
+def finish(folder: Path, arrays: Mapping[str, Any]) -> None:
+    """Move the finished arrays to their place; to be called before the file that says that all is complete."""
+    for name in arrays:
+        if (folder / MAKING / name).is_file():
+            (folder / MAKING / name).replace(folder / name)
+
+
+def clear(folder: Path) -> None:
+    """Remove what was needed while the work was under way."""
+    shutil.rmtree(folder / MAKING, ignore_errors=True)
+
+
+def progress_of(folder: Path) -> int | None:
+    """How many pieces of an unfinished folder are done; None if nothing was begun."""
+    records = folder / MAKING / "pieces"
+    return len(list(records.glob("*.json"))) if records.is_dir() else None
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Let only one process at a time fill a folder; a killed one lets go of it."""
+    try:
+        import fcntl
+    except ImportError:  # systems without it: nobody watches
+        yield
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / ".lock").open("w")
+    except OSError as error:
+        raise UnknotError(f"{folder}: cannot be written ({error.strerror or error}).") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UnknotError(
+                f"{folder}: another process is filling this folder; wait for it or name another."
+            ) from None
+        yield
+        with suppress(OSError):
+            (folder / ".lock").unlink()
+
+
+def _record(making: Path, piece: int) -> Path:
+    return making / "pieces" / f"{piece:06d}.json"
+
+
+def _begin(making: Path, plan: Mapping[str, Any], arrays: Mapping[str, tuple[tuple[int, ...], str]]) -> None:
+    """Make the folder and its empty arrays, or check that it was begun with the same plan."""
+    wanted, file = json.loads(json.dumps(plan)), making / "plan.json"
+    if file.is_file():
+        try:
+            begun = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError:
+            begun = {}
+        if begun != wanted:
+            raise UnknotError(
+                f"{making.parent}: was begun with {_difference(begun, wanted)}; name another folder."
+            )
+        return
+    try:
+        (making / "pieces").mkdir(parents=True, exist_ok=True)
+        for name, (shape, dtype) in arrays.items():
+            _allocate(making / name, shape, np.dtype(dtype))
+    except OSError as error:
+        shutil.rmtree(making, ignore_errors=True)
+        raise UnknotError(f"{making.parent}: cannot be written ({error.strerror or error}).") from error
+    with written_whole(file) as beside:
+        beside.write_text(json.dumps(wanted), encoding="utf-8")
+
+
+def _difference(begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    keys = [key for key in {**begun, **wanted} if begun.get(key) != wanted.get(key)]
+    return ", ".join(f"{key} {begun.get(key)!r} instead of {wanted.get(key)!r}" for key in keys) or "another plan"
+
+
+def _allocate(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """An array file of full length. Its room is taken now, since a full disk would kill a process that maps it."""
+    np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape).flush()  # type: ignore[no-untyped-call]
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+
+
+def _all_done(work: Work, making: Path, pieces: list[int], jobs: int) -> Iterator[int]:
+    if jobs <= 1:
+        for piece in pieces:
+            yield _do(work, making, piece)
+        return
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    # A fork would copy threads of torch and numba in unknown states.
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_follow_parent)
+    try:
+        for future in as_completed([pool.submit(_do, work, making, piece) for piece in pieces]):
+            yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _do(work: Work, making: Path, piece: int) -> int:
+    record = work(making, piece)
+    with written_whole(_record(making, piece)) as beside:
+        beside.write_text(json.dumps(record, separators=(",", ":")), encoding="utf-8")
+    return piece
+
+
+def _follow_parent() -> None:
+    """End this process with the one that started it, even if that one is killed."""
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def follow() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()

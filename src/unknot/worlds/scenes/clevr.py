@@ -1,0 +1,180 @@
+"""The published pictures: a CLEVR folder as a world, and COAT's list of tests as a corpus.
+
+CLEVR unpacks to `images/<split>/CLEVR_<split>_000000.png` (240 x 320) and `scenes/CLEVR_<split>_scenes.json`. COAT's
+list has ten paths on a line; its first two are swapped, since its code calls A what the paper calls B.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError, unknown
+from unknot.factors import Indices
+from unknot.worlds.array_world import ArrayWorld
+from unknot.worlds.scenes.corpus import MASKED, ROLES, Corpus, write_corpus
+from unknot.worlds.scenes.scene import Scene, read_scene
+
+# Top, bottom, left, right of what is kept, as shares of the picture; None: a central square.
+WINDOWS: dict[str, tuple[float, float, float, float] | None] = {
+    "slots": (29 / 240, 221 / 240, 64 / 320, 256 / 320),  # what slot models are trained on
+    "coat": None,  # the middle 168 of 240 pixels
+    "whole": (0.0, 1.0, 0.0, 1.0),
+}
+_COAT = 168 / 240
+
+
+class ClevrPictures:
+    """Picture files, cut and shrunk when asked for."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, paths: Sequence[Path], size: tuple[int, int], window: str) -> None:
+        if window not in WINDOWS:
+            raise unknown("window", window, WINDOWS)
+        self.paths, self.window = paths, window
+        self.shape = (len(paths), *size, 3)
+
+    def __getitem__(self, rows: Indices, /) -> NDArray[Any]:
+        pictures = np.empty((len(rows), *self.shape[1:]), dtype=np.uint8)
+        for i, row in enumerate(rows):
+            pictures[i] = cut(self.paths[row], (self.shape[1], self.shape[2]), self.window)
+        return pictures
+
+
+class ClevrWorld(ArrayWorld):
+    """CLEVR's pictures by number, with their scenes where the split has them."""
+
+    def __init__(self, pictures: ClevrPictures, scene_file: Path | None, split: str) -> None:
+        super().__init__(pictures, name=f"CLEVR {split}")
+        self.paths, self.scene_file = pictures.paths, scene_file
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """The scenes as JSON, in the order of the pictures."""
+        if self.scene_file is None:
+            raise UnknotError(f"{self.name}: its scenes are not published, or not in this folder.")
+        found = {scene.get("image_filename"): scene for scene in read_scene_file(self.scene_file)}
+        missing = [path.name for path in self.paths if path.name not in found]
+        if missing:
+            raise UnknotError(
+                f"{self.scene_file}: has no scene of {missing[0]} ({len(missing)} of {len(self.paths)} are missing)."
+            )
+        return [found[path.name] for path in self.paths]
+
+    def scene(self, i: int) -> Scene:
+        """Scene i as a value that can be rendered; camera and lamps are the usual ones, since CLEVR keeps neither."""
+        return read_scene(self.records[i], f"{self.scene_file}, scene of {self.paths[i].name}")
+
+
+def read_clevr(folder: Path | str, *, split: str = "", size: int = 128, window: str = "slots") -> ClevrWorld:
+    """One split of a CLEVR folder as a world told apart by number alone.
+
+    Args:
+        folder: with `images` and `scenes`.
+        split: "train", "val", "test"; the first there is of these if left out.
+        size: height and width that pictures are brought to.
+        window: what is cut out before: "slots" (192 x 192, as slot models are trained), "coat" (168 x 168), "whole".
+    """
+    folder = Path(folder).expanduser()
+    there = [name for name in ("train", "val", "test", "trainA", "valA", "valB", "testA", "testB")
+             if (folder / "images" / name).is_dir()]  # fmt: skip
+    if not there:
+        raise UnknotError(
+            f"{folder}: has no images/train, images/val or images/test; name the unpacked CLEVR folder."
+        )
+    split = split or there[0]
+    if split not in there:
+        raise unknown("split", split, there)
+    paths = sorted((folder / "images" / split).glob("*.png"))
+    if not paths:
+        raise UnknotError(f"{folder / 'images' / split}: holds no PNG pictures.")
+    scene_file = folder / "scenes" / f"CLEVR_{split}_scenes.json"
+    pictures = ClevrPictures(paths, (size, size), window)
+    return ClevrWorld(pictures, scene_file if scene_file.is_file() else None, split)
+
+
+def read_scene_file(path: Path | str) -> list[dict[str, Any]]:
+    """The scenes of a CLEVR scene file, unchecked; `read_scene` makes values of them."""
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UnknotError(f"{path}: cannot be read as a scene file ({error}).") from error
+    if not isinstance(record, dict) or not isinstance(record.get("scenes"), list):
+        raise UnknotError(f"{path}: has no list 'scenes'; expected a CLEVR scene file.")
+    scenes: list[dict[str, Any]] = record["scenes"]
+    return scenes
+
+
+def import_coat(
+    tests: Path | str,
+    folder: Path | str,
+    *,
+    images: Path | str | None = None,
+    size: int = 128,
+    window: str = "coat",
+) -> Corpus:
+    """Make a corpus of COAT's published pictures, or of any pictures listed in the same way.
+
+    The result has no masks (all 0) and no scenes: scores that need them are left out.
+
+    Args:
+        tests: a text file with ten paths on each line, in the order B, A, C, D (the paper's names), drop, object,
+            color, material, shape, size, parted by spaces, tabs or commas.
+        folder: where the corpus is written.
+        images: what the paths are relative to; else the folder of the list.
+        size: side of the images.
+        window: as in `read_clevr`.
+    """
+    tests = Path(tests)
+    root = Path(images) if images is not None else tests.parent
+    try:
+        lines = [line for line in tests.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnknotError(f"{tests}: cannot be read as a list of tests ({error}).") from error
+    if not lines:
+        raise UnknotError(f"{tests}: is empty; expected ten paths on each line.")
+    if window not in WINDOWS:
+        raise unknown("window", window, WINDOWS)
+    drawn = np.empty((len(lines), len(ROLES), size, size, 3), dtype=np.uint8)
+    tuples: list[dict[str, Any]] = []
+    for i, line in enumerate(lines):
+        paths = line.replace(",", " ").split()
+        if len(paths) != len(ROLES):
+            raise UnknotError(f"{tests}, line {i + 1}: has {len(paths)} paths; expected {len(ROLES)}.")
+        paths[0], paths[1] = paths[1], paths[0]
+        for j, path in enumerate(paths):
+            drawn[i, j] = cut(root / path, (size, size), window)
+        tuples.append(
+            {"scenes": {}, "added": [], "edits": {}, "score": None, "files": dict(zip(ROLES, paths, strict=True))}
+        )
+    masks = np.zeros((len(lines), len(MASKED), size, size), dtype=np.uint8)
+    settings = {"tests": tests.name, "window": window, "masks": False}
+    return write_corpus(folder, drawn, masks, tuples, seed=None, variant="imported", settings=settings)
+
+
+def cut(path: Path, size: tuple[int, int], window: str) -> NDArray[np.uint8]:
+    """A picture, cut to a window and brought to a size by bilinear filtering."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as file:
+            image = file.convert("RGB")
+    except FileNotFoundError:
+        raise UnknotError(f"{path}: no such picture; is the folder complete?") from None
+    except (OSError, UnidentifiedImageError, Image.DecompressionBombError, ValueError, SyntaxError) as error:
+        raise UnknotError(f"{path}: cannot be read as a picture ({error}); mend or remove it.") from error
+    shares = WINDOWS[window]
+    if shares is None:
+        side = _COAT * min(image.size)
+        middle = (image.width / 2, image.height / 2)
+        box = (middle[0] - side / 2, middle[1] - side / 2, middle[0] + side / 2, middle[1] + side / 2)
+    else:
+        top, bottom, left, right = shares
+        box = (left * image.width, top * image.height, right * image.width, bottom * image.height)
+    fitted = image.resize((size[1], size[0]), Image.Resampling.BILINEAR, box=box)
+    return np.asarray(fitted, dtype=np.uint8)

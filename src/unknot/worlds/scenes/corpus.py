@@ -1,0 +1,226 @@
+"""The corpus that object algebra is measured on: tuples of images with z(B) - z(A) + z(C) = z(D) if codes compose.
+
+A folder with `images.npy` (n, 10, h, w, 3) uint8, one column for each of `ROLES`; `masks.npy` (n, 4, h, w) uint8, which
+object each pixel of A, B, C, D sees; `tuples.json`, the scenes; and `corpus.json`, which is written last and says how
+all was made.
+
+Reference: Xie et al. 2022, COAT: Measuring Object Compositionality in Emergent Representations, ICML.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.atomic import written_whole
+from unknot.errors import UnknotError, unknown
+from unknot.worlds.scenes.chunks import Watch, alone, clear, fill, finish, progress_of
+
+ROLES = ("A", "B", "C", "D", "drop", "object", "color", "material", "shape", "size")
+MASKED = ROLES[:4]
+VERSION = 1  # rises when the same seed gives other tuples or other pixels
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Tuples of images, their masks and their scenes.
+
+    Attributes:
+        folder: where it is kept.
+        images: uint8 (n, 10, h, w, 3), a memory map; columns are `ROLES`.
+        masks: uint8 (n, 4, h, w) for A, B, C, D: 0 for background, i + 1 for object i of the main scene.
+        tuples: for each tuple, `scenes` (role -> scene in CLEVR's JSON, with `indices` of its objects in the main
+            scene), `added` (indices of the objects that B has and A lacks), `edits` (negative -> what was changed)
+            and `score` (pixels in which occlusion breaks the algebra of silhouettes).
+        info: version, seed, variant, n, size, settings.
+    """
+
+    folder: Path
+    images: NDArray[np.uint8]
+    masks: NDArray[np.uint8]
+    tuples: list[dict[str, Any]]
+    info: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+
+def open_corpus(folder: Path | str) -> Corpus:
+    """The corpus in a folder; anything missing, cut short or of another size is an error that says what."""
+    folder = Path(folder).expanduser()
+    if not folder.is_dir():
+        raise UnknotError(f"{folder}: no such folder; a corpus is made by make_corpus or `unknot task algebra`.")
+    info = _read_json(folder, "corpus.json", dict)
+    version = info.get("version")
+    if version != VERSION:
+        raise UnknotError(
+            f"{folder}: is a corpus of version {version}; this program reads version {VERSION}. Make it again in "
+            "another folder, and compare scores of one version only."
+        )
+    tuples = _read_json(folder, "tuples.json", list)
+    n, height, width = len(tuples), *_size(info, folder)
+    if n != info.get("n"):
+        raise UnknotError(f"{folder}: tuples.json has {n} tuples, corpus.json says {info.get('n')}.")
+    images = _read_array(folder, "images.npy", (n, len(ROLES), height, width, 3))
+    masks = _read_array(folder, "masks.npy", (n, len(MASKED), height, width))
+    return Corpus(folder, images, masks, tuples, info)
+
+
+def make_corpus(
+    folder: Path | str,
+    *,
+    n: int = 1600,
+    size: int | tuple[int, int] = 128,
+    variant: str = "occluded",
+    seed: int = 0,
+    per_scene: int = 4,
+    jobs: int = 1,
+    watch: Watch | None = None,
+) -> Corpus:
+    """Find and draw a corpus, or open it if it is there already; one that was interrupted is continued.
+
+    The files are the same, byte for byte, for the same options, whatever the number of processes.
+
+    Args:
+        folder: for this corpus alone.
+        n: tuples.
+        size: side of the square images, or (height, width).
+        variant: "occluded": tuples whose objects hide each other strongly; "clear": hardly at all; "as published":
+            like "occluded", with negatives made as in the published generator, even if the change cannot be seen.
+        seed: decides everything.
+        per_scene: tuples at most from one main scene.
+        jobs: processes.
+        watch: called with tuples done and all.
+    """
+    from functools import partial
+
+    from unknot.worlds.scenes.making import PIECE, VARIANTS, Wish, make_piece
+    from unknot.worlds.scenes.render import window
+
+    folder = Path(folder).expanduser()
+    if variant not in VARIANTS:
+        raise unknown("variant", variant, VARIANTS)
+    if n < 1 or seed < 0 or per_scene < 1:
+        raise UnknotError(f"corpus: n {n}, seed {seed}, per_scene {per_scene}; expected at least 1, 0 and 1.")
+    wish = Wish(size if isinstance(size, int) else (size[0], size[1]), variant, seed, per_scene)
+    height, width, _ = window(size)
+    info = {"n": n, **wish.plan()}
+    if (folder / "corpus.json").is_file():
+        return _already_made(folder, info)
+    n_pieces = -(-n // PIECE)
+    arrays = {
+        "images.npy": ((n, len(ROLES), height, width, 3), "uint8"),
+        "masks.npy": ((n, len(MASKED), height, width), "uint8"),
+    }
+
+    def tell(done: int, _: int) -> None:
+        if watch:
+            watch(min(done * PIECE, n), n)
+
+    with alone(folder):
+        plan = {"version": VERSION, **info}
+        work = partial(make_piece, wish, n)
+        pieces = fill(folder, plan, arrays, n_pieces, work, jobs=jobs, watch=tell)
+        tuples: list[dict[str, Any]] = [{} for _ in range(n)]
+        for piece in pieces:
+            for row, record in zip(piece["rows"], piece["tuples"], strict=True):
+                tuples[row] = record
+        finish(folder, arrays)
+        write_records(folder, tuples, info)
+        clear(folder)
+    return open_corpus(folder)
+
+
+def _already_made(folder: Path, wanted: dict[str, Any]) -> Corpus:
+    corpus = open_corpus(folder)
+    other = [key for key, value in wanted.items() if corpus.info.get(key) != value]
+    if other:
+        named = ", ".join(f"{key} {corpus.info.get(key)!r} instead of {wanted[key]!r}" for key in other)
+        raise UnknotError(f"{folder}: already holds a corpus with {named}; name another folder.")
+    return corpus
+
+
+def write_corpus(
+    folder: Path | str,
+    images: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+    tuples: Sequence[dict[str, Any]],
+    **info: Any,
+) -> Corpus:
+    """Write a corpus from arrays: one's own renders, or a few tuples for a test.
+
+    Args:
+        folder: gets the four files.
+        images: uint8 (n, 10, h, w, 3).
+        masks: uint8 (n, 4, h, w).
+        tuples: one dict each: see `Corpus`.
+        **info: more for corpus.json: seed, variant, settings.
+    """
+    folder = Path(folder)
+    if images.ndim != 5 or images.shape[1] != len(ROLES) or images.shape[4] != 3 or images.dtype != np.uint8:
+        raise UnknotError(
+            f"write_corpus: images are {images.dtype} of shape {images.shape}; expected uint8 (n, {len(ROLES)}, h, w, "
+            f"3), columns {', '.join(ROLES)}."
+        )
+    n, _, height, width, _ = images.shape
+    if masks.shape != (n, len(MASKED), height, width) or masks.dtype != np.uint8 or len(tuples) != n:
+        raise UnknotError(
+            f"write_corpus: masks are {masks.dtype} of shape {masks.shape} and there are {len(tuples)} tuples for {n} "
+            f"rows of images; expected uint8 ({n}, {len(MASKED)}, {height}, {width}) and {n}."
+        )
+    for name, array in (("images.npy", images), ("masks.npy", masks)):
+        with written_whole(folder / name) as beside, beside.open("wb") as file:
+            np.save(file, array, allow_pickle=False)
+    write_records(folder, tuples, {"n": n, "size": [height, width], **info})
+    return open_corpus(folder)
+
+
+def write_records(folder: Path, tuples: Sequence[dict[str, Any]], info: dict[str, Any]) -> None:
+    """Write tuples.json and then corpus.json, whose presence says that all is complete."""
+    for name, record in (("tuples.json", list(tuples)), ("corpus.json", {"version": VERSION, **info})):
+        with written_whole(folder / name) as beside:
+            indent = 1 if name == "corpus.json" else None
+            separators = None if indent else (",", ":")
+            beside.write_text(json.dumps(record, indent=indent, separators=separators) + "\n", encoding="utf-8")
+
+
+def _size(info: dict[str, Any], folder: Path) -> tuple[int, int]:
+    try:
+        height, width = (int(side) for side in np.broadcast_to(info["size"], 2))
+    except (KeyError, ValueError, TypeError) as error:
+        raise UnknotError(f"{folder / 'corpus.json'}: has no usable size ({error}).") from None
+    return height, width
+
+
+def _read_json(folder: Path, name: str, kind: type) -> Any:
+    try:
+        record = json.loads((folder / name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        done = progress_of(folder)
+        if done is not None:
+            raise UnknotError(
+                f"{folder}: making this corpus was interrupted ({done} pieces are done); make it again with the same "
+                "options and it goes on from there."
+            ) from None
+        raise UnknotError(f"{folder}: has no {name}, so it is no corpus, or not a whole one.") from None
+    except (OSError, ValueError) as error:
+        raise UnknotError(f"{folder / name}: cannot be read ({error}); make the corpus again.") from None
+    if not isinstance(record, kind):
+        raise UnknotError(f"{folder / name}: holds a {type(record).__name__}; expected a {kind.__name__}.")
+    return record
+
+
+def _read_array(folder: Path, name: str, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    try:
+        array: NDArray[Any] = np.load(folder / name, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise UnknotError(f"{folder}: has no {name}; copy it again, or make the corpus again.") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise UnknotError(f"{folder / name}: cannot be read ({error}); copy or make the corpus again.") from error
+    if array.shape != shape or array.dtype != np.uint8:
+        raise UnknotError(f"{folder / name}: is {array.dtype} {array.shape}; expected uint8 {shape}.")
+    return array

@@ -1,0 +1,272 @@
+"""Training sets of scenes on disk: images, instance masks and CLEVR's scene JSON, written once and opened as a world.
+
+A folder with `scenes.json`, and `images.npy` (n, h, w, 3) with `masks.npy` (n, h, w), or the folders `images` and
+`masks` of PNG files; `dataset.json` is written last and says how all was made. Scene i depends
+on the seed and on i alone.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unknot.atomic import written_whole
+from unknot.errors import UnknotError, unknown
+from unknot.factors import Indices
+from unknot.worlds.array_world import ArrayWorld
+from unknot.worlds.pictures import Pictures
+from unknot.worlds.scenes.chunks import Watch, alone, clear, fill, finish, opened, progress_of
+from unknot.worlds.scenes.render import Size, pixel_coords, render, scene_masks, window
+from unknot.worlds.scenes.scene import Scene, read_scene, scene_json
+
+FORMATS = ("array", "png")
+SPRITES = "sprites"
+TITLES = {
+    "iid": "scenes, IID (rendered)",
+    "corr": "scenes, CORR (rendered)",
+    "clevr": "CLEVR (rendered)",
+    SPRITES: "multi-object sprites",
+}
+VERSION = 1
+PIECE = 64  # images
+
+
+class SceneWorld(ArrayWorld):
+    """A written training set: a world whose one factor is the image's number, with masks and scenes."""
+
+    def __init__(self, folder: Path, info: dict[str, Any], pictures: Pictures, masks: Pictures) -> None:
+        super().__init__(pictures, name=TITLES[info["setting"]])
+        self.folder, self.info, self._masks = folder, info, masks
+
+    def masks(self, classes: ArrayLike) -> NDArray[np.uint8]:
+        """Which object each pixel sees, uint8 (n, h, w), for each row of classes: 0 for the ground."""
+        return np.asarray(self._masks[self.factors.check(classes, self.name)[:, 0]])
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """The scenes as JSON, in the order of the images."""
+        found: list[dict[str, Any]] = _read_json(self.folder / "scenes.json")["scenes"]
+        return found
+
+    def scene(self, i: int) -> Scene:
+        """Scene i as a value that can be rendered again; sprites have none."""
+        if self.info["setting"] == SPRITES:
+            raise UnknotError(f"{self.folder}: sprites are no scenes of three dimensions; see `records`.")
+        return read_scene(self.records[i], f"{self.folder / 'scenes.json'}, scene {i}")
+
+
+def write_scenes(
+    folder: Path | str,
+    *,
+    setting: str = "iid",
+    n: int = 23_000,
+    size: Size = 128,
+    seed: int = 0,
+    form: str = "array",
+    split: str = "train",
+    jobs: int = 1,
+    watch: Watch | None = None,
+) -> SceneWorld:
+    """Draw a training set, or open it if it is there already; one that was interrupted is continued.
+
+    The files are the same, byte for byte, for the same options, whatever the number of processes.
+
+    Args:
+        folder: for this set alone.
+        setting: "iid", "corr" (one colour, one material, close together), "clevr" (grey floor, up to 10 objects) or
+            "sprites" (two-dimensional).
+        n: images; COAT trains on 23,000.
+        size: side of square images, or (height, width).
+        seed: decides everything.
+        form: "array" for one memory-mapped file, "png" for one file each.
+        split: goes into names and JSON, as in CLEVR_train_000000.png.
+        jobs: processes.
+        watch: called with images done and all.
+    """
+    folder = Path(folder).expanduser()
+    if setting not in TITLES:
+        raise unknown("setting", setting, TITLES)
+    if form not in FORMATS:
+        raise unknown("format", form, FORMATS)
+    if n < 1 or seed < 0 or not split.isidentifier():
+        raise UnknotError(f"scenes: n {n}, seed {seed}, split '{split}'; expected n from 1, seed from 0, a word.")
+    height, width, _ = window(size)
+    if setting == SPRITES and height != width:
+        raise UnknotError(f"scenes: sprites are square; the size is {height} x {width}.")
+    info = {
+        "version": VERSION, "setting": setting, "n": n, "size": [height, width], "seed": seed, "format": form,
+        "split": split,
+    }  # fmt: skip
+    if (folder / "dataset.json").is_file():
+        return _already_made(folder, info)
+    arrays = {}
+    if form == "array":
+        arrays = {"images.npy": ((n, height, width, 3), "uint8"), "masks.npy": ((n, height, width), "uint8")}
+
+    def tell(done: int, _: int) -> None:
+        if watch:
+            watch(min(done * PIECE, n), n)
+
+    with alone(folder):
+        work = partial(_write_piece, info)
+        pieces = fill(folder, info, arrays, -(-n // PIECE), work, jobs=jobs, watch=tell)
+        finish(folder, arrays)
+        scenes = [scene for piece in pieces for scene in piece["scenes"]]
+        about = {"split": split, "version": str(VERSION), "date": "", "license": "Apache-2.0"}
+        for name, record in (("scenes.json", {"info": about, "scenes": scenes}), ("dataset.json", info)):
+            with written_whole(folder / name) as beside:
+                beside.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
+        clear(folder)
+    return open_scenes(folder)
+
+
+def open_scenes(folder: Path | str) -> SceneWorld:
+    """The training set in a folder; anything missing or cut short is an error that says what."""
+    folder = Path(folder).expanduser()
+    info = _read_json(folder / "dataset.json")
+    try:
+        n, (height, width), form = int(info["n"]), info["size"], info["format"]
+        TITLES[info["setting"]], info["split"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnknotError(
+            f"{folder / 'dataset.json'}: is no description of a set of scenes ({error!r})."
+        ) from None
+    if info.get("version") != VERSION:
+        raise UnknotError(
+            f"{folder}: is a set of version {info.get('version')}; this program reads {VERSION}. Write it again."
+        )
+    if form == "array":
+        pictures = _mapped(folder / "images.npy", (n, height, width, 3))
+        return SceneWorld(folder, info, pictures, _mapped(folder / "masks.npy", (n, height, width)))
+    images = _PngPictures(_paths(folder / "images", info), (n, height, width, 3))
+    return SceneWorld(folder, info, images, _PngPictures(_paths(folder / "masks", info), (n, height, width)))
+
+
+def _already_made(folder: Path, wanted: dict[str, Any]) -> SceneWorld:
+    world = open_scenes(folder)
+    other = [key for key, value in wanted.items() if world.info.get(key) != value]
+    if other:
+        named = ", ".join(f"{key} {world.info.get(key)!r} instead of {wanted[key]!r}" for key in other)
+        raise UnknotError(f"{folder}: already holds scenes with {named}; name another folder.")
+    return world
+
+
+def _write_piece(info: dict[str, Any], making: Path, piece: int) -> dict[str, Any]:
+    numbers = range(piece * PIECE, min((piece + 1) * PIECE, info["n"]))
+    images, masks, records = _sprites(info, numbers) if info["setting"] == SPRITES else _scenes(info, numbers)
+    for i, record in zip(numbers, records, strict=True):
+        name = _file_name(info, i)
+        record |= {"split": info["split"], "image_index": i, "image_filename": name}
+    rows = slice(numbers.start, numbers.stop)
+    if info["format"] == "array":
+        for name, values in (("images.npy", images), ("masks.npy", masks)):
+            array = opened(making, name)
+            array[rows] = values
+            array.flush()  # type: ignore[attr-defined]
+    else:
+        for i, image, mask in zip(numbers, images, masks, strict=True):
+            _write_png(making.parent / "images" / _file_name(info, i), image)
+            _write_png(making.parent / "masks" / _file_name(info, i), mask)
+    return {"scenes": records}
+
+
+def _scenes(
+    info: dict[str, Any], numbers: range
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], list[dict[str, Any]]]:
+    from unknot.worlds.scenes.placement import SETTINGS, sample_scenes
+
+    rules, size = SETTINGS[info["setting"]], (info["size"][0], info["size"][1])
+    scenes = [sample_scenes(1, rules, np.random.default_rng([info["seed"], i]), batch=4)[0] for i in numbers]
+    places = pixel_coords(scenes, size)
+    masks = scene_masks(scenes, size)
+    records = []
+    for scene, place, mask in zip(scenes, places, masks, strict=True):
+        counts = np.bincount(mask.ravel(), minlength=len(scene.objects) + 1)
+        records.append(scene_json(scene, pixel_coords=place))
+        for thing, count in zip(records[-1]["objects"], counts[1:].tolist(), strict=True):
+            thing["visible_pixels"] = count
+    return render(scenes, size), masks, records
+
+
+def _sprites(
+    info: dict[str, Any], numbers: range
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], list[dict[str, Any]]]:
+    from unknot.worlds.scenes.multi_sprites import MultiSprites
+
+    world = MultiSprites(info["n"], info["size"][0], seed=info["seed"])
+    drawn = [world.picture(i) for i in numbers]
+    return np.array([d[0] for d in drawn]), np.array([d[1] for d in drawn]), [d[2] for d in drawn]
+
+
+def _file_name(info: dict[str, Any], i: int) -> str:
+    return f"CLEVR_{info['split']}_{i:06d}.png"
+
+
+def _paths(folder: Path, info: dict[str, Any]) -> list[Path]:
+    return [folder / _file_name(info, i) for i in range(info["n"])]
+
+
+def _write_png(path: Path, pixels: NDArray[np.uint8]) -> None:
+    from PIL import Image
+
+    with written_whole(path) as beside:
+        Image.fromarray(pixels).save(beside, format="PNG", compress_level=4)
+
+
+class _PngPictures:
+    """PNG files of one size, decoded when asked for."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, paths: Sequence[Path], shape: tuple[int, ...]) -> None:
+        self.paths, self.shape = paths, shape
+        here = set(paths[0].parent.iterdir()) if paths[0].parent.is_dir() else set()
+        missing = [path for path in paths if path not in here]
+        if missing:
+            raise UnknotError(
+                f"{paths[0].parent}: {len(missing)} of {len(paths)} pictures are missing: {missing[0]}."
+            )
+
+    def __getitem__(self, rows: Indices, /) -> NDArray[Any]:
+        from PIL import Image
+
+        pictures = np.empty((len(rows), *self.shape[1:]), dtype=np.uint8)
+        for i, row in enumerate(rows):
+            try:
+                with Image.open(self.paths[row]) as file:
+                    pictures[i] = np.asarray(file)
+            except (OSError, ValueError, SyntaxError) as error:
+                raise UnknotError(f"{self.paths[row]}: cannot be read ({error}); write the set again.") from error
+        return pictures
+
+
+def _mapped(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UnknotError(f"{path}: cannot be read ({error}); write the set again.") from error
+    if array.shape != shape or array.dtype != np.uint8:
+        raise UnknotError(f"{path}: is {array.dtype} {array.shape}; expected uint8 {shape}.")
+    return array
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        done = progress_of(path.parent)
+        if done is not None:
+            raise UnknotError(
+                f"{path.parent}: writing these scenes was interrupted ({done} pieces are done); write them again with "
+                "the same options and it goes on from there."
+            ) from None
+        raise UnknotError(f"{path}: no such file.") from None
+    except (OSError, ValueError) as error:
+        raise UnknotError(f"{path}: cannot be read ({error}).") from error
+    if not isinstance(record, dict):
+        raise UnknotError(f"{path}: holds no object.")
+    return cast("dict[str, Any]", record)

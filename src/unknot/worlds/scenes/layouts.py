@@ -1,0 +1,168 @@
+"""Scenes by the thousand as arrays, and as what the ray tracer reads."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.worlds import _layout as at
+from unknot.worlds.raytracer import Batch, Light, Material, body_rows, camera_rows, light_row
+from unknot.worlds.scenes.scene import COLORS, FLOORS, MATERIALS, SHAPES, SIZES, Scene, SceneObject
+
+Numbers = NDArray[np.float64]
+Words = NDArray[np.int64]
+
+LENS, SENSOR = 35.0, 32.0  # millimetres
+TANGENT = SENSOR / 2 / LENS  # of half the angle seen along the larger side of an image
+COLOR_NAMES, FLOOR_NAMES, SIZE_NAMES = tuple(COLORS), tuple(FLOORS), tuple(SIZES)
+_RADII = np.array(list(SIZES.values()))
+# Colours are handed on as light, not as display values, and the picture is encoded as sRGB: lighter than the table.
+_PAINTS = np.array(list(COLORS.values())) / 255
+_FLOOR_PAINTS = np.array(list(FLOORS.values())) / 255
+
+_AMBIENT = 0.055  # stands for light that bounced more than once
+RUBBER = Material(ambient=_AMBIENT, diffuse=1.0, specular=0.25, shininess=24.0)
+METAL = Material(ambient=_AMBIENT, diffuse=0.35, specular=10.0, shininess=48.0, reflectivity=0.65)
+FLOOR = Material(ambient=_AMBIENT, diffuse=1.0)
+CUBE_ROUNDING, CYLINDER_ROUNDING = 0.2, 0.07  # radius of rounded edges over the half side
+_KINDS = [at.ROUNDED_BOX, at.SPHERE, at.CYLINDER]
+_ROUNDING = np.array([CUBE_ROUNDING, 0.0, CYLINDER_ROUNDING])
+_SKY = (
+    0.1  # light that the backdrop behind the camera's view sends back, over the floor's colour; only metal sees it
+)
+# Watts, colour and side of the square area lamps; light from one is albedo x P / pi^2 x cos x cos / distance^2.
+AREA_LAMPS = (
+    (78.54, (1.0, 0.932, 0.817), 0.5),
+    (23.56, (0.762, 0.818, 1.0), 0.5),
+    (39.27, (1.0, 1.0, 1.0), 1.0),
+)
+SUN, SUN_STRENGTH, _SUN_RADIUS = (0.4145, -0.1946, 0.889), 0.45, 0.05
+LAMP_RAYS, SUN_RAYS = 8, 4
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """n scenes of up to k objects.
+
+    Attributes:
+        words: (n, k, 4) indices into `SHAPES`, sizes, `MATERIALS`, colours.
+        places: (n, k, 3) x, y, rotation.
+        counts: (n,) objects there are.
+        floors: (n,) index of the background.
+        cameras: (n, 3) places.
+        lamps: (n, 3, 3) places of key, fill, back.
+    """
+
+    words: Words
+    places: Numbers
+    counts: Words
+    floors: Words
+    cameras: Numbers
+    lamps: Numbers
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __getitem__(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Layouts":
+        return Layouts(
+            self.words[rows],
+            self.places[rows],
+            self.counts[rows],
+            self.floors[rows],
+            self.cameras[rows],
+            self.lamps[rows],
+        )
+
+    def scene(self, i: int) -> Scene:
+        """Scene i as a value."""
+        objects = tuple(
+            SceneObject(SHAPES[a], SIZE_NAMES[b], MATERIALS[c], COLOR_NAMES[d], float(x), float(y), float(turn))
+            for (a, b, c, d), (x, y, turn) in zip(
+                self.words[i, : self.counts[i]], self.places[i, : self.counts[i]], strict=True
+            )
+        )
+        key, fill, back = (tuple(lamp) for lamp in self.lamps[i].tolist())
+        x, y, z = self.cameras[i].tolist()
+        return Scene(objects, FLOOR_NAMES[self.floors[i]], (x, y, z), (key, fill, back))
+
+
+def layouts_of(scenes: Sequence[Scene]) -> Layouts:
+    """Scenes as arrays."""
+    most = max((len(scene.objects) for scene in scenes), default=0)
+    words, places = np.zeros((len(scenes), most, 4), dtype=np.int64), np.zeros((len(scenes), most, 3))
+    for i, scene in enumerate(scenes):
+        for j, a in enumerate(scene.objects):
+            words[i, j] = (
+                SHAPES.index(a.shape), SIZE_NAMES.index(a.size), MATERIALS.index(a.material),
+                COLOR_NAMES.index(a.color),
+            )  # fmt: skip
+            places[i, j] = a.x, a.y, a.rotation
+    return Layouts(
+        words,
+        places,
+        np.array([len(scene.objects) for scene in scenes], dtype=np.int64),
+        np.array([FLOOR_NAMES.index(scene.background) for scene in scenes], dtype=np.int64),
+        np.array([scene.camera for scene in scenes], dtype=np.float64).reshape(-1, 3),
+        np.array([scene.lamps for scene in scenes], dtype=np.float64).reshape(-1, 3, 3),
+    )
+
+
+def packed(layouts: Layouts, labels: NDArray[np.integer] | None = None, *, floor: bool = True) -> Batch:
+    """What the ray tracer reads; the view is set by `seen_in`.
+
+    Args:
+        layouts: scenes.
+        labels: (n, k) number of each object in masks; 1, 2, 3, ... if left out.
+        floor: whether there is a floor, as body 0.
+    """
+    n, k = layouts.words.shape[:2]
+    bodies = np.zeros((n, k + floor, at.BODY_WIDTH))
+    things = bodies[:, int(floor) :]
+    shape, size, material, color = (layouts.words[:, :, c] for c in range(4))
+    radius, yaw = _RADII[size], layouts.places[:, :, 2]
+    there = np.arange(k) < layouts.counts[:, None]
+    things[:, :, at.KIND] = np.where(there, np.array(_KINDS)[shape], at.NOTHING)
+    things[:, :, at.CENTER : at.CENTER + 2] = layouts.places[:, :, :2]
+    things[:, :, at.CENTER + 2] = radius
+    cosine, sine = np.cos(yaw) / radius, np.sin(yaw) / radius
+    for column, value in ((0, cosine), (1, sine), (3, -sine), (4, cosine), (8, 1 / radius)):
+        things[:, :, at.MAP + column] = value
+    things[:, :, at.EXTRA] = _ROUNDING[shape]
+    things[:, :, at.REACH] = radius * np.array([math.sqrt(3), 1.0, math.sqrt(2)])[shape]
+    things[:, :, at.COLOR : at.COLOR + 3] = _PAINTS[color]
+    rows = np.array([body_rows("sphere", (0, 0, 0), material=m)[0] for m in (RUBBER, METAL)])
+    things[:, :, at.AMBIENT : at.REFLECTIVITY + 1] = rows[material][:, :, at.AMBIENT : at.REFLECTIVITY + 1]
+    things[:, :, at.CASTS] = there
+    things[:, :, at.LABEL] = np.arange(1, k + 1) if labels is None else labels
+    if floor:
+        bodies[:, 0] = body_rows("plane", (0, 0, 0), material=FLOOR, casts=False)[0]
+        bodies[:, 0, at.COLOR : at.COLOR + 3] = _FLOOR_PAINTS[layouts.floors]
+    return Batch(
+        np.zeros((n, at.CAMERA_WIDTH)), bodies, _lights(layouts.lamps), _SKY * _FLOOR_PAINTS[layouts.floors]
+    )
+
+
+def seen_in(layouts: Layouts, batch: Batch, height: int, width: int, crop: float) -> Batch:
+    """The batch with cameras for images of this size that show the middle `crop` of the larger side."""
+    tangent = TANGENT * crop * min(1.0, height / width)
+    cameras = camera_rows(layouts.cameras, (0.0, 0.0, 0.0), 2 * math.degrees(math.atan(tangent)))
+    return Batch(cameras, batch.bodies, batch.lights, batch.backgrounds)
+
+
+def _lights(lamps: Numbers) -> Numbers:
+    """Packed lights (n, 4, LIGHT_WIDTH)."""
+    rows = []
+    for watts, color, side in AREA_LAMPS:
+        power = [watts / math.pi**2 * part for part in color]
+        lamp = Light((1.0, 0.0, 0.0), (power[0], power[1], power[2]), radius=side / math.sqrt(math.pi))
+        rows.append(light_row(lamp))
+        rows[-1][[at.RAYS, at.IS_FADING, at.IS_AIMED]] = LAMP_RAYS, 1.0, 1.0
+    power = [SUN_STRENGTH / math.pi] * 3
+    sun = Light(SUN, (power[0], power[1], power[2]), directional=True, radius=_SUN_RADIUS, rays=SUN_RAYS)
+    lights = np.repeat(np.array([*rows, light_row(sun)])[None], len(lamps), axis=0)
+    lights[:, :3, at.TOWARDS : at.TOWARDS + 3] = lamps
+    away = np.linalg.norm(lamps, axis=2, keepdims=True)
+    lights[:, :3, at.AIM : at.AIM + 3] = -lamps / np.maximum(away, 1e-9)
+    return lights

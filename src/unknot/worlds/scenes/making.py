@@ -1,0 +1,146 @@
+"""Finding and drawing the tuples of a corpus, some at a time, each piece with random numbers of its own."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.worlds.scenes.chunks import opened
+from unknot.worlds.scenes.corpus import MASKED, ROLES
+from unknot.worlds.scenes.placement import MIN_VISIBLE, SETTINGS, SURVEY, placements
+from unknot.worlds.scenes.render import Size, render, scene_masks, window
+from unknot.worlds.scenes.scene import Scene
+from unknot.worlds.scenes.survey import survey
+from unknot.worlds.scenes.tuples import (
+    COLORED,
+    Parts,
+    candidates,
+    edits,
+    occlusion_scores,
+    role_scenes,
+    tuple_record,
+)
+
+PIECE = 16  # tuples
+MIN_OVERLAP = 800  # pixels of a main scene that two or more objects cover, of 240 x 240
+STRONG, CLEAR = 1400, 300  # scores above, and up to: strong occlusion, next to none
+SEEN = 20  # pixels of a 128 x 128 image in which an added object, or a wrong one, must show
+NOTICED = 8  # levels by which a pixel must differ to count
+VARIANTS = ("occluded", "clear", "as published")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What decides a corpus, besides its length: see `make_corpus`."""
+
+    size: Size
+    variant: str
+    seed: int
+    per_scene: int
+
+    def settings(self) -> dict[str, Any]:
+        """The rules in numbers, for corpus.json."""
+        clear, published = self.variant == "clear", self.variant == "as published"
+        return {
+            "objects": list(SETTINGS["main"].objects),
+            "min_visible": MIN_VISIBLE,
+            "min_overlap": MIN_OVERLAP,
+            "score_above": None if clear else STRONG,
+            "score_up_to": CLEAR if clear else None,
+            "silhouettes": SURVEY,
+            "per_scene": self.per_scene,
+            "edited_object": "by place in the list" if published else "drawn",
+            "changes_must_show": not published,
+            "crop": window(self.size)[2],
+        }
+
+    def plan(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        height, width, _ = window(self.size)
+        return {**asdict(self), "size": [height, width], "settings": self.settings()}
+
+
+def make_piece(wish: Wish, n: int, making: Path, piece: int) -> dict[str, Any]:
+    """Write the images and masks of one piece of a corpus of n tuples; its records and the rows they belong to."""
+    rows = positions(wish, n)[piece * PIECE : (piece + 1) * PIECE]
+    images, masks = opened(making, "images.npy"), opened(making, "masks.npy")
+    records = []
+    found = find_tuples(wish, np.random.default_rng([wish.seed, piece + 1]))
+    for row, (record, drawn, seen) in zip(rows, found, strict=False):
+        images[row], masks[row] = drawn, seen
+        records.append(record)
+    for array in (images, masks):
+        array.flush()  # type: ignore[attr-defined]
+    return {"rows": rows.tolist(), "tuples": records}
+
+
+def positions(wish: Wish, n: int) -> NDArray[np.int64]:
+    """Where tuples go, in the order they are found: shuffled, so that those of one scene are not neighbours."""
+    return np.random.default_rng([wish.seed, 0]).permutation(n)
+
+
+def find_tuples(
+    wish: Wish, rng: np.random.Generator
+) -> Iterator[tuple[dict[str, Any], NDArray[np.uint8], NDArray[np.uint8]]]:
+    """Tuples that keep the wish, endlessly: record, images (10, h, w, 3), masks (4, h, w)."""
+    for main, choices in crowded_scenes(wish, rng):
+        kept = 0
+        for parts, score in choices:
+            made = _drawn_tuple(wish, main, parts, score, rng)
+            if made is not None:
+                yield made
+                kept += 1
+                if kept == wish.per_scene:
+                    break
+
+
+def crowded_scenes(wish: Wish, rng: np.random.Generator) -> Iterator[tuple[Scene, list[tuple[Parts, int]]]]:
+    """Main scenes that show every object and hide enough of some, with their tuples in random order."""
+    for layouts in placements(SETTINGS["main"], rng):
+        found = survey(layouts, SURVEY, SURVEY)
+        there = np.arange(found.visible.shape[1]) < layouts.counts[:, None]
+        seen = ((found.visible >= MIN_VISIBLE) | ~there).all(axis=1)
+        for i in np.flatnonzero(seen & (found.overlap > MIN_OVERLAP)):
+            count = int(layouts.counts[i])
+            scores = occlusion_scores(found.histogram[i, : 2**count], count)
+            passing = np.flatnonzero(scores <= CLEAR if wish.variant == "clear" else scores > STRONG)
+            if len(passing):
+                everything = candidates(count)
+                yield layouts.scene(int(i)), [(everything[c], int(scores[c])) for c in rng.permutation(passing)]
+
+
+def _drawn_tuple(
+    wish: Wish, main: Scene, parts: Parts, score: int, rng: np.random.Generator
+) -> tuple[dict[str, Any], NDArray[np.uint8], NDArray[np.uint8]] | None:
+    """Draw a tuple with its negatives; None if something that should be seen is not."""
+    published = wish.variant == "as published"
+    height, width, _ = window(wish.size)
+    enough = max(1, round(SEEN * height * width / 128**2))
+    roles = parts.roles()
+    scenes = role_scenes(main, parts, COLORED[rng.integers(len(COLORED))])
+    labels = [[i + 1 for i in roles[role]] for role in MASKED]
+    masks = scene_masks([scenes[role] for role in MASKED], wish.size, labels=labels)
+    if not published and any((masks[c] == i + 1).sum() < enough for c in (1, 3) for i in parts.added):
+        return None
+    shown: dict[str, tuple[Scene, tuple[int, ...]]] = {role: (scenes[role], roles[role]) for role in MASKED}
+    images = np.empty((len(ROLES), height, width, 3), dtype=np.uint8)
+    render([scenes[role] for role in MASKED], wish.size, out=images[: len(MASKED)])
+    changes = {}
+    for column, negative in enumerate(ROLES[len(MASKED) :], len(MASKED)):
+        for edit in edits(main, parts, negative, rng, published=published):
+            render(edit.scene, wish.size, out=images[column : column + 1])
+            if published or differing(images[column], images[3]) >= enough:
+                shown[negative], changes[negative] = (edit.scene, edit.indices), edit.change
+                break
+        else:
+            return None
+    return tuple_record(shown, parts, changes, score), images, masks
+
+
+def differing(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> int:
+    """How many pixels of two images differ visibly."""
+    apart = np.abs(one.astype(np.int16) - other.astype(np.int16)).max(axis=-1)
+    return int((apart >= NOTICED).sum())

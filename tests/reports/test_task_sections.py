@@ -1,0 +1,86 @@
+"""The sections of the novel-combinations and fairness tasks."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unknot.reports.matrix_chart import matrix
+from unknot.reports.page import Drawing, Gallery, Grid
+from unknot.reports.task_combinations import section as combination_section
+from unknot.reports.task_fairness import section as fairness_section
+from unknot.reports.task_page import write_task_page
+from unknot.representation import Representation
+from unknot.tasks.combinations import combinations
+from unknot.tasks.fairness import fairness
+from unknot.tasks.result import TaskResult
+
+NASTY = "<script>alert(1)</script>"
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def grid() -> np.ndarray:
+    return (
+        np.stack(np.meshgrid(range(3), range(4), range(6), indexing="ij"), axis=-1)
+        .reshape(-1, 3)
+        .repeat(4, axis=0)
+    )
+
+
+@pytest.fixture(scope="module")
+def novel(grid: np.ndarray) -> TaskResult:
+    made = Representation(grid * 1.0, grid, ("shape", NASTY, "x"))
+    return combinations(made, pair=("shape", NASTY), limit=3, pair_only=True, recipe="paper")
+
+
+@pytest.fixture(scope="module")
+def fair(grid: np.ndarray) -> TaskResult:
+    return fairness(Representation(grid * 1.0, grid, ("shape", NASTY, "x")), rounds=3, points=10)
+
+
+def test_a_cell_is_the_stronger_the_nearer_to_one_and_a_gap_has_none() -> None:
+    svg = ElementTree.fromstring(matrix("title", ["a", "b"], ["c", "d"], [[0.25, 1.0], [NAN, 0.0]]))
+    cells = [float(rect.get("fill-opacity", "")) for rect in svg.iter("rect") if rect.get("class") == "down"]
+    assert cells == [0.25, 1.0, 0.0]
+    assert [title.text for title in svg.iter("title")] == ["a, c: 0.250", "a, d: 1.000", "b, d: 0.000"]
+
+
+def test_names_in_a_matrix_are_escaped_and_long_ones_are_slanted() -> None:
+    svg = matrix(NASTY, [NASTY], [NASTY], [[0.5]])
+    assert "<script" not in svg and "rotate(-45)" in svg
+    assert "rotate" not in matrix("t", ["a"], ["b"], [[0.5]])
+    ElementTree.fromstring(svg)
+
+
+def test_the_table_of_means_has_a_row_for_each_head_and_both_test_sets(novel: TaskResult) -> None:
+    made = combination_section([novel, novel])
+    table = next(content for content in made.contents if isinstance(content, Grid))
+    assert [row[1] for row in table.rows] == ["mlp", "linear"] * 2
+    assert table.header[2:5] == ("random: shape", f"random: {NASTY}", "random: both")
+    assert table.header[-1] == "novel: both"
+    assert all(re.fullmatch(r"\d\.\d{3} \(\d\.\d{3}\)", str(cell)) for cell in table.rows[0][2:])
+
+
+def test_every_combination_is_a_dot_and_a_cell(novel: TaskResult) -> None:
+    contents = combination_section([novel]).contents
+    (gallery,) = (content for content in contents if isinstance(content, Gallery))
+    for drawing in gallery.drawings:
+        assert drawing.svg.count("<circle") == 2 * 3
+    grids = [content.svg for content in contents if isinstance(content, Drawing)]
+    assert [svg.count('class="up"') for svg in grids] == [3, 3]
+
+
+def test_the_heat_map_has_a_cell_for_each_pair_of_factors(fair: TaskResult) -> None:
+    made = fairness_section([fair])
+    (drawing,) = (content for content in made.contents if isinstance(content, Drawing))
+    assert drawing.svg.count('class="down"') == 6
+    assert any("dealt out at random" in text for text in made.paragraphs)
+
+
+def test_the_page_holds_both_and_escapes_names(novel: TaskResult, fair: TaskResult, tmp_path: Path) -> None:
+    text = write_task_page(tmp_path / "page.html", [novel, fair]).read_text()
+    assert "Task: combinations" in text and "Task: fairness" in text
+    assert NASTY not in text and "&lt;script&gt;alert(1)" in text

@@ -1,0 +1,164 @@
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from unknot.errors import UnknotError
+from unknot.worlds.scenes.placement import SETTINGS, Rules, placements, rules, sample_scenes
+from unknot.worlds.scenes.render import scene_masks
+from unknot.worlds.scenes.scene import BACKGROUNDS, CAMERA, DIRECTIONS, LAMPS
+
+
+def scenes(name, n=30, seed=0, **changes):
+    return sample_scenes(n, rules(name, **changes), np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("name", ["iid", "corr", "main", "clevr"])
+def test_objects_keep_their_distances(name):
+    right, behind = np.array(DIRECTIONS["right"][:2]), np.array(DIRECTIONS["behind"][:2])
+    for scene in scenes(name, 20):
+        fewest, most = SETTINGS[name].objects
+        assert fewest <= len(scene.objects) <= most
+        for i, one in enumerate(scene.objects):
+            assert max(abs(one.x), abs(one.y)) <= 3
+            if i > 0 and name != "clevr":
+                assert abs(one.x + one.y) <= 3.5
+        for one, other in combinations(scene.objects, 2):
+            away = np.array([one.x - other.x, one.y - other.y])
+            assert np.hypot(*away) - one.radius - other.radius >= 0.25 - 1e-9
+            assert abs(away @ right) >= 0.4 - 1e-4 and abs(away @ behind) >= 0.4 - 1e-4
+
+
+def test_clevr_keeps_the_corners_that_coat_cuts():
+    found = scenes("clevr", 60)
+    assert any(abs(thing.x + thing.y) > 3.5 for scene in found for thing in scene.objects[1:])
+
+
+def test_every_object_shows_at_least_200_of_240_by_240_pixels():
+    found = scenes("main", 6)
+    for scene, mask in zip(found, scene_masks(found, 240, crop=1.0), strict=True):
+        assert np.bincount(mask.ravel())[1:].min() >= 200
+        assert len(np.unique(mask)) == len(scene.objects) + 1
+
+
+def test_camera_and_lamps_are_jittered_within_their_bounds():
+    found = scenes("iid", 60)
+    cameras = np.array([scene.camera for scene in found]) - CAMERA
+    lamps = np.array([scene.lamps for scene in found]) - np.array(list(LAMPS.values()))
+    assert 0.4 < np.abs(cameras).max() <= 0.5 + 1e-6
+    assert 0.8 < np.abs(lamps).max() <= 1 + 1e-6
+
+
+def test_all_attributes_and_backgrounds_occur():
+    found = scenes("iid", 120)
+    for name, known in (("shape", 3), ("size", 2), ("material", 2), ("color", 8)):
+        assert len({getattr(thing, name) for scene in found for thing in scene.objects}) == known
+    assert {scene.background for scene in found} == set(BACKGROUNDS)
+    assert {len(scene.objects) for scene in found} == {3, 4, 5, 6}
+
+
+def test_corr_scenes_share_one_colour_and_one_material_and_stand_close():
+    found = scenes("corr", 40)
+    assert all(len({thing.color for thing in s.objects}) == 1 for s in found)
+    assert all(len({thing.material for thing in s.objects}) == 1 for s in found)
+    assert len({s.objects[0].color for s in found}) > 3
+    assert len({thing.shape for thing in found[0].objects} | {thing.shape for thing in found[1].objects}) > 1
+    for scene in found:
+        first = scene.objects[0]
+        reach = {"small": 0.3, "large": {3: 0.6, 4: 0.6, 5: 0.8, 6: math.inf}[len(scene.objects)]}[first.size]
+        for thing in scene.objects[1:]:
+            assert max(abs(thing.x - first.x), abs(thing.y - first.y)) <= 3 * reach + 1e-6
+
+
+@pytest.mark.parametrize("cogent", ["A", "B"])
+def test_cogent_parts_the_colours_of_cubes_and_cylinders(cogent):
+    found = scenes("clevr", 40, cogent=cogent)
+    colors = {
+        shape: {t.color for s in found for t in s.objects if t.shape == shape}
+        for shape in ("cube", "sphere", "cylinder")
+    }
+    warm, cold = {"gray", "blue", "brown", "yellow"}, {"red", "green", "purple", "cyan"}
+    assert colors["cube"] == (warm if cogent == "A" else cold)
+    assert colors["cylinder"] == (cold if cogent == "A" else warm)
+    assert len(colors["sphere"]) == 8
+
+
+def test_compiled_placing_equals_a_plain_reading_of_the_rules():
+    from unknot.worlds.scenes._placement import place
+
+    right = DIRECTIONS["right"][:2]
+    outcomes = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        radii, stream = rng.choice([0.35, 0.7], 8), rng.uniform(-1, 1, (400, 2))
+        spread = [0.0, 0.5][seed % 2]
+        found, expected = np.zeros((8, 2)), slow_place(radii, stream, spread, right)
+        ok = place(radii, stream, spread, 3.0, 0.25, 0.4, 3.5, 50, *right, found)
+        outcomes.append(ok)
+        assert ok == (expected is not None)
+        if ok:
+            np.testing.assert_array_equal(found, expected)
+    assert 5 < sum(outcomes) < 55
+
+
+def slow_place(radii, stream, spread, right):
+    draws, done = iter(stream), []
+    for i, radius in enumerate(radii):
+        for _ in range(50):
+            p = next_place(draws, done, spread)
+            if p is None:
+                return None
+            if i == 0 or all(apart(p, radius, q, r, right) for q, r in zip(done, radii, strict=False)):
+                break
+        else:
+            return None
+        done.append(p)
+    return done
+
+
+def next_place(draws, done, spread):
+    for draw in draws:
+        p = 3 * draw
+        if done and spread:
+            p = done[0] + spread * p
+            if np.abs(p).max() >= 3:
+                continue
+        return np.floor(p * 1e6 + 0.5) / 1e6
+    return None
+
+
+def apart(p, radius, q, r, right):
+    away = p - q
+    sideways = abs(away @ right), abs(away @ (-right[1], right[0]))
+    return np.linalg.norm(away) - radius - r >= 0.25 and min(sideways) >= 0.4 and abs(p.sum()) <= 3.5
+
+
+def test_the_same_seed_gives_the_same_scenes_and_another_seed_others():
+    assert scenes("iid", 5, seed=3) == scenes("iid", 5, seed=3)
+    assert scenes("iid", 5, seed=3) != scenes("iid", 5, seed=4)
+
+
+def test_rules_that_leave_no_room_are_an_error():
+    with pytest.raises(UnknotError, match="no room for 3 objects"):
+        next(placements(Rules(objects=(3, 3), cluster=0.01), np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"objects": (5, 3)}, "the fewest first"),
+        ({"objects": (0, 3)}, "expected 1 to 10"),
+        ({"backgrounds": ("pink",)}, "unknown background 'pink'"),
+        ({"cogent": "C"}, "unknown CoGenT split"),
+        ({"cluster": -1.0}, "cluster is -1.0"),
+    ],
+)
+def test_impossible_rules_are_named(changes, message):
+    with pytest.raises(UnknotError, match=message):
+        rules("iid", **changes)
+
+
+def test_an_unknown_setting_is_named():
+    with pytest.raises(UnknotError, match="did you mean 'corr'"):
+        rules("cor")
