@@ -8,7 +8,7 @@ from torch import nn
 from unknot import segmentation_curve, trainer
 from unknot.batches import Feed
 from unknot.factors import space
-from unknot.runs import RunSpec
+from unknot.runs import Run, RunSpec
 from unknot.segmentation_curve import segmentation_row, true_segments
 from unknot.trainer import Trainer
 from unknot.training import build_model, feed, train
@@ -112,8 +112,6 @@ def test_a_checkpoint_from_before_there_were_such_curves_is_read(tmp_path):
     )
     world = open_world(spec.world)
     model, spec = build_model(spec, world)
-    from unknot.runs import Run
-
     run = Run.create(tmp_path, spec)
     first = Trainer(run, model, feed(spec, model, world), CPU)
     first.advance()

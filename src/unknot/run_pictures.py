@@ -71,7 +71,7 @@ def draw(
     model.eval()
     try:
         if hasattr(model, "slots_decoded"):
-            return [_draw_slots(model, images[:SHOWN_SLOTS], folder, title)]
+            return _draw_slots(model, images[:SHOWN], folder, title)
         means = represent(model, images).mean.cpu().numpy()
         seen = (_channels_last(images[:SHOWN]) * 255).round().astype(np.uint8)
         plan = plan_traversal(means, kl)
@@ -86,12 +86,16 @@ def draw(
     return written
 
 
-def _draw_slots(model: nn.Module, images: Tensor, folder: Path, title: str) -> Path:
+def _draw_slots(model: nn.Module, images: Tensor, folder: Path, title: str) -> list[Path]:
+    """Reconstructions, and what each slot makes of the first images."""
     drawn = cast(Any, model).slots_decoded(represent(model, images).mean)
-    pictures = drawn.pictures.float().permute(0, 1, 3, 4, 2).cpu().numpy()
     seen = (_channels_last(images) * 255).round().astype(np.uint8)
-    sheet = slot_sheet(seen, pictures, drawn.masks.float().cpu().numpy(), title=title)
-    return write_picture(sheet, folder / "slots.png")
+    pictures = drawn.pictures[:SHOWN_SLOTS].float().permute(0, 1, 3, 4, 2).cpu().numpy()
+    sheet = slot_sheet(seen[:SHOWN_SLOTS], pictures, drawn.masks[:SHOWN_SLOTS].float().cpu().numpy(), title=title)
+    return [
+        write_picture(reconstructions(seen, _channels_last(drawn.combined())), folder / "reconstructions.png"),
+        write_picture(sheet, folder / "slots.png"),
+    ]
 
 
 def shown_images(batches: Feed) -> Tensor:

@@ -12,7 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from unknot.cli import app
 from unknot.cli.leaderboard import leaderboard
+from unknot.errors import UnknotError
 from unknot.tasks.result import read_result
 
 OWN = """
@@ -78,10 +80,16 @@ def test_latents_are_read_out_and_one_json_is_written(here: Path) -> None:
         ([], "name a model"),
     ],
 )
-def test_mistakes_end_in_one_message(here: Path, words: list[str], said: str) -> None:
-    done = _task(here, *words)
-    assert done.returncode == 2 and said in done.stderr.replace("\n", " ")
-    assert "Traceback" not in done.stderr
+def test_mistakes_are_named(here: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str) -> None:
+    monkeypatch.chdir(here)
+    done = CliRunner().invoke(app, ["task", "generalisation", *words])
+    assert isinstance(done.exception, UnknotError) and said in str(done.exception)
+
+
+def test_a_mistake_ends_in_one_message(here: Path) -> None:
+    done = _task(here, "mine:broken", "--world", "dsprites_rendered", "--split", "random")
+    assert done.returncode == 2 and "predicts nan for shape" in done.stderr
+    assert "Traceback" not in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_the_oracle_reads_true_factors(here: Path) -> None:
@@ -96,14 +104,16 @@ def test_the_leaderboard_shows_published_numbers_beside_own_ones(here: Path) -> 
         here, "mine:half", "--world", "dsprites_rendered", "--split", "extrapolation", "--rows", "99", "-o", "out"
     )
     assert done.returncode == 0, done.stderr
-    app = typer.Typer()
-    app.command()(leaderboard)
-    shown = CliRunner().invoke(app, [str(here / "out"), "--world", "dsprites"], env={"COLUMNS": "160"})
+    board = typer.Typer()
+    board.command()(leaderboard)
+    shown = CliRunner().invoke(board, [str(here / "out"), "--world", "dsprites"], env={"COLUMNS": "160"})
     assert shown.exit_code == 0, shown.output
     assert "SlowVAE" in shown.output and "dSprites (rendered)" in shown.output and "RN101" not in shown.output
-    written = CliRunner().invoke(app, [str(here / "out"), "--format", "csv"])
-    rows = list(csv.DictReader(io.StringIO(written.output)))
+    page = here / "page.html"
+    written = CliRunner().invoke(board, [str(here / "out"), "--format", "csv", "--html", str(page)])
+    rows = list(csv.DictReader(io.StringIO(written.stdout)))
+    assert "R², extrapolation" in page.read_text()
     assert {row["whose"] for row in rows} == {"own", "published", "baseline"}
     (mine,) = [row for row in rows if row["whose"] == "own"]
     assert (mine["images"], mine["rank"], mine["world"]) == ("dSprites (rendered)", "1", "dsprites")
-    assert CliRunner().invoke(app, ["--format", "markdown"]).output.startswith("| world | split |")
+    assert CliRunner().invoke(board, ["--format", "markdown"]).output.startswith("| world | split |")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,26 @@ def test_an_encoder_of_ones_own_is_tested_on_all_combinations_of_a_pair(tmp_path
         "y",
         "both",
     }
+
+
+def test_a_killed_command_does_only_what_is_missing_when_it_is_given_again(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN)
+    words = ["task", "combinations", "mine:two", "--world", WORLD, "--rows", "600", "--pair-only", "-o", "kept"]
+    command = [sys.executable, "-m", "unknot", *words]
+    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while child.poll() is None and not list(tmp_path.glob("kept/parts/*.json")):
+        time.sleep(0.02)
+    child.kill()
+    child.wait()
+    finished = {path: path.stat().st_mtime_ns for path in tmp_path.glob("kept/parts/*.json")}
+    assert finished
+    done = _unknot(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert all(path.stat().st_mtime_ns == when for path, when in finished.items())
+    whole = _unknot(*words[:-2], "--json", "whole.json", cwd=tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    kept, fresh = (read_result(tmp_path / name) for name in ("kept/combinations.json", "whole.json"))
+    assert kept.tables == fresh.tables and len(kept.settings["combinations"]) == 5
 
 
 @pytest.mark.parametrize(

@@ -320,3 +320,8 @@ def test_tuples_of_one_scene_are_drawn_together_so_copies_add_no_certainty():
     z = codes()
     wide = coat(z, groups=np.arange(64) // 16).l2.parts["interval"]
     assert wide != coat(z).l2.parts["interval"]
+
+
+def test_too_many_slots_to_match_are_refused():
+    with pytest.raises(UnknotError, match="49 slots for each image"):
+        coat(codes(n=64, d=2, slots=49))

@@ -10,6 +10,7 @@ from unknot.errors import UnknotError
 from unknot.factors import space
 from unknot.models import build
 from unknot.models._bit_network import BiTNetwork, StandardisedConv, npz_names
+from unknot.models._pretrained import fill
 from unknot.models.model import Setting
 from unknot.runs import RunSpec
 from unknot.training import load_model, train
@@ -88,11 +89,18 @@ def test_it_is_the_network_of_timm():
         timm = import_timm()
     except UnknotError:
         pytest.skip("timm is not installed")
-    theirs = timm.create_model("resnetv2_50x1_bit", num_classes=0).eval()
+    theirs = timm.create_model("resnetv2_50x1_bit", num_classes=10).eval()
     ours = BiTNetwork(3, (3, 4, 6, 3), 1.0).eval()
-    ours.load_state_dict(theirs.state_dict())
+    fill(ours, theirs.state_dict(), model="bit_resnet50", weights="timm", names={}, heads=("head.",))
     x = 2 * torch.rand(2, 3, 64, 64) - 1
-    torch.testing.assert_close(ours(x), theirs(x), rtol=1e-3, atol=1e-4)
+    units = theirs.forward_head(theirs.forward_features(x), pre_logits=True).flatten(1)
+    torch.testing.assert_close(ours(x), units, rtol=1e-3, atol=1e-4)
+    published = set(timm.list_pretrained("resnetv2*bit*"))
+    assert {
+        "resnetv2_50x1_bit.goog_in21k",
+        "resnetv2_101x1_bit.goog_in21k",
+        "resnetv2_101x3_bit.goog_in21k",
+    } <= published
 
 
 @torch.no_grad()

@@ -8,7 +8,8 @@ from unknot._torchvision import import_timm
 from unknot.errors import UnknotError
 from unknot.factors import space
 from unknot.models import build
-from unknot.models.densenet import DenseNetwork, renamed
+from unknot.models._pretrained import fill
+from unknot.models.densenet import PUBLISHED, DenseNetwork, renamed
 from unknot.models.model import Setting
 from unknot.runs import RunSpec
 from unknot.training import load_model, train
@@ -46,11 +47,13 @@ def test_it_is_the_network_of_timm():
         timm = import_timm()
     except UnknotError:
         pytest.skip("timm is not installed")
-    theirs = timm.create_model("densenet121", num_classes=0).eval()
+    theirs = timm.create_model("densenet121", num_classes=10).eval()
     ours = DenseNetwork(3, 32).eval()
-    ours.load_state_dict(theirs.state_dict())
+    fill(ours, theirs.state_dict(), model="densenet121", weights="timm", names={}, heads=("classifier.",))
     x = torch.randn(2, 3, 64, 64)
-    torch.testing.assert_close(ours(x), theirs(x), rtol=1e-3, atol=1e-4)
+    units = theirs.forward_head(theirs.forward_features(x), pre_logits=True)
+    torch.testing.assert_close(ours(x), units, rtol=1e-3, atol=1e-4)
+    assert PUBLISHED in timm.list_pretrained("densenet*")
 
 
 @torch.no_grad()

@@ -114,3 +114,29 @@ def test_weights_depend_on_the_generator_alone():
 def test_what_cannot_be_built_is_refused(setting, says):
     with pytest.raises(UnknotError, match=says):
         GaussianAutoencoder(setting)
+
+
+def test_the_network_of_s2_has_its_layers_and_its_weights():
+    setting = Setting(channels=3, pixels=128, latents=256, architecture="coat128")
+    encoder, decoder = Encoder(setting), Decoder(setting)
+    layer = 64 * 64 * 25 + 64
+    assert n_parameters(encoder) == 3 * 64 * 25 + 64 + 3 * layer + 4097 * 256 + 257 * 512
+    assert n_parameters(decoder) == 257 * 4096 + 5 * layer + 64 * 3 * 9 + 3
+    assert encoder.body[:-2](torch.rand(1, 3, 128, 128)).shape == (1, 64, 8, 8)
+    assert isinstance(encoder.body[-1], nn.Linear)  # no activation before the heads
+    slopes = {layer.negative_slope for layer in encoder.modules() if isinstance(layer, nn.LeakyReLU)}
+    assert slopes == {0.01}
+
+
+def test_a_part_that_is_a_copy_of_another_is_told_when_weights_are_drawn():
+    class Twins(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
+
+        def after_initialise(self):
+            self.second.load_state_dict(self.first.state_dict())
+
+    twins = Twins()
+    initialise(nn.Sequential(twins), "glorot", torch.Generator().manual_seed(0))
+    assert torch.equal(twins.first.weight, twins.second.weight)

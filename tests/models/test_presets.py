@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-import torch
 
 from unknot.models import MODELS, build, options_of
 from unknot.models.model import Setting
@@ -68,6 +67,35 @@ PUBLISHED: dict[tuple[str, str], tuple[Mapping[str, Any], Mapping[str, Any]]] = 
     ("dip_vae_i", "s4"): ({"lambda_od": LAMBDAS}, {"lambda_d_factor": 10, **LONG}),
     ("dip_vae_ii", "s1"): ({"lambda_od": LAMBDAS}, {"lambda_d_factor": 1, **LONG}),
     ("dip_vae_ii", "s4"): ({"lambda_od": LAMBDAS}, {"lambda_d_factor": 1, **LONG}),
+    ("slot_attention", "reference"): ({}, {"image_size": 128, "lr": 4e-4, "batch_size": 64, "steps": 500_000}),
+    ("slot_attention", "reference_small"): (
+        {},
+        {"slots": 6, "channels": 32, "broadcast": 64, "full_layers": 3, "image_size": 64, "lr": 4e-4}
+        | {"batch_size": 64, "steps": 500_000},
+    ),
+    ("slot_attention", "s2"): (
+        {},
+        {"iterations": 4, "activation": "leaky_relu", "learned": False, "image_size": 128, "lr": 2e-4}
+        | {"batch_size": 64, "steps": 300 * 360},  # 23,000 images are 360 batches
+    ),
+    ("iodine", "reference"): ({}, {"image_size": 128, "lr": 1e-3, "batch_size": 32, "steps": 1_000_000}),
+    ("iodine", "s2"): (
+        {},
+        {"likelihood": "gaussian", "sigma": 0.1, "image_size": 128, "lr": 3e-4, "batch_size": 32},
+    ),
+    ("monet", "paper"): (
+        {},
+        {"slots": 7, "beta": 0.5, "gamma": 0.5, "lr": 1e-4, "batch_size": 64, "steps": 1_000_000},
+    ),
+    ("monet", "clevr"): (
+        {},
+        {"slots": 11, "sigma_first": 0.06, "sigma": 0.1, "image_size": 128, "lr": 1e-4, "batch_size": 64},
+    ),
+    ("moco_v2", "s2"): (
+        {},
+        {"architecture": "coat128", "latents": 256, "image_size": 128, "lr": 0.03, "batch_size": 256}
+        | {"steps": 18_000},  # 200 epochs of 23,000 images
+    ),
     ("parted_vae", "s0"): ({}, PARTED),
     ("parted_vae_ss", "s0"): ({}, {"n_labelled": 10_000, **PARTED}),
 }
@@ -132,6 +160,49 @@ def test_the_defaults_are_those_of_the_papers():
         "gamma_h": 10,
         "gamma_bc": 10,
         "most_overlap": 0.1,
+    }
+    assert defaults["slot_attention"] == {
+        "slots": 7,
+        "slot_size": 64,
+        "iterations": 3,
+        "channels": 64,
+        "stride": 1,
+        "broadcast": 8,
+        "full_layers": 1,
+        "activation": "relu",
+        "learned": True,
+        "implicit": False,
+        "warm_up": 10_000,
+        "half_life": 100_000,
+        "clip": 0,
+        "noise": "image",
+    }
+    assert defaults["iodine"] == {
+        "slots": 7,
+        "slot_size": 64,
+        "refinements": 5,
+        "likelihood": "logistic",
+        "sigma": 0.03,
+        "channels": 64,
+        "hidden": 256,
+        "clip": 5,
+    }
+    assert defaults["monet"] == {
+        "slots": 7,
+        "slot_size": 16,
+        "beta": 0.5,
+        "gamma": 0.5,
+        "sigma_first": 0.09,
+        "sigma": 0.11,
+        "channels": 32,
+    }
+    assert defaults["moco_v2"] == {
+        "queue": 4096,
+        "momentum": 0.999,
+        "temperature": 0.2,
+        "projection": 128,
+        "views": "moco_v2",
+        "weight_decay": 1e-4,
     }
     assert defaults["parted_vae_ss"] == {"n_labelled": 10_000, **defaults["parted_vae"]}
 

@@ -9,9 +9,9 @@ from unknot.factors import space
 from unknot.models import MODELS, build
 from unknot.models.model import Batch, Setting
 from unknot.models.networks import initialise
-from unknot.models.regression import FactorRegressor
+from unknot.models.regression import FactorRegressor, _dropped
 from unknot.runs import RunSpec
-from unknot.training import load_model, train
+from unknot.training import feed, load_model, train
 from unknot.worlds import open_world
 
 REGRESSORS = [name for name, kind in MODELS.items() if issubclass(kind, FactorRegressor)]
@@ -92,22 +92,22 @@ def test_the_gradient_reaches_every_weight(name):
     assert [key for key, parameter in model.named_parameters() if parameter.grad is None] == []
 
 
-@pytest.mark.parametrize("name", ["cnn", "coord_conv", "set_encoder", "rot_eq"])
+@pytest.mark.parametrize("name", ["mlp", "cnn", "coord_conv", "set_encoder", "rot_eq", "spatial_transformer"])
 def test_a_handful_of_images_is_learnt_by_heart(name):
-    model, world = model_of(name), open_world("dsprites_rendered")
-    images = torch.rand(4, 1, 32, 32, generator=torch.Generator().manual_seed(3)).round()
-    labels = torch.tensor([[0, 0, 0], [1, 0, 10], [2, 0, 20], [1, 0, 31]])
-    batch = Batch(images=images, labels=labels)
+    model, images = model_of(name), torch.zeros(4, 1, 32, 32)
+    for image, at in zip(images, (2, 9, 16, 23), strict=True):
+        image[:, at : at + 6, 8:14] = 1
+    batch = Batch(images=images, labels=torch.tensor([[0, 0, 0], [1, 0, 10], [2, 0, 20], [1, 0, 31]]))
+    start = loss_of(model, batch)["squared_error"]
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
-    for _ in range(400):
+    for _ in range(600):
         optimiser.zero_grad()
         loss = sum(model.loss(batch, 0, torch.Generator()).values())
-        if loss < 0.005:
+        if loss < 0.02 * start:
             break
         loss.backward()
         optimiser.step()
-    assert loss < 0.005
-    assert world.image_shape[2] == 1
+    assert loss < 0.02 * start
 
 
 def test_dropout_is_drawn_by_the_generator_and_off_when_predicting():
@@ -119,10 +119,8 @@ def test_dropout_is_drawn_by_the_generator_and_off_when_predicting():
 
 
 def test_dropout_keeps_the_mean():
-    from unknot.models.regression import _dropped
-
     units = _dropped(torch.ones(400, 400), 0.25, torch.Generator().manual_seed(0))
-    assert set(units.unique().tolist()) == {0.0, pytest.approx(4 / 3)}
+    assert units.unique().tolist() == [0, pytest.approx(4 / 3)]
     assert units.mean().item() == pytest.approx(1, abs=0.01)
 
 
@@ -194,8 +192,6 @@ def test_training_stays_inside_the_split_and_learns_factors(tmp_path):
     curve = run.curve()
     assert curve["squared_error"].iloc[-1] < 0.75 * curve["squared_error"].iloc[0]
     world = open_world(spec.world)
-    from unknot.training import feed
-
     model = load_model(run, world=world)
     labels = feed(run.spec, model, world).batch(0).labels
     assert labels[:, world.factors.names.index("scale")].max() <= 3  # 4 and 5 are for the test

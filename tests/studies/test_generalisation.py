@@ -18,7 +18,7 @@ def test_dci_is_correlated_with_the_r2_of_the_same_runs() -> None:
     table = pd.DataFrame({"id": [f"run{i}" for i in range(12)], "dci[gbt]": scores, "mig": rng.random(12)})
     joined = with_r2(table, {f"run{i}": _result(r2[i]) for i in range(11)})
     found = dci_with_r2(joined, bootstraps=0)
-    assert found[["first", "second", "n"]].values.tolist() == [["dci[gbt]", "extrapolation_r2", 11]]
+    assert found[["first", "second", "n"]].values.tolist() == [["dci[gbt]", "generalisation.extrapolation_r2", 11]]
     assert found["r"][0] == pytest.approx(spearmanr(scores[:11], r2[:11]).statistic)
     assert list(dci_with_r2(joined, metrics=("dci", "mig"), bootstraps=0)["first"]) == ["dci[gbt]", "mig"]
 

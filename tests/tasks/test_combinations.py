@@ -160,6 +160,7 @@ def test_a_pair_stands_for_all_its_combinations_and_a_limit_draws_some() -> None
     some = chosen_combinations((), ("scale", "shape"), "telling", GRID, limit=5, seed=1)
     assert len(some) == 5 and all(one in every for one in some)
     assert some == chosen_combinations((), ("scale", "shape"), "telling", GRID, limit=5, seed=1)
+    assert chosen_combinations({"scale": np.int64(1), "shape": 2}, (), "", GRID) == [{"shape": 2, "scale": 1}]
     assert chosen_combinations([PAIR[0], {"shape": 0, "scale": 0}], (), "", GRID) == [{"shape": 0, "scale": 0}]
 
 
@@ -204,6 +205,24 @@ def test_a_task_stopped_half_way_does_only_what_is_missing(tmp_path: Path) -> No
     again = combinations(counted, telling(), **how, folder=tmp_path, say=said.append)
     assert again.tables == whole.tables and counted.seen == 16 + 25 + 16
     assert read_result(tmp_path / "combinations.json").values == whole.values
+
+
+def test_stages_are_told_and_counted() -> None:
+    told: list[Any] = []
+    combinations(
+        true_factors,
+        telling(),
+        held_out=PAIR[:1],
+        rows=240,
+        pair_only=True,
+        recipe="paper",
+        say=told.append,
+        watch=lambda done, total: told.append((done, total)),
+    )
+    words = [what for what in told if isinstance(what, str)]
+    assert words == ["encoding, scale=0,shape=0 (1 of 1)", "heads, scale=0,shape=0 (1 of 1)"]
+    assert told[-1] == (4, 4)  # two kinds of heads for two factors
+    assert (240, 240) in told and (25, 25) in told
 
 
 def test_an_encoder_that_was_edited_gets_new_numbers(tmp_path: Path) -> None:

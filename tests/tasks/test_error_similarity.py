@@ -52,6 +52,12 @@ def test_a_model_that_always_says_the_same_has_no_correlation() -> None:
     assert np.isnan(found.matrix[0]).all() and found.matrix[1, 2] == pytest.approx(1)
 
 
+def test_a_factor_that_a_model_never_varies_is_left_out_of_its_mean() -> None:
+    half = TRUE * [1, 0]
+    found = error_similarity([result("half", half), result("right", TRUE)], "composition")
+    assert found.matrix[0, 1] == pytest.approx(1) and np.isnan(found.per_factor["b"][0, 1])
+
+
 def test_two_models_of_one_name_are_told_apart() -> None:
     assert error_similarity([result("m", TRUE), result("m", TRUE)], "composition").names[:2] == ("m #1", "m #2")
 

@@ -1,3 +1,4 @@
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -247,6 +248,9 @@ def test_callers_mistakes_are_named() -> None:
         generalisation(perfect, Painted())  # type: ignore[arg-type]
     with pytest.raises(UnknotError, match="did you mean 'composition'"):
         generalisation(perfect, Painted(), "compositon")  # type: ignore[arg-type]
+    unlabelled = type("Unlabelled", (Painted,), {"factors": space({"image": 9})})()
+    with pytest.raises(UnknotError, match="no factors to predict"):
+        generalisation(perfect, unlabelled, "random")
     with pytest.raises(UnknotError, match="rows is 0"):
         generalisation(perfect, Painted(), "composition", rows=0)  # type: ignore[arg-type]
     with pytest.raises(UnknotError, match="seed is -1"):
@@ -332,6 +336,25 @@ def test_a_run_of_latents_gets_a_readout_and_says_what_it_has_seen(runs: Any, tm
 def test_a_run_on_a_world_with_other_factors_is_refused(runs: Any) -> None:
     with pytest.raises(UnknotError, match="predicts the factors of dsprites_rendered"):
         generalisation(runs["cnn"], "shapes3d_rendered", "random")
+
+
+def test_memory_does_not_grow_with_images() -> None:
+    class Large(Painted):
+        factors, image_shape = space({"a": 2, "b": 500, "c": 200}), (8, 8, 3)
+
+        def images(self, classes: Any, *, rng: Any = None) -> np.ndarray:
+            return np.zeros((len(classes), 8, 8, 3), dtype=np.uint8)
+
+    def peak(rows: int) -> int:
+        tracemalloc.start()
+        try:
+            generalisation(lambda images: np.zeros((len(images), 3)), Large(), "random", rows=rows)  # type: ignore[arg-type]
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    few, many = peak(5_000), peak(100_000)  # images of 192 bytes, predictions of 12
+    assert many - few < 12 * 95_000
 
 
 def test_results_survive_their_file(tmp_path: Path) -> None:

@@ -22,15 +22,23 @@ def leaderboard(
         list[Path] | None,
         typer.Option(help="CSV of further published numbers: world,split,model,r2,source,note."),
     ] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with figures of your own results.")] = None,
     form: Annotated[str, typer.Option("--format", help="csv, markdown, latex or json instead of a table.")] = "",
 ) -> None:
     """Show published R² on systematic splits beside your own results; rendered worlds are ranked apart."""
-    from unknot.errors import unknown
+    from unknot.errors import UnknotError, unknown
     from unknot.leaderboard import leaderboard, own_results
 
     if form and form not in FORMATS:
         raise unknown("format", form, FORMATS)
-    board = leaderboard(own_results(results or []), world=world, split=split, more=published or [])
+    own = own_results(results or [])
+    board = leaderboard(own, world=world, split=split, more=published or [])
+    if html is not None:
+        from unknot.reports.task_page import write_task_page
+
+        if not own:
+            raise UnknotError("leaderboard: --html draws results of your own; name a file or a folder of them.")
+        typer.echo(write_task_page(html, [result for result, _ in own]), err=True)
     if form:
         import pandas as pd
 
@@ -41,7 +49,7 @@ def leaderboard(
                 "world": e.world,
                 "split": e.split,
                 "images": e.images,
-                "rank": e.rank or None,
+                "rank": str(e.rank or ""),
                 "model": e.model,
                 "r2": e.r2,
                 "whose": "own" if e.own else "published" if e.rank else "baseline",
@@ -50,7 +58,7 @@ def leaderboard(
             }
             for e in board
         ]
-        typer.echo(formatted(pd.DataFrame(rows).astype({"rank": "Int64"}), form), nl=False)
+        typer.echo(formatted(pd.DataFrame(rows), form), nl=False)
         return
     _show(board)
 
@@ -73,14 +81,8 @@ def _show(board: "list[Entry]") -> None:
             if (entry.world, entry.split) == (world, split):
                 style = "bold" if entry.own else "" if entry.rank else "dim"
                 whose = "own" if entry.own else entry.source
-                cells = (
-                    str(entry.rank or ""),
-                    entry.model,
-                    f"{100 * entry.r2:.1f}",
-                    entry.images,
-                    whose,
-                    entry.note,
-                )
+                value = "-" if entry.r2 != entry.r2 else f"{100 * entry.r2:.1f}"
+                cells = (str(entry.rank or ""), entry.model, value, entry.images, whose, entry.note)
                 table.add_row(*(Text(cell, style=style) for cell in cells))
         console.print(table)
         console.print()

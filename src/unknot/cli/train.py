@@ -33,7 +33,7 @@ def train(
         ),
     ] = "",
     pairs: Annotated[str, typer.Option(help="Law of pairs: one_factor, k_factors, laplace.")] = "",
-    architecture: Annotated[str, typer.Option(help="conv64, conv64_k2, burgess64 or fc1200.")] = "conv64",
+    architecture: Annotated[str, typer.Option(help="conv64, conv64_k2, burgess64, fc1200 or coat128.")] = "conv64",
     decoder: Annotated[str, typer.Option(help="bernoulli or gaussian.")] = "bernoulli",
     init: Annotated[str, typer.Option(help="glorot or torch.")] = "glorot",
     batch_size: Annotated[int, typer.Option(help="Images, or pairs, in a batch.")] = 64,

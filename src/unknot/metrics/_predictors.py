@@ -7,6 +7,7 @@ the caller ordered them.
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,10 @@ from unknot.metrics._accuracy import held_out
 from unknot.metrics._inputs import Rng, Rows, dead
 
 ALPHAS = (1e-4, 1e-3, 1e-2, 0.1, 0.2, 0.4, 0.8, 1.0)  # penalties that the lasso chooses from
+
+FORESTS = tuple(
+    product((8, 16, 32, 64, 128), (0.2, 0.4, 0.8, 1.0))
+)  # depth, share of the latents tried at a split
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,33 @@ def forest(rows: Rows, *, rng: Rng = 0) -> Fitted:
     return _classified(rows, rng, lambda seed: RandomForestClassifier(n_estimators=10, random_state=seed))
 
 
+def forest_regression(rows: Rows, *, rng: Rng = 0) -> Fitted:
+    """Ten trees that predict factors as numbers; ten-fold cross-validation chooses their depth and features."""
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.model_selection import cross_val_score
+
+    if rows.numbers_test is None:
+        raise UnknotError("rows were prepared without held-out rows; pass held_out=True to prepare.")
+    generator = np.random.default_rng(rng)
+    columns = canonical_order(rows.latents)
+    z, z_test = _minmax(rows.latents[:, columns], held_out(rows)[0][:, columns])
+    y, y_test = _minmax(rows.numbers, rows.numbers_test)
+    importance, train, test = _empty(rows)
+    uniform = np.empty(rows.n_factors)
+
+    def trees(depth: int, share: float) -> Any:
+        seed = int(generator.integers(2**31))
+        return RandomForestRegressor(n_estimators=10, max_depth=depth, max_features=share, random_state=seed)
+
+    options = {"cv": min(10, len(z)), "scoring": "neg_mean_squared_error"}
+    for j in range(rows.n_factors):
+        fits = [cross_val_score(trees(*choice), z, y[:, j], **options).mean() for choice in FORESTS]
+        model = trees(*FORESTS[int(np.argmax(fits))]).fit(z, y[:, j])
+        importance[columns, j] = model.feature_importances_
+        train[j], test[j], uniform[j] = _explained(model, z, y[:, j], z_test, y_test[:, j])
+    return Fitted(importance, train, test, {"informativeness_uniform": float(uniform.mean())})
+
+
 def lightgbm(rows: Rows, *, rounds: int = 100, rng: Rng = 0) -> Fitted:
     """LightGBM with trees of depth 3; the importance of a latent is the gain of its splits."""
     try:
@@ -106,10 +138,8 @@ def lasso(rows: Rows, *, scaling: str = "standard") -> Fitted:
         warnings.simplefilter("ignore", ConvergenceWarning)
         for j in range(rows.n_factors):
             model = LassoCV(alphas=ALPHAS, cv=min(10, len(z)), tol=1e-8, max_iter=10_000).fit(z, y[:, j])
-            errors = [np.mean((model.predict(a) - b[:, j]) ** 2) for a, b in ((z, y), (z_test, y_test))]
             importance[:, j], alphas[j] = np.abs(model.coef_), model.alpha_
-            train[j], test[j] = np.maximum(0.0, 1.0 - np.array(errors) / y[:, j].var())
-            uniform[j] = max(0.0, 1.0 - 12.0 * errors[0])  # the variance of a uniform factor is 1/12
+            train[j], test[j], uniform[j] = _explained(model, z, y[:, j], z_test, y_test[:, j])
     about: dict[str, Any] = {"alpha": rows.spread(alphas)}
     if scaling == "minmax":
         about["informativeness_uniform"] = float(uniform.mean())
@@ -129,6 +159,19 @@ def _classified(rows: Rows, rng: Rng, make: Callable[[int], Any]) -> Fitted:
         train[j] = np.mean(model.predict(rows.latents[:, columns]) == codes)
         test[j] = np.mean(model.predict(latents_test[:, columns]) == factors_test[:, j])
     return Fitted(importance, train, test)
+
+
+def _explained(
+    model: Any,
+    z: NDArray[np.float64],
+    y: NDArray[np.float64],
+    z_test: NDArray[np.float64],
+    y_test: NDArray[np.float64],
+) -> tuple[float, float, float]:
+    """Share of variance explained on training and test rows, and on training rows if the variance were 1/12."""
+    errors = [float(np.mean((model.predict(a) - b) ** 2)) for a, b in ((z, y), (z_test, y_test))]
+    train, test = (max(0.0, 1.0 - error / float(y.var())) for error in errors)
+    return train, test, max(0.0, 1.0 - 12.0 * errors[0])  # 1/12 is the variance of a uniform factor
 
 
 def _empty(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

@@ -16,6 +16,7 @@ F64 = NDArray[np.float64]
 MAIN = ("A", "B", "C", "D")
 MINIBATCH = 64
 ALPHA = 0.005
+MOST_SLOTS = 32
 COARSE = 1e-6  # differences below this share of a float32 code are its rounding
 
 
@@ -89,7 +90,7 @@ def coat(
     >>> found.l2.value > 1 - 1e-12, found.l2.parts["negatives"]["other"].p_hat, found.acos.parts["passed"]
     (True, 1.0, True)
     """
-    n, slotted = _check(codes, norm, chance, minibatch, alpha)
+    n, slotted = check_codes(codes, norm, chance, minibatch, alpha)
     how: Chance = chance or ("shuffle_d" if slotted else "shuffle_ab")
     generator = np.random.default_rng(rng)
     order = generator.permutation(n)
@@ -210,10 +211,10 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-def _check(
+def check_codes(
     codes: Mapping[str, Any], norm: str, chance: str | None, minibatch: int, alpha: float
 ) -> tuple[int, bool]:
-    """The number of tuples, and whether codes are slots."""
+    """The number of tuples, and whether codes are slots; anything that `coat` cannot do with them is an error."""
     if norm not in get_args(Norm):
         raise unknown("norm of coat", norm, get_args(Norm))
     if chance is not None and chance not in get_args(Chance):
@@ -227,6 +228,11 @@ def _check(
     first = shapes["A"]
     if len(first) not in (2, 3) or 0 in first[1:]:
         raise UnknotError(f"coat: codes of A have shape {first}; expected (n, d), or (n, k, d) for slots.")
+    if len(first) == 3 and first[1] > MOST_SLOTS:
+        raise UnknotError(
+            f"coat: {first[1]} slots for each image; matching four images costs their fourth power, so {MOST_SLOTS} is "
+            "the most. Pool positions into one code (pool mean, for networks), or flatten slots that keep their order."
+        )
     for role, shape in shapes.items():
         if shape != first:
             raise UnknotError(

@@ -5,6 +5,7 @@ Tensors have the names timm gives them, and `npz_names` says what they are calle
 Reference: Kolesnikov et al. 2020, Big Transfer (BiT): General Visual Representation Learning, arXiv:1912.11370.
 """
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import torch
@@ -37,15 +38,13 @@ class BiTNetwork(nn.Module):
     def __init__(self, channels: int, units: Sequence[int], width: float) -> None:
         super().__init__()
         base = int(64 * width)
-        self.stem = nn.Module()
-        self.stem.conv = StandardisedConv(channels, base, 7, stride=2, padding=3, bias=False)
-        self.stages = nn.ModuleList()
+        self.stem = _named(conv=StandardisedConv(channels, base, 7, stride=2, padding=3, bias=False))
+        self.stages = nn.Sequential()
         n_in = base
         for i, n in enumerate(units):
-            stage, middle = nn.Module(), base * 2**i
+            middle = base * 2**i
             rows = [_Unit(4 * middle if j else n_in, middle, 2 if i and not j else 1) for j in range(n)]
-            stage.blocks = nn.Sequential(*rows)
-            self.stages.append(stage)
+            self.stages.append(_named(blocks=nn.Sequential(*rows)))
             n_in = 4 * middle
         self.norm = nn.GroupNorm(GROUPS, n_in)
         self.width = n_in
@@ -53,10 +52,9 @@ class BiTNetwork(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """The units."""
         # Zeros around, then the maximum: unlike the padding of MaxPool2d, they can be the largest.
-        x = functional.max_pool2d(functional.pad(self.stem.conv(images), (1, 1, 1, 1)), 3, stride=2)
-        for stage in self.stages:
-            x = stage.blocks(x)
-        return self.norm(x).relu().mean((2, 3))
+        x = functional.max_pool2d(functional.pad(self.stem(images), (1, 1, 1, 1)), 3, stride=2)
+        units: Tensor = self.norm(self.stages(x)).relu().mean((2, 3))
+        return units
 
 
 class _Unit(nn.Module):
@@ -68,9 +66,9 @@ class _Unit(nn.Module):
     def __init__(self, n_in: int, middle: int, stride: int) -> None:
         super().__init__()
         n_out = 4 * middle
+        self.downsample: nn.Module | None = None
         if n_in != n_out or stride != 1:
-            self.downsample = nn.Module()
-            self.downsample.conv = StandardisedConv(n_in, n_out, 1, stride=stride, bias=False)
+            self.downsample = _named(conv=StandardisedConv(n_in, n_out, 1, stride=stride, bias=False))
         self.norm1, self.conv1 = nn.GroupNorm(GROUPS, n_in), StandardisedConv(n_in, middle, 1, bias=False)
         self.norm2 = nn.GroupNorm(GROUPS, middle)
         self.conv2 = StandardisedConv(middle, middle, 3, stride=stride, padding=1, bias=False)
@@ -79,10 +77,15 @@ class _Unit(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The map after this unit."""
         before = self.norm1(x).relu()
-        shortcut = self.downsample.conv(before) if hasattr(self, "downsample") else x
+        shortcut = x if self.downsample is None else self.downsample(before)
         y = self.conv2(self.norm2(self.conv1(before)).relu())
         result: Tensor = shortcut + self.conv3(self.norm3(y).relu())
         return result
+
+
+def _named(**parts: nn.Module) -> nn.Sequential:
+    """The parts one after the other, under their names."""
+    return nn.Sequential(OrderedDict(parts))
 
 
 def npz_names(network: BiTNetwork) -> dict[str, str]:

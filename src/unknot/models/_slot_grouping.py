@@ -88,7 +88,7 @@ def noise_of(images: Tensor, slots: int, size: int, *, shared: bool = False) -> 
         shared: the same noise for all images. It lines up the slots of similar images, which a test of slots that
             are sets must not be given unasked.
     """
-    levels = (images.detach().float() * 255).round().to(torch.uint8).cpu().numpy()
+    levels = (images.detach().float().clamp(0, 1) * 255).round().to(torch.uint8).cpu().numpy()
     seeds = [0 if shared else zlib.crc32(image.tobytes()) for image in levels]
     drawn = [torch.randn(slots, size, generator=torch.Generator().manual_seed(seed)) for seed in seeds]
     return torch.stack(drawn).to(images.device)

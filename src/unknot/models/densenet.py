@@ -1,6 +1,7 @@
 """DenseNet-121, trained on factors from scratch or from published weights."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import ClassVar, cast
 
@@ -154,7 +155,5 @@ class _Layer(nn.Module):
 
 
 def _named(parts: Mapping[str, nn.Module]) -> nn.Sequential:
-    whole = nn.Sequential()
-    for name, part in parts.items():
-        whole.add_module(name, part)
-    return whole
+    """The parts one after the other, under their names."""
+    return nn.Sequential(OrderedDict(parts))

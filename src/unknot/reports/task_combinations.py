@@ -22,7 +22,7 @@ def section(results: Sequence[TaskResult]) -> Section:
         "representation of all other images, which show each of the two values, but never together. They are tested on "
         "held-out images of the combinations they know (the random test set) and on the images set aside (the novel "
         "combination). Numbers are accuracies above chance: 0 is guessing, 1 is all right.",
-        *(_in_words(result) for result in results),
+        *(_in_words(result) for result in results[:MOST]),
     ]
     contents: list[Content] = [_means(results)]
     for result in results[:MOST]:

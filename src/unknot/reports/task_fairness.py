@@ -18,7 +18,7 @@ def section(results: Sequence[TaskResult]) -> Section:
         "of its values in the same random images, and nothing else is changed. A prediction that ignores it stays as "
         "it was; unfairness is the total variation between the predictions at one value and at all values together, "
         "averaged over values: 0 is fair.",
-        *(_in_words(result) for result in results),
+        *(_in_words(result) for result in results[:MOST]),
     ]
     contents: list[Content] = []
     for result in results[:MOST]:

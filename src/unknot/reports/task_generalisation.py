@@ -1,12 +1,12 @@
 """The task of systematic generalisation on a page: R² by split, by factor, and how alike models err."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from unknot.reports.matrix_chart import matrix
 from unknot.reports.page import Cell, Content, Drawing, Gallery, Grid, Section
 from unknot.reports.split_chart import Bar, histogram, r2_bars
-from unknot.tasks.error_similarity import Similarity, error_similarity, shared_splits
+from unknot.tasks.error_similarity import Of, Similarity, error_similarity, shared_splits
 from unknot.tasks.result import TaskResult
 
 MOST = 12  # models with tables and charts of their own
@@ -156,12 +156,13 @@ def _similarities(results: Sequence[TaskResult]) -> Iterator[Content]:
         here = [result for result in results if result.world == world]
         if len(here) < 2:
             continue
-        for split in shared_splits(here):
-            both = (
-                (error_similarity(here, split), "predictions"),
-                (error_similarity(here, split, of="errors"), "errors"),
-            )
-            yield Gallery([_heat(found, what) for found, what in both])
+        drawn = [
+            _heat(error_similarity(here, split, of=what), what)
+            for split in shared_splits(here)
+            for what in get_args(Of)
+        ]
+        if drawn:
+            yield Gallery(drawn)
 
 
 def _heat(found: Similarity, what: str) -> Drawing:

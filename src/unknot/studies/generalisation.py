@@ -24,7 +24,7 @@ def dci_with_r2(
 
     Args:
         table: one row a model; columns of metrics, as `unknot.studies` names them (`dci[gbt]`), and of the task
-            (`extrapolation_r2`), see `with_r2`.
+            (`generalisation.extrapolation_r2`); see `unknot.studies.tables.results` and `with_r2`.
         metrics: names that columns start with.
         method: "pearson" or "spearman".
         bootstraps: resamples for the intervals; 0 for none.
@@ -33,10 +33,10 @@ def dci_with_r2(
     Returns:
         See `unknot.studies.correlations.correlations`: first is the metric, second the R².
 
-    >>> table = {"dci[gbt]": [0.1, 0.2, 0.3, 0.4], "extrapolation_r2": [0.3, 0.2, 0.5, 0.6]}
+    >>> table = {"dci[gbt]": [0.1, 0.2, 0.3, 0.4], "generalisation.random_r2": [0.3, 0.2, 0.5, 0.6]}
     >>> dci_with_r2(table, bootstraps=0)[["first", "second", "r", "n"]]
-          first            second    r  n
-    0  dci[gbt]  extrapolation_r2  0.8  4
+          first                    second    r  n
+    0  dci[gbt]  generalisation.random_r2  0.8  4
     """
     names = list(columns_of("dci_with_r2", table))
     scores = [name for name in names if name.split("[")[0].split(".")[0] in metrics]
@@ -48,7 +48,7 @@ def dci_with_r2(
 
 
 def with_r2(table: "pd.DataFrame", results: Mapping[str, TaskResult]) -> "pd.DataFrame":
-    """The table of a study with the headline numbers of the task beside the metrics.
+    """The table of a study with the headline numbers of a task beside the metrics, where that was no stage of it.
 
     Args:
         table: of `unknot.studies.tables.results`, one row a run, with its `id`.
@@ -59,6 +59,8 @@ def with_r2(table: "pd.DataFrame", results: Mapping[str, TaskResult]) -> "pd.Dat
     strange = [key for key in results if key not in set(table["id"])]
     if strange:
         raise UnknotError(f"with_r2: results of {', '.join(strange)}, which are not runs of the table.")
-    values = pd.DataFrame([{"id": key, **result.values} for key, result in results.items()])
+    values = pd.DataFrame(
+        [{"id": key} | {f"{made.task}.{n}": v for n, v in made.values.items()} for key, made in results.items()]
+    )
     joined: pd.DataFrame = table.merge(values, on="id", how="left")
     return joined

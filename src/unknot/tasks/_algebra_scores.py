@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot import __version__
 from unknot.atomic import written_whole
+from unknot.errors import UnknotError
 from unknot.metrics.coat import Coat, coat
 from unknot.metrics.slots import Blank, blanked, duplicates, without_duplicates
 from unknot.metrics.tre import Composition, tre
@@ -27,6 +30,7 @@ from unknot.tasks.result import Table
 from unknot.worlds.scenes.corpus import MASKED
 
 Codes = Mapping[str, Any]
+VERSION = 1  # of the baselines; rises when their numbers change
 
 
 @dataclass
@@ -130,9 +134,13 @@ def score_baselines(
     first: bool,
     seed: int,
 ) -> None:
-    """Rows of everything an encoder is compared with, read if they were scored before."""
-    text = json.dumps([tuples.identity, len(tuples), {**options}, first, 1], sort_keys=True)
-    file = folder and folder / f"baselines-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+    """Rows of everything an encoder is compared with, read if they were scored before.
+
+    They belong to the corpus and are kept there, so that all encoders share them.
+    """
+    text = json.dumps([tuples.identity, len(tuples), {**options}, first, __version__, VERSION], sort_keys=True)
+    home = tuples.corpus.folder if isinstance(tuples, CorpusTuples) else folder
+    file = home and home / f"baselines-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
     record = _read_baselines(file)
     if record is None:
         record = {"scores": [], "negatives": [], "notes": []}
@@ -150,7 +158,7 @@ def score_baselines(
                     f"{place}: symbolic attributes do not add up, so scenes and images of this corpus do not fit."
                 )
         if file is not None:
-            with written_whole(file) as beside:
+            with suppress(UnknotError), written_whole(file) as beside:  # a corpus may be read-only
                 beside.write_text(json.dumps(record) + "\n", encoding="utf-8")
     made.scores += record["scores"]
     made.negatives += record["negatives"]

@@ -1,6 +1,6 @@
 """Which combinations of two factor values are left out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -18,7 +18,7 @@ from unknot.worlds.named_split import COMBINATION
 
 
 def chosen_combinations(
-    held_out: str | Sequence[str | Mapping[str, int]],
+    held_out: str | Mapping[str, int] | Sequence[str | Mapping[str, int]],
     pair: Sequence[str],
     world: str,
     space: FactorSpace,
@@ -62,12 +62,12 @@ def chosen_combinations(
 
 
 def _combination(one: str | Mapping[str, int], space: FactorSpace) -> dict[str, int]:
-    classes = parse_combination(one.removeprefix(COMBINATION)) if isinstance(one, str) else dict(one)
+    given = parse_combination(one.removeprefix(COMBINATION)) if isinstance(one, str) else one
+    classes = {name: tuple(c) if isinstance(c, Iterable) else (c,) for name, c in given.items()}
     combination_split(space, classes)  # complains about one factor alone, and about names and classes unknown
-    single = {name: c if isinstance(c, int) else c[0] if len(c) == 1 else -1 for name, c in classes.items()}
-    if len(single) != 2 or -1 in single.values():
+    if len(classes) != 2 or any(len(c) != 1 for c in classes.values()):
         raise UnknotError(
             f"{WHO}: '{combination_name(classes)}' is not one combination of two factors, such as scale=0,shape=2. "
             "Name each combination on its own."
         )
-    return {f.name: single[f.name] for f in space if f.name in single}
+    return {f.name: int(classes[f.name][0]) for f in space if f.name in classes}

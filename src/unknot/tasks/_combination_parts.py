@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from unknot import __version__
 from unknot.atomic import written_whole
 from unknot.tasks.result import Table
 from unknot.worlds.combinations import combination_name
@@ -15,7 +16,7 @@ def part_path(folder: Path | None, combination: Mapping[str, int], decided: Mapp
     """Where what was found out about one combination is kept: another file for other settings."""
     if folder is None:
         return None
-    text = json.dumps({**decided, "combination": combination_name(combination)}, sort_keys=True)
+    text = json.dumps({**decided, "combination": combination_name(combination), "by": __version__}, sort_keys=True)
     return folder / "parts" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
 
 

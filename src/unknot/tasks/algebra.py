@@ -9,13 +9,13 @@ Reference: Xie et al. 2022, COAT: Measuring Object Compositionality in Emergent 
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, unknown
 from unknot.metrics._coat import Chance, Norm
-from unknot.metrics.coat import MINIBATCH, coat
+from unknot.metrics.coat import ALPHA, MINIBATCH, check_codes
 from unknot.metrics.slots import DUPLICATE, Blank
 from unknot.metrics.tre import Composition
 from unknot.runs import Run
@@ -80,7 +80,8 @@ def algebra(
         seed: decides minibatches, bootstrap and projection.
         device: "cpu", "cuda" or "mps".
         data: folder of data files.
-        folder: where codes are kept, 16 tuples at a time, so that an interrupted call goes on.
+        folder: where codes are kept, 16 tuples at a time, so that an interrupted call goes on. Scores of baselines
+            are kept with the corpus.
         watch: called with how much of a stage is done, and of how much.
         say: called with each stage.
 
@@ -89,14 +90,18 @@ def algebra(
         scores (in percent), negatives, published (in percent) and pictures (base64 PNG).
     """
     started, tell = time.perf_counter(), teller(watch, say)
+    for what, word, known in (
+        ("blank", blank, get_args(Blank)),
+        ("composition", composition, get_args(Composition)),
+    ):
+        if word not in known:
+            raise unknown(what, word, known)
     places = _places(corpus, clear, quadruples)
     kept = None if folder is None else Path(folder)
     options: dict[str, Any] = {"norm": norm, "chance": chance, "minibatch": minibatch, "rng": seed}
     for name, tuples in places.items():
-        if len(tuples) < minibatch:
-            coat(
-                {role: np.zeros((len(tuples), 1)) for role in MASKED}, minibatch=minibatch
-            )  # refuses, and says why
+        # What cannot be scored is refused before it is encoded.
+        check_codes({role: np.zeros((len(tuples), 1)) for role in MASKED}, norm, chance, minibatch, ALPHA)
         if isinstance(tuples, CorpusTuples):
             _same_images(name, tuples, next(iter(places.values())))
     made = Made()

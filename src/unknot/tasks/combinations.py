@@ -34,7 +34,7 @@ def combinations(
     encoder: Source,
     world: World | Path | str | None = None,
     *,
-    held_out: str | Sequence[str | Mapping[str, int]] = (),
+    held_out: str | Mapping[str, int] | Sequence[str | Mapping[str, int]] = (),
     pair: Sequence[str] = (),
     limit: int | None = None,
     rows: int | Literal["all"] = ROWS,
@@ -289,8 +289,8 @@ def _given_rows(
         space = world.factors if world is not None and not isinstance(world, str | Path) else known_space(name)
         if world is not None and space is not None and space.names != encoder.factor_names:
             raise UnknotError(
-                f"{WHO}: the latents have factors {', '.join(encoder.factor_names)}, {name} has {', '.join(space.names)}; "
-                "leave out the world, or name the one they come from."
+                f"{WHO}: the latents have factors {', '.join(encoder.factor_names)}, {name} has "
+                f"{', '.join(space.names)}; leave out the world, or name the one they come from."
             )
         made = FileRows(encoder, rows, seed, space)
         title = encoder.source.get("encoder", {}).get("title", "latents")

@@ -22,8 +22,8 @@ class Similarity:
 
     Attributes:
         names: of the m models; the ground truth is the last one where predictions are compared.
-        matrix: (m, m) correlations averaged over factors; NaN where a model says the same of every image.
-        per_factor: factor -> (m, m).
+        matrix: (m, m) correlations averaged over the factors that both vary; NaN where there is none.
+        per_factor: factor -> (m, m); NaN where a model says the same of every image.
         split: on whose test images.
         rows: how many images.
     """
@@ -46,7 +46,8 @@ def error_similarity(
     being right. Every result of the task keeps its predictions for the same 500 test images of a split, so results made
     apart can be compared.
 
-    Edge cases: constant factors are left out; a model that says the same of every image has NaN.
+    Edge cases: constant factors are left out, and those of which a model says the same for every image; a model that
+    does so for all of them has NaN.
     Reference: Schott et al. 2022, arXiv:2107.08221, section 5; which of the two is correlated there is not spelled out.
 
     Args:
@@ -78,7 +79,7 @@ def error_similarity(
     names = _distinct([result.source for result in results])
     stacked = np.stack([*said, truth] if of == "predictions" else [one - truth for one in said])
     per_factor = {name: _correlations(stacked[:, :, j]) for j, name in enumerate(columns)}
-    matrix = np.mean(list(per_factor.values()), axis=0)
+    matrix = _mean(np.stack(list(per_factor.values())))
     shown = (*names, TRUTH) if of == "predictions" else tuple(names)
     return Similarity(shown, matrix, per_factor, split, len(points))
 
@@ -125,6 +126,13 @@ def _correlations(said: Floats) -> Floats:
     unit = np.where(flat, np.nan, centred / np.where(flat, 1.0, length))
     clipped: Floats = np.clip(unit @ unit.T, -1.0, 1.0)
     return clipped
+
+
+def _mean(layers: Floats) -> Floats:
+    """The mean over the first axis of what is not NaN."""
+    known = ~np.isnan(layers)
+    total = np.where(known, layers, 0.0).sum(axis=0)
+    return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -98,6 +98,8 @@ def generalisation(
     if seed < 0:
         raise UnknotError(f"generalisation: the seed is {seed}; seeds are whole numbers from 0 up.")
     opened, key = _world(model, world, data)
+    if opened.factors.names == ("image",):
+        raise UnknotError(f"generalisation: {opened.name} has no factors to predict; choose a world that has.")
     predictor = find_predictor(model, opened, readout=readout, scale=scale, device=device, data=data)
     predictor = replace(predictor, name=name or predictor.name)
     splits = _splits(split, predictor, key, opened)

@@ -52,7 +52,8 @@ class CodeTable:
         counts = self.starts[cells + 1] - rows
         if len(self.codes) > self.space.size:
             rows = rows + rng.integers(0, counts)
-        return self.codes[rows]
+        found: Codes = self.codes[rows]
+        return found
 
 
 def onehot_table(space: FactorSpace) -> CodeTable:

@@ -76,7 +76,7 @@ class Lesson:
             return torch.from_numpy(self.panels.look_up(panels, rng))
         flat = panels.reshape(-1, panels.shape[2])
         images = as_tensor(self.panels.images(flat, rng=rng if self.panels.stochastic else None))
-        return images.unflatten(0, panels.shape[:2])
+        return images.reshape(*panels.shape[:2], *images.shape[1:])
 
 
 @dataclass
@@ -143,7 +143,7 @@ class Reasoner:
         torch.manual_seed(seed_of(lesson.seed, self.draw, 3, self.step))  # for dropout
         labels = torch.from_numpy(puzzles.labels).to(self.device)
         loss = functional.cross_entropy(self.scores(lesson.inputs(puzzles, rng)), labels)
-        loss.backward()
+        torch.autograd.backward(loss)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
         if not math.isfinite(loss.item()):

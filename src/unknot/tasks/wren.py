@@ -125,14 +125,16 @@ class WReN(nn.Module):
     def forward(self, context: Tensor, answers: Tensor) -> Tensor:
         """Scores (b, 6) from codes of context (b, 8, d) and of answers (b, 6, d)."""
         left, right = self._halves(torch.cat([context, answers], dim=1))
-        hidden = Paired.apply(left, right)
+        hidden: Tensor = Paired.apply(left, right)  # type: ignore[no-untyped-call]
         for layer in self.g:
             hidden = layer(hidden) if layer is self.g[-1] else functional.relu_(layer(hidden))
-        hidden = Pooled.apply(hidden)
-        for layer in self.f:
-            hidden = functional.relu(layer(hidden))
-        hidden = functional.dropout(hidden, self.setting.dropout, self.training)
-        scores: Tensor = self.score(hidden).squeeze(-1)
+        hidden = Pooled.apply(hidden)  # type: ignore[no-untyped-call]
+        # Six answers differ little in sums of 81, so f, which costs next to nothing, is never computed in bfloat16.
+        with torch.autocast(hidden.device.type, enabled=False):
+            for layer in self.f:
+                hidden = functional.relu(layer(hidden))
+            hidden = functional.dropout(hidden, self.setting.dropout, self.training)
+            scores: Tensor = self.score(hidden).squeeze(-1)
         return scores
 
     def _halves(self, panels: Tensor) -> tuple[Tensor, Tensor]:
@@ -184,7 +186,7 @@ class Paired(torch.autograd.Function):
 
 
 class Pooled(torch.autograd.Function):
-    """Rectified rows (b, 166, h) added up for each candidate, (b, 6, h): the shared ones and its own."""
+    """Rectified rows (b, 166, h) added up for each candidate in float32, (b, 6, h): shared ones and its own."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> Tensor:
@@ -192,16 +194,16 @@ class Pooled(torch.autograd.Function):
         rows = functional.relu_(rows)  # in place: nobody reads what the layer before gave out
         ctx.save_for_backward(rows)
         shared, own = _parts(rows)
-        return shared.sum(dim=1)[:, None] + own.sum(dim=2)
+        wide = torch.promote_types(rows.dtype, torch.float32)
+        return shared.sum(dim=1, dtype=wide)[:, None] + own.sum(dim=2, dtype=wide)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         """A shared row counts once for each candidate."""
         (rows,) = ctx.saved_tensors
         result = torch.empty_like(rows)
-        parts = zip(
-            (gradient.sum(dim=1)[:, None], gradient[:, :, None]), _parts(rows), _parts(result), strict=True
-        )
+        each = (gradient.sum(dim=1)[:, None].to(rows.dtype), gradient[:, :, None].to(rows.dtype))
+        parts = zip(each, _parts(rows), _parts(result), strict=True)
         for incoming, row, out in parts:
             torch.ops.aten.threshold_backward.grad_input(incoming.expand_as(row), row, 0, grad_input=out)
         return result
@@ -209,7 +211,8 @@ class Pooled(torch.autograd.Function):
 
 def _parts(rows: Tensor) -> tuple[Tensor, Tensor]:
     """The shared pairs (b, 64, h), and those of each candidate (b, 6, 17, h)."""
-    return rows[:, :SHARED], rows[:, SHARED:].unflatten(1, (-1, OWN))
+    own = rows[:, SHARED:]
+    return rows[:, :SHARED], own.view(len(rows), -1, OWN, rows.shape[2])
 
 
 class PanelCNN(nn.Module):

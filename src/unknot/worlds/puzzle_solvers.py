@@ -28,7 +28,8 @@ def rule(context: Panels, answers: Panels) -> Chances:
     rows = context[:, :6].reshape(len(context), 2, 3, -1)
     fixed = (rows == rows[:, :, :1]).all(axis=(1, 2))
     agrees = answers == context[:, 7:8]
-    return _shared(np.where(fixed[:, None], agrees, True).all(axis=2).astype(np.int64))
+    fits: NDArray[np.bool_] = (agrees | ~fixed[:, None]).all(axis=2)
+    return _shared(fits.astype(np.int64))
 
 
 def third_row(context: Panels, answers: Panels) -> Chances:
@@ -69,4 +70,5 @@ def accuracies(puzzles: Puzzles) -> dict[str, dict[int, float]]:
 
 def _shared(liking: NDArray[np.int64]) -> Chances:
     best = liking == liking.max(axis=1, keepdims=True)
-    return best / best.sum(axis=1, keepdims=True)
+    chances: Chances = best / best.sum(axis=1, keepdims=True)
+    return chances

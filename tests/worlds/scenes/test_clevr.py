@@ -107,7 +107,18 @@ def published(tmp_path):
 def test_coats_list_becomes_a_corpus_in_the_papers_order(published):
     corpus = import_coat(published / "tests.txt", published / "corpus", size=32)
     greys = corpus.images[:, :, 16, 16, 0]
-    assert greys[0].tolist() == [20, 0, 40, 60, 80, 100, 120, 140, 160, 180]  # its code calls A what the paper calls B
+    assert greys[0].tolist() == [
+        20,
+        0,
+        40,
+        60,
+        80,
+        100,
+        120,
+        140,
+        160,
+        180,
+    ]  # its code calls A what the paper calls B
     assert greys[1, 0] == 21 and not corpus.masks.any()
     assert open_corpus(published / "corpus").tuples[0]["files"][ROLES[0]] == "images/0_1.png"
 

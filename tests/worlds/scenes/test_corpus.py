@@ -213,7 +213,7 @@ def test_a_corpus_of_another_version_is_refused(toy):
 
 def test_a_number_of_tuples_that_does_not_agree_is_named(toy):
     (toy.folder / "tuples.json").write_text(json.dumps(toy.tuples[:2]))
-    with pytest.raises(UnknotError, match="has 2 tuples, corpus.json says 3"):
+    with pytest.raises(UnknotError, match=r"has 2 tuples, corpus\.json says 3"):
         open_corpus(toy.folder)
 
 

@@ -10,6 +10,7 @@ from unknot.worlds.scenes.chunks import fill
 from unknot.worlds.scenes.clevr import read_scene_file
 from unknot.worlds.scenes.dataset import open_scenes, write_scenes
 from unknot.worlds.scenes.render import render, scene_masks
+from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 from unknot.worlds.world import World, sample
 
 SMALL = {"n": 70, "size": 16, "seed": 2}  # two pieces
@@ -53,6 +54,19 @@ def test_the_scene_file_is_one_of_clevr(iid):
 def test_files_are_the_same_with_two_processes(tmp_path, iid):
     again = write_scenes(tmp_path / "two", **SMALL, jobs=2)
     assert contents(again.folder) == contents(iid.folder)
+
+
+def test_the_world_that_is_drawn_when_asked_for_has_the_same_pixels(iid):
+    world = ScenesRendered(**SMALL)
+    assert isinstance(world, World) and world.factors == iid.factors and world.image_shape == iid.image_shape
+    np.testing.assert_array_equal(world.images([[69], [3]]), iid.images([[69], [3]]))
+    np.testing.assert_array_equal(world.masks([[69], [3]]), iid.masks([[69], [3]]))
+
+
+@pytest.mark.parametrize("wrong", [{"setting": "core"}, {"n": 0}, {"seed": -1}, {"size": 0}])
+def test_impossible_worlds_are_named(wrong):
+    with pytest.raises(UnknotError):
+        ScenesRendered(**wrong)
 
 
 def test_more_scenes_begin_with_the_same_ones(tmp_path, iid):

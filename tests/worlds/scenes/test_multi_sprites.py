@@ -29,7 +29,9 @@ def _surrounded(mask):
     for axis in (0, 1):
         for step in (1, -1):
             around &= np.roll(mask, step, axis)
-            around &= np.roll(np.roll(mask, step, axis), 1, 1 - axis) & np.roll(np.roll(mask, step, axis), -1, 1 - axis)
+            around &= np.roll(np.roll(mask, step, axis), 1, 1 - axis) & np.roll(
+                np.roll(mask, step, axis), -1, 1 - axis
+            )
     around[[0, -1]], around[:, [0, -1]] = False, False
     return around
 

@@ -109,7 +109,7 @@ def test_a_wrong_object_is_named_with_what_was_meant(key, value, message):
     "record", [{}, {"objects": 3}, [], {"objects": [], "camera": [1, 2]}, {"objects": [], "background": "whit"}]
 )
 def test_what_is_no_scene_is_an_error(record):
-    with pytest.raises(UnknotError, match="my.json"):
+    with pytest.raises(UnknotError, match=r"my\.json"):
         read_scene(record, "my.json")
 
 

@@ -80,7 +80,9 @@ def test_an_attribute_negative_changes_that_attribute_of_one_object_only(mains, 
         parts = candidates(len(scene.objects))[11 * k]
         right = role_scenes(scene, parts, "tan")["D"]
         for edit in edits(scene, parts, negative, np.random.default_rng(k), published=published):
-            different = [i for i, (a, b) in enumerate(zip(right.objects, edit.scene.objects, strict=True)) if a != b]
+            different = [
+                i for i, (a, b) in enumerate(zip(right.objects, edit.scene.objects, strict=True)) if a != b
+            ]
             assert len(different) == 1
             before, after = right.objects[different[0]], edit.scene.objects[different[0]]
             assert replace(after, **{negative: getattr(before, negative)}) == before
@@ -114,7 +116,10 @@ def test_an_object_negative_puts_one_of_a_at_its_own_place_for_one_of_d(mains):
     found = list(edits(scene, parts, "object", np.random.default_rng(0), published=False))
     assert len(found) == len(right.objects) * len(parts.base)
     for edit in found:
-        (gone,), (come,) = (set(right.objects) - set(edit.scene.objects), set(edit.scene.objects) - set(right.objects))
+        (gone,), (come,) = (
+            set(right.objects) - set(edit.scene.objects),
+            set(edit.scene.objects) - set(right.objects),
+        )
         assert gone == scene.objects[edit.change["object"]] and come == scene.objects[edit.change["by"]]
         assert edit.change["by"] in parts.base
         assert [scene.objects[i] for i in edit.indices] == list(edit.scene.objects)

@@ -69,6 +69,11 @@ def algebra(
 
     if quadruples is not None and (corpus is not None or preview is not None):
         raise UnknotError("algebra: --quadruples takes the place of a corpus; leave out --corpus and --preview.")
+    if quadruples is None and not _is_corpus(corpus) and tuples < minibatch:
+        raise UnknotError(
+            f"algebra: --tuples {tuples} are fewer than a minibatch of {minibatch}, over which chance is averaged; ask "
+            f"for more, or for --minibatch {tuples}."
+        )
     with progress_bar() as told:
         given: dict[str, Any] = {"quadruples": quadruples}
         if quadruples is None:
@@ -79,9 +84,10 @@ def algebra(
                 given["clear"] = _corpus(corpus, data, "clear", wanted, told)
             output = output or main.folder / "codes"
             if preview is not None:
-                from unknot.tasks._tuple_sheet import preview_corpus
+                from unknot.worlds.preview import save_sheet
+                from unknot.worlds.scenes.corpus_sheet import corpus_sheet
 
-                preview_corpus(main, preview)
+                save_sheet(corpus_sheet(main), preview)
         words: dict[str, Any] = {"norm": norm, "chance": chance or None, "blank": blank, "composition": tre}
         result = task(
             source or None,
@@ -136,6 +142,11 @@ def print_scores(result: "TaskResult") -> None:
         console.print(table)
 
 
+def _is_corpus(folder: Path | None) -> bool:
+    """Whether a folder holds a corpus, whole or not, rather than several."""
+    return folder is not None and any((folder / name).is_file() for name in ("corpus.json", "images.npy"))
+
+
 def _corpus(
     folder: Path | None,
     data: Path | None,
@@ -147,7 +158,7 @@ def _corpus(
     from unknot.worlds.files import cache_folder
     from unknot.worlds.scenes.corpus import make_corpus, open_corpus
 
-    if folder is not None and ((folder / "corpus.json").is_file() or (folder / "images.npy").is_file()):
+    if folder is not None and _is_corpus(folder):
         return open_corpus(folder)
     name = "-".join([variant.replace(" ", "_"), str(wanted["n"]), str(wanted["size"]), f"seed{wanted['seed']}"])
     home = (folder or (data or cache_folder()) / "coat") / name

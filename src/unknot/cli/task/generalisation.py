@@ -159,7 +159,8 @@ def _compare(results: "list[TaskResult]") -> None:
     console = Console()
     for split in shared_splits(results):
         found = error_similarity(results, split)
-        table = Table(title=f"{split}: correlation of predictions over {found.rows} images", title_justify="left")
+        console.print(f"{split}: correlation of predictions over {found.rows} images", highlight=False)
+        table = Table()
         table.add_column("")
         for i in range(len(found.names)):
             table.add_column(str(i + 1), justify="right")

@@ -159,7 +159,8 @@ def _setting(g: str, f: str, lr: float, dropout: float) -> "WReNSetting":
         if match is None:
             raise UnknotError(f"reasoning: --{name} is '{text}'; expected width x depth, such as 256x2.")
         sizes += [int(match[1]), int(match[2])]
-    return WReNSetting(lr, *sizes, dropout)
+    g_width, g_depth, f_width, f_depth = sizes
+    return WReNSetting(lr, g_width, g_depth, f_width, f_depth, dropout)
 
 
 def _steps(text: str) -> list[int]:

@@ -22,14 +22,15 @@ from unknot.worlds.pictures import Pictures
 from unknot.worlds.scenes.chunks import Watch, alone, clear, fill, finish, opened, progress_of
 from unknot.worlds.scenes.render import Size, pixel_coords, render, scene_masks, window
 from unknot.worlds.scenes.scene import Scene, read_scene, scene_json
+from unknot.worlds.scenes.scenes_rendered import TITLES as SCENE_TITLES
+from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 
 FORMATS = ("array", "png")
-SPRITES = "sprites"
-TITLES = {
-    "iid": "scenes, IID (rendered)",
-    "corr": "scenes, CORR (rendered)",
-    "clevr": "CLEVR (rendered)",
-    SPRITES: "multi-object sprites",
+SPRITES, BLACK = "sprites", "black_sprites"
+TITLES = {**SCENE_TITLES, SPRITES: "multi-object sprites", BLACK: "multi-object sprites on black"}
+FLAT: dict[str, dict[str, Any]] = {  # two-dimensional settings, and what they ask of `MultiSprites`
+    SPRITES: {},
+    BLACK: {"objects": (3, 4), "scales": (1.1, 1.5), "ground": 0.0},
 }
 VERSION = 1
 PIECE = 64  # images
@@ -54,7 +55,7 @@ class SceneWorld(ArrayWorld):
 
     def scene(self, i: int) -> Scene:
         """Scene i as a value that can be rendered again; sprites have none."""
-        if self.info["setting"] == SPRITES:
+        if self.info["setting"] in FLAT:
             raise UnknotError(f"{self.folder}: sprites are no scenes of three dimensions; see `records`.")
         return read_scene(self.records[i], f"{self.folder / 'scenes.json'}, scene {i}")
 
@@ -77,8 +78,8 @@ def write_scenes(
 
     Args:
         folder: for this set alone.
-        setting: "iid", "corr" (one colour, one material, close together), "clevr" (grey floor, up to 10 objects) or
-            "sprites" (two-dimensional).
+        setting: "iid", "corr" (one colour, one material, close together), "clevr" (grey floor, up to 10 objects),
+            "sprites" (two-dimensional) or "black_sprites" (fewer, larger ones on black, which models separate soonest).
         n: images; COAT trains on 23,000.
         size: side of square images, or (height, width).
         seed: decides everything.
@@ -95,7 +96,7 @@ def write_scenes(
     if n < 1 or seed < 0 or not split.isidentifier():
         raise UnknotError(f"scenes: n {n}, seed {seed}, split '{split}'; expected n from 1, seed from 0, a word.")
     height, width, _ = window(size)
-    if setting == SPRITES and height != width:
+    if setting in FLAT and height != width:
         raise UnknotError(f"scenes: sprites are square; the size is {height} x {width}.")
     info = {
         "version": VERSION, "setting": setting, "n": n, "size": [height, width], "seed": seed, "format": form,
@@ -157,7 +158,7 @@ def _already_made(folder: Path, wanted: dict[str, Any]) -> SceneWorld:
 
 def _write_piece(info: dict[str, Any], making: Path, piece: int) -> dict[str, Any]:
     numbers = range(piece * PIECE, min((piece + 1) * PIECE, info["n"]))
-    images, masks, records = _sprites(info, numbers) if info["setting"] == SPRITES else _scenes(info, numbers)
+    images, masks, records = _sprites(info, numbers) if info["setting"] in FLAT else _scenes(info, numbers)
     for i, record in zip(numbers, records, strict=True):
         name = _file_name(info, i)
         record |= {"split": info["split"], "image_index": i, "image_filename": name}
@@ -177,10 +178,9 @@ def _write_piece(info: dict[str, Any], making: Path, piece: int) -> dict[str, An
 def _scenes(
     info: dict[str, Any], numbers: range
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], list[dict[str, Any]]]:
-    from unknot.worlds.scenes.placement import SETTINGS, sample_scenes
-
-    rules, size = SETTINGS[info["setting"]], (info["size"][0], info["size"][1])
-    scenes = [sample_scenes(1, rules, np.random.default_rng([info["seed"], i]), batch=4)[0] for i in numbers]
+    size = (info["size"][0], info["size"][1])
+    drawn = ScenesRendered(info["setting"], info["n"], size, info["seed"])
+    scenes = [drawn.scene(i) for i in numbers]
     places = pixel_coords(scenes, size)
     masks = scene_masks(scenes, size)
     records = []
@@ -197,7 +197,7 @@ def _sprites(
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], list[dict[str, Any]]]:
     from unknot.worlds.scenes.multi_sprites import MultiSprites
 
-    world = MultiSprites(info["n"], info["size"][0], seed=info["seed"])
+    world = MultiSprites(info["n"], info["size"][0], seed=info["seed"], **FLAT[info["setting"]])
     drawn = [world.picture(i) for i in numbers]
     return np.array([d[0] for d in drawn]), np.array([d[1] for d in drawn]), [d[2] for d in drawn]
 

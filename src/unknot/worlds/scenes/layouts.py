@@ -22,16 +22,16 @@ _RADII = np.array(list(SIZES.values()))
 _PAINTS = np.array(list(COLORS.values())) / 255
 _FLOOR_PAINTS = np.array(list(FLOORS.values())) / 255
 
-_AMBIENT = 0.055  # stands for light that bounced more than once
-RUBBER = Material(ambient=_AMBIENT, diffuse=1.0, specular=0.25, shininess=24.0)
-METAL = Material(ambient=_AMBIENT, diffuse=0.35, specular=10.0, shininess=48.0, reflectivity=0.65)
-FLOOR = Material(ambient=_AMBIENT, diffuse=1.0)
+# Ambient light stands for light that bounced: little on the floor, more on objects, which the floor lights from below.
+# All of these were fitted to pictures by Blender's path tracer.
+RUBBER = Material(ambient=0.13, diffuse=1.0, specular=0.15, shininess=24.0)
+METAL = Material(ambient=0.13, diffuse=0.35, specular=15.0, shininess=48.0, reflectivity=0.8)
+FLOOR = Material(ambient=0.042, diffuse=1.0)
 CUBE_ROUNDING, CYLINDER_ROUNDING = 0.2, 0.07  # radius of rounded edges over the half side
 _KINDS = [at.ROUNDED_BOX, at.SPHERE, at.CYLINDER]
 _ROUNDING = np.array([CUBE_ROUNDING, 0.0, CYLINDER_ROUNDING])
-_SKY = (
-    0.1  # light that the backdrop behind the camera's view sends back, over the floor's colour; only metal sees it
-)
+# Light from the backdrop that rises behind what the camera sees, over the floor's colour; only metal mirrors it.
+_SKY = 0.1
 # Watts, colour and side of the square area lamps; light from one is albedo x P / pi^2 x cos x cos / distance^2.
 AREA_LAMPS = (
     (78.54, (1.0, 0.932, 0.817), 0.5),

@@ -29,6 +29,8 @@ class MultiSprites:
         size: height and width, 16 or more.
         objects: fewest and most sprites in one.
         seed: decides all of them.
+        scales: of the smallest and of the largest sprite.
+        ground: grey of the ground, from 0 to 1; drawn for each picture if None.
 
     >>> world = MultiSprites(n=3, size=32)
     >>> world.images([[2]]).shape, sorted(set(world.masks([[2]]).ravel().tolist()))[:2]
@@ -39,6 +41,8 @@ class MultiSprites:
     size: int = 64
     objects: tuple[int, int] = (2, 4)
     seed: int = 0
+    scales: tuple[float, float] = SCALES
+    ground: float | None = None
 
     def __post_init__(self) -> None:
         fewest, most = self.objects
@@ -94,12 +98,13 @@ class MultiSprites:
             k = int(rng.integers(self.objects[0], self.objects[1] + 1))
             shapes = rng.integers(0, len(SHAPES), k)
             poses = np.stack(
-                [rng.uniform(0.15, 0.85, k), rng.uniform(0.15, 0.85, k), rng.uniform(*SCALES, k),
+                [rng.uniform(0.15, 0.85, k), rng.uniform(0.15, 0.85, k), rng.uniform(*self.scales, k),
                  rng.uniform(0, 2 * np.pi, k)], axis=1,
             ).round(6)  # fmt: skip
             hues, depth, light = rng.random(k), rng.uniform(0.6, 1, k), rng.uniform(0.6, 1, k)
             colors = np.array([colorsys.hsv_to_rgb(*hsv) for hsv in zip(hues, depth, light, strict=True)]).round(6)
             ground = round(float(rng.random()), 6)
+            ground = ground if self.ground is None else self.ground
             image, mask = np.full((self.size, self.size, 3), ground), np.zeros((self.size, self.size), np.uint8)
             paint(shapes, poses, colors, image, mask)
             if self._shown(shapes, poses, colors, mask):
