@@ -47,6 +47,12 @@ def test_what_a_constant_scores_stands_on_every_board() -> None:
     assert all(entry.rank == 0 for entry in constants.values())
 
 
+def test_a_split_by_hand_has_a_board_of_its_own() -> None:
+    table = [{"split": "own_extrapolation", "r2": 0.5, "rows": 9, "test_part": 9}]
+    mine = TaskResult("generalisation", "m", "dsprites_rendered", {}, {"splits": table})  # type: ignore[dict-item]
+    assert [e.model for e in leaderboard([mine], split="own_extrapolation")] == ["m"]
+
+
 def test_few_rows_are_said_and_a_missing_number_is_not_the_best() -> None:
     board = [e for e in leaderboard([result(None), result(0.1, name="b", rows=497_280)]) if e.own]
     assert [e.model for e in board] == ["b", "mine"] and math.isnan(board[1].r2)

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from unknot.representation import Representation, read_representation
     from unknot.runs import Run, RunSpec
     from unknot.scoring import Scorecard, score
+    from unknot.tasks.algebra import algebra
+    from unknot.tasks.combinations import combinations
+    from unknot.tasks.fairness import fairness
+    from unknot.tasks.generalisation import generalisation
+    from unknot.tasks.reasoning import reasoning
+    from unknot.tasks.result import TaskResult
     from unknot.training import train
     from unknot.worlds import ArrayWorld, open_world
     from unknot.worlds.combinations import combination_split
@@ -30,13 +36,19 @@ _HOMES = {
     "RunSpec": "unknot.runs",
     "Scorecard": "unknot.scoring",
     "Split": "unknot.worlds.splits",
+    "TaskResult": "unknot.tasks.result",
     "UnknotError": "unknot.errors",
     "UnknotWarning": "unknot.errors",
+    "algebra": "unknot.tasks.algebra",
     "combination_split": "unknot.worlds.combinations",
+    "combinations": "unknot.tasks.combinations",
     "encode": "unknot.encoding",
+    "fairness": "unknot.tasks.fairness",
+    "generalisation": "unknot.tasks.generalisation",
     "open_world": "unknot.worlds",
     "rank": "unknot.ranking",
     "read_representation": "unknot.representation",
+    "reasoning": "unknot.tasks.reasoning",
     "score": "unknot.scoring",
     "split": "unknot.worlds.splits",
     "train": "unknot.training",
@@ -52,15 +64,21 @@ __all__ = [
     "RunSpec",
     "Scorecard",
     "Split",
+    "TaskResult",
     "UnknotError",
     "UnknotWarning",
     "__version__",
+    "algebra",
     "combination_split",
+    "combinations",
     "encode",
     "examples",
+    "fairness",
+    "generalisation",
     "open_world",
     "rank",
     "read_representation",
+    "reasoning",
     "score",
     "split",
     "train",

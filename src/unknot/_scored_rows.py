@@ -32,7 +32,7 @@ class Data:
     latents: NDArray[np.float64]
     factors: Named | None
     latents_test: NDArray[np.float64] | None = None
-    factors_test: NDArray[Any] | None = None
+    factors_test: Named | NDArray[Any] | None = None
 
     @cached_property
     def checked(self) -> Checked:

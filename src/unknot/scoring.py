@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from unknot._scored_rows import Data, chosen
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
-from unknot.metrics._inputs import Rows, as_array, check_latents, prepare
+from unknot.metrics._inputs import Rows, as_array, check_latents, column_names, prepare
 from unknot.metrics.score import Score, identity, parse_identity
 from unknot.metrics.verdict import Verdict, information_shares, verdicts
 from unknot.representation import Representation, read_representation
@@ -221,7 +221,7 @@ def _gather(
     return Representation(
         latents=as_array(latents),
         factors=None if factors is None else as_array(factors),
-        factor_names=tuple(names) or tuple(map(str, getattr(factors, "columns", ()))),
+        factor_names=tuple(names) or column_names(factors),
         latents_test=None if latents_test is None else as_array(latents_test),
         factors_test=None if factors_test is None else as_array(factors_test),
     )
@@ -268,9 +268,7 @@ def _choose(
     return chosen
 
 
-def _run_one(
-    todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any, Data] | None = None
-) -> Record:
+def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any, Data] | None = None) -> Record:
     """Run one metric; a refusal is a result, any other error is a bug and passes through.
 
     Metrics that see the same rows find them in `shared`, checked and coded by the first.

@@ -53,15 +53,29 @@ def test_agrees_with_the_published_loop() -> None:
 def test_regression_is_the_one_of_the_default_solver() -> None:
     from sklearn.linear_model import LogisticRegression
 
-    from unknot.metrics.beta_vae_score import _logistic_regression
+    from unknot.metrics._multinomial import fit_multinomial
 
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 4, 500)
     features = np.abs(rng.normal(size=(500, 5))) + np.eye(4, 5)[labels]
     slow = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(features, labels)
-    np.testing.assert_allclose(
-        _logistic_regression(features, labels).predict_proba(features), slow.predict_proba(features), atol=1e-5
-    )
+    weights, converged = fit_multinomial(features, labels, 4)
+    assert converged
+    np.testing.assert_allclose(weights[:, :-1], slow.coef_, atol=1e-4)
+    np.testing.assert_allclose(np.diff(weights[:, -1]), np.diff(slow.intercept_), atol=1e-4)
+
+
+@pytest.mark.parametrize(("n", "d", "classes"), [(300, 4, 2), (300, 4, 3), (200, 150, 3)])
+def test_every_route_of_the_regression_guesses_like_scikit_learn(n: int, d: int, classes: int) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    from unknot.metrics.beta_vae_score import _guesses
+
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, classes, n) + 5
+    features = rng.normal(size=(n, d)) + np.eye(classes, d)[labels - 5]
+    slow = LogisticRegression(C=1.0, tol=1e-8, max_iter=10_000).fit(features, labels)
+    assert np.mean(_guesses(features, labels, features) == slow.predict(features)) > 0.99
 
 
 @pytest.mark.parametrize("copies", [1, 2])
@@ -96,6 +110,8 @@ def test_no_convergence_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
+    from unknot.metrics import _multinomial
+
     fit = LogisticRegression.fit
 
     def stopped_early(self, *args):
@@ -103,10 +119,12 @@ def test_no_convergence_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
         return fit(self, *args)
 
     monkeypatch.setattr(LogisticRegression, "fit", stopped_early)
+    monkeypatch.setattr(_multinomial, "STEPS", 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        with pytest.warns(UnknotWarning, match="did not converge"):
-            beta_vae_score(GRID * 1.0, GRID, points=100, points_test=50)
+        for columns in ([0, 1], [0, 1, 2]):  # two factors go to scikit-learn
+            with pytest.warns(UnknotWarning, match="did not converge"):
+                beta_vae_score(GRID * 1.0, GRID[:, columns], points=100, points_test=50)
 
 
 def test_wrong_numbers_are_named() -> None:

@@ -90,6 +90,16 @@ def test_lasso_reproduces_stored_values_with_their_scaling(golden, case):
     assert uniform == pytest.approx(values["ubi_dci_lasso_informativeness"], abs=1e-6)
 
 
+@pytest.mark.parametrize("case", ["m1", "m2"])
+def test_regression_forest_reproduces_stored_values_within_the_spread_over_their_seeds(golden, case):
+    arrays, values = golden(case)
+    score = dci(**arrays, model="forest_regression")
+    spread = {"m1": (4e-5, 0.0013), "m2": (0.0325, 0.0231)}[case]  # standard deviation over five seeds
+    assert score.value == pytest.approx(values["ubi_dci_rf_disentanglement"], abs=4 * spread[0])
+    assert score.parts["completeness"] == pytest.approx(values["ubi_dci_rf_completeness"], abs=4 * spread[1])
+    assert score.parts["informativeness_uniform"] == values["ubi_dci_rf_informativeness"]
+
+
 def test_lasso_informativeness_is_the_share_of_variance_explained():
     rng = np.random.default_rng(0)
     z = rng.normal(size=(4000, 2))

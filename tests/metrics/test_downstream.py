@@ -13,7 +13,7 @@ def _job(n=600, seed=0):
     return factors + 0.3 * rng.normal(size=(n, 2)), factors
 
 
-@pytest.mark.parametrize("case", ["m1", "m2", "noise"])
+@pytest.mark.parametrize("case", ["m1", "m2", "noise", "theorem31_n4k3", "sncnk"])
 def test_logistic_regression_reproduces_stored_values_with_their_folds(golden, case):
     arrays, values = golden(case)
     score = lr_accuracy(**arrays, folds="ordered")

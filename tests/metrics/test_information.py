@@ -268,3 +268,26 @@ def test_frequency_information_is_that_of_the_alignment_up_to_where_ranks_are_cu
 def test_bins_that_are_no_count_are_refused(bins):
     with pytest.raises(UnknotError, match="bins is"):
         equal_width(np.zeros((3, 1)), bins)
+
+
+@pytest.mark.parametrize("kind", ["normal", "ties", "heavy tails", "tiny", "huge", "one value", "two values"])
+def test_counting_between_cuts_without_sorting_gives_the_tables_of_the_sorted_latent(kind):
+    from unknot.metrics._information import _frequency_tables, _sorted_tables
+
+    rng = np.random.default_rng(0)
+    for n in (2, 7, 60, 900):
+        z = rng.normal(size=(n, 3))
+        z = {
+            "normal": z,
+            "ties": np.round(2 * z),
+            "heavy tails": np.exp(8 * z),
+            "tiny": z * 1e-310,
+            "huge": z * 1e149,
+            "one value": np.full((n, 3), 3.0),
+            "two values": (z > 0) * 1.0,
+        }[kind]
+        sizes = np.array([2, 5, 40, 41])
+        y = rng.integers(0, sizes, size=(n, 4))
+        pairs = zip(_frequency_tables(z, y, sizes), _sorted_tables(z, y, sizes), strict=True)
+        for found, wanted in pairs:
+            np.testing.assert_array_equal(found, wanted)

@@ -32,6 +32,12 @@ def test_regression_agrees_with_public_values(golden, case: str) -> None:
     assert value == pytest.approx(values["ubi_sap_regression"], rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.parametrize("case", ["theorem31_n4k3", "m1", "m2", "rotated"])
+def test_liblinear_itself_gives_public_values_where_every_line_is_flat_too(golden, case: str) -> None:
+    arrays, values = golden(case)
+    assert sap(**arrays, mode="liblinear").value == pytest.approx(values["sap_discrete"], abs=1e-9)
+
+
 def test_a_code_without_information_has_no_gap(golden) -> None:
     """Every line of the Theorem 3.1 code is flat; public values are not 0 there, because rounding breaks the ties."""
     arrays, _ = golden("theorem31_n4k3")

@@ -270,6 +270,17 @@ def test_a_split_that_leaves_no_training_rows_is_refused() -> None:
         generalisation(perfect, Sparse(), made)  # type: ignore[arg-type]
 
 
+def test_a_split_by_hand_does_not_pass_for_the_published_one() -> None:
+    def half(images: np.ndarray) -> np.ndarray:
+        return np.full((len(images), 5), 0.5)
+
+    grid = WORLDS["dsprites"].factors
+    by_hand = Split("extrapolation", grid, {"x": (31,)})
+    assert "own_extrapolation_r2" in generalisation(half, "dsprites_rendered", by_hand, rows=5).values
+    published = split(grid, "extrapolation", rule="dsprites")
+    assert "extrapolation_r2" in generalisation(half, "dsprites_rendered", published, rows=5).values
+
+
 def test_slots_cannot_be_read_out() -> None:
     with pytest.raises(UnknotError, match="gives slots"):
         generalisation(lambda images: np.zeros((len(images), 2, 4)), Painted(), "composition", readout=True)  # type: ignore[arg-type]

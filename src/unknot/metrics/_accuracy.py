@@ -26,8 +26,8 @@ def chance_level(codes: NDArray[np.int64], chance: str = "proportional") -> floa
     """
     check_chance(chance)
     counts = np.bincount(codes - UNSEEN)
-    counts = counts[counts > 0] / len(codes)
-    return float(np.sum(counts**2) if chance == "proportional" else counts.max())
+    shares = counts[counts > 0] / len(codes)
+    return float(np.sum(shares**2) if chance == "proportional" else shares.max())
 
 
 def chance_levels(

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 @njit(cache=True)
 def pair_differences(
     latents: NDArray[np.float64],
-    codes: NDArray[np.int64],
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
+    order: NDArray[np.int32],
+    begins: NDArray[np.int32],
+    ends: NDArray[np.int32],
     usable: NDArray[np.int64],
     factors: NDArray[np.int64],
     words: NDArray[np.uint32],
@@ -25,10 +24,9 @@ def pair_differences(
 
     Args:
         latents: (n, d).
-        codes: (k, n) the value of each factor.
         order: (k, n) rows by value.
-        starts: (k, values) where each value begins in `order`.
-        sizes: (k, values) how many rows it has.
+        begins: (k, n) where the value of the row at each place of `order` begins there.
+        ends: (k, n) and where it ends.
         usable: (k,) how many places may be drawn.
         factors: (points,) the factor of each point.
         words: (points, batch, 2) random words.
@@ -39,21 +37,19 @@ def pair_differences(
     left, right = np.empty(batch, dtype=np.int64), np.empty(batch, dtype=np.int64)
     for p in range(points):
         j = factors[p]
-        rows, values = order[j], codes[j]
+        rows, begin, end = order[j], begins[j], ends[j]
         for q in range(batch):
             place = np.int64((np.uint64(words[p, q, 0]) * np.uint64(usable[j])) >> np.uint64(32))
-            value = values[rows[place]]
-            size = sizes[j, value]
+            size = end[place] - begin[place]
             # A shift of 1..size-1 inside the group: any other row of it, all equally likely.
             other = place + 1 + np.int64((np.uint64(words[p, q, 1]) * np.uint64(size - 1)) >> np.uint64(32))
-            if other >= starts[j, value] + size:
-                other -= size
+            other -= size * (other >= end[place])
             left[q], right[q] = rows[place], rows[other]
         total = out[p]
         for q in range(batch):  # apart from the draws, so that the processor can read rows ahead
-            a, b = latents[left[q]], latents[right[q]]
+            a, b = left[q], right[q]
             for i in range(d):
-                total[i] += abs(a[i] - b[i])
+                total[i] += abs(latents[a, i] - latents[b, i])
         for i in range(d):
             total[i] /= batch
     return out
@@ -72,7 +68,15 @@ def shared_variances(
 ) -> NDArray[np.float64]:
     """Variance (points, d; ddof 1) of batches of rows that share one value of the point's factor.
 
-    Arguments as in `pair_differences`, but words are (points, batch + 1): the first one picks the value.
+    Args:
+        latents: (n, d).
+        codes: (k, n) the value of each factor.
+        order: (k, n) rows by value.
+        starts: (k, values) where each value begins in `order`.
+        sizes: (k, values) how many rows it has.
+        usable: (k,) how many places may be drawn.
+        factors: (points,) the factor of each point.
+        words: (points, batch + 1) random words; the first one picks the value.
     """
     points, batch = words.shape[0], words.shape[1] - 1
     d = latents.shape[1]

@@ -18,7 +18,8 @@ Rng = int | np.random.Generator
 UNSEEN = -1  # code of a test value that never occurs in the training rows
 BINS_OF_CONTINUOUS = 20
 LARGEST = 1e150  # squares of larger latents, and sums of them, leave the range of float64
-MOST_CLASSES = 100  # a column with more classes than this, and more than half as many as rows, is an identifier
+MOST_CLASSES = 100  # a column with more classes than this, and fewer than four rows for each, is an identifier
+ALL_DIFFERENT = 50  # so is one of this many rows in which no value repeats
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,9 @@ def prepare(
         rows = make()
     else:
         real = factors is not None and as_array(factors).dtype.kind == "f"
-        rows = latents.rows(make, given, rng if splits else None, continuous if real else None, names and tuple(names))
+        rows = latents.rows(
+            make, given, rng if splits else None, continuous if real else None, names and tuple(names)
+        )
     if len(rows.kept) < min_factors:
         raise UnknotError(
             f"{who}: needs at least {min_factors} factors that vary; got {len(rows.kept)} ({rows.names[rows.kept[0]]})."
@@ -179,12 +182,20 @@ def _prepared(
     elif held_out:
         order = np.random.default_rng(rng).permutation(len(z))
         test, train = order[: max(1, len(z) // 3)], order[max(1, len(z) // 3) :]
+        if not np.any(y[train] != y[train[0]]) and np.any(y != y[0]):
+            raise UnknotError(
+                f"{who}: {len(z)} rows are too few: no factor varies among the {len(train)} left for training after a "
+                "third is held out. Give more rows, or held-out rows of their own."
+            )
         z, z_test, y, y_test = z[train], z[test], y[train], y[test]
     return _encode(who, z, y, z_test, y_test, labels, continuous)
 
 
-def check_latents(who: str, latents: Any, what: str = "latents") -> NDArray[np.float64]:
-    """Latents as a finite (n, d) float64 array, or an error that names the columns at fault."""
+def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool = True) -> NDArray[np.float64]:
+    """Latents as a finite (n, d) float64 array, or an error that names the columns at fault.
+
+    Without a copy the caller's own array may come back, which is not to be changed.
+    """
     if isinstance(latents, Checked):
         return latents.array
     array = as_array(latents)
@@ -197,7 +208,7 @@ def check_latents(who: str, latents: Any, what: str = "latents") -> NDArray[np.f
         )
     if array.ndim != 2 or array.shape[1] == 0:
         raise UnknotError(f"{who}: {what} has shape {array.shape}; expected (n_samples, n_latents).")
-    array = array.astype(np.float64)
+    array = array.astype(np.float64, copy=copy)
     largest = max(-float(array.min()), float(array.max())) if array.size else 0.0
     if not LARGEST >= largest:  # NaN too
         _refuse_entries(who, array, what, largest)
@@ -255,7 +266,7 @@ def _as_table(who: str, factors: Any, what: str = "factors") -> tuple[NDArray[An
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
         raise UnknotError(f"{who}: {what} has shape {array.shape}; expected (n_samples, n_factors).")
-    names = tuple(map(str, getattr(factors, "columns", range(array.shape[1]))))
+    names = column_names(factors) or tuple(map(str, range(array.shape[1])))
     if array.dtype.kind not in "fiub":
         raise UnknotError(
             f"{who}: {what} holds {array.dtype} values; expected whole numbers. Encode strings first, for "
@@ -265,6 +276,14 @@ def _as_table(who: str, factors: Any, what: str = "factors") -> tuple[NDArray[An
         bad = [names[j] for j in np.flatnonzero(~np.isfinite(array).all(axis=0))]
         raise UnknotError(f"{who}: {what} has NaN or infinite entries in {', '.join(bad)}; drop those rows.")
     return array, names
+
+
+def column_names(factors: Any) -> tuple[str, ...]:
+    """The names that a table, or one named column of it, brings; none if it has none."""
+    if hasattr(factors, "columns"):
+        return tuple(map(str, factors.columns))
+    name = getattr(factors, "name", None)
+    return () if name is None or getattr(factors, "ndim", 0) != 1 else (str(name),)
 
 
 def _same_length(who: str, a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str) -> None:
@@ -315,9 +334,10 @@ def _encode(
         if len(values) == 1:
             skipped[name] = "constant"
             continue
-        if not is_real and len(values) > max(MOST_CLASSES, len(column) // 2):
+        n = len(column)
+        if not is_real and (len(values) > max(MOST_CLASSES, n // 4) or len(values) == n >= ALL_DIFFERENT):
             raise UnknotError(
-                f"{who}: factor '{name}' has {len(values)} distinct values in {len(column)} rows; that is an "
+                f"{who}: factor '{name}' has {len(values)} distinct values in {n} rows; that is an "
                 "identifier, not a factor. Leave the column out (--factors), or pass real numbers if it is a "
                 "measurement."
             )

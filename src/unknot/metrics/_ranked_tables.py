@@ -35,7 +35,7 @@ def deal(
         scale = 0.0  # a range so small that its inverse overflows: all in one bucket
     below = np.zeros(BUCKETS + 1, dtype=np.int64)
     for r in range(n):
-        b = np.int64((column[r] - low) * scale)
+        b = int((column[r] - low) * scale)
         bucket_of[r] = b
         below[b + 1] += 1
     for b in range(BUCKETS):

@@ -12,6 +12,7 @@ from unknot.metrics.interventions import Source, drawn
 from unknot.metrics.score import Facts, Score, facts
 
 NEWTON_PARAMETERS = 400  # beyond this many weights the Hessian costs more than it saves
+NEWTON_NUMBERS = 20_000_000  # nor may the products of features fill the memory
 
 
 @facts(
@@ -72,8 +73,7 @@ def beta_vae_score(
     draw = drawn("beta_vae_score", latents, factors, source)
     labels = generator.integers(0, len(draw.factors), size=points + points_test)
     features = draw.source.pair_differences(draw.factors[labels], batch, generator)
-    model = _logistic_regression(features[:points], labels[:points])
-    right = model.predict(features[points:]) == labels[points:]
+    right = _guesses(features[:points], labels[:points], features[points:]) == labels[points:]
     counts = np.bincount(labels[points:], minlength=len(draw.factors))
     per_factor = np.bincount(labels[points:], weights=right, minlength=len(draw.factors)) / np.maximum(counts, 1)
     per_factor[counts == 0] = np.nan
@@ -96,26 +96,34 @@ def _check(points: int, points_test: int, batch: int) -> None:
         )
 
 
-def _logistic_regression(features: NDArray[np.float64], labels: NDArray[np.int64]) -> Any:
-    """Multinomial logistic regression with C = 1, or the only label there is."""
-    from sklearn.dummy import DummyClassifier
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
+def _guesses(
+    features: NDArray[np.float64], labels: NDArray[np.int64], asked: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """What a multinomial logistic regression with C = 1 says of the points asked, or the only label there is."""
     from threadpoolctl import threadpool_limits
 
-    classes = len(np.unique(labels))
-    if classes == 1:
-        return DummyClassifier(strategy="most_frequent").fit(features, labels)
-    small = features.shape[1] * classes <= NEWTON_PARAMETERS
-    solver, tolerance = ("newton-cholesky", 1e-6) if small else ("lbfgs", 1e-4)
-    model = LogisticRegression(C=1.0, solver=solver, tol=tolerance, max_iter=1000)
-    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-        warnings.simplefilter("always")
-        model.fit(features, labels)
-    if any(issubclass(w.category, ConvergenceWarning) for w in caught):
+    found, codes = np.unique(labels, return_inverse=True)
+    if len(found) == 1:
+        return np.full(len(asked), found[0])
+    d = features.shape[1]
+    small = d * len(found) <= NEWTON_PARAMETERS
+    with threadpool_limits(1):
+        # Two classes have one line and half the penalty in scikit-learn's terms.
+        if small and len(found) > 2 and d**2 * len(features) <= NEWTON_NUMBERS:
+            from unknot.metrics._multinomial import fit_multinomial
+
+            weights, converged = fit_multinomial(features, codes.reshape(-1), len(found))
+            guesses = found[np.argmax(asked @ weights[:, :-1].T + weights[:, -1], axis=1)]
+        else:
+            from unknot.metrics._logistic import fit
+
+            solver = {"solver": "newton-cholesky", "tol": 1e-6} if small else {}
+            model, converged = fit(features, labels, C=1.0, max_iter=1000, **solver)
+            guesses = np.asarray(model.predict(asked))
+    if not converged:
         warnings.warn(
             "beta_vae_score: the logistic regression did not converge; latents of very different scales can do that.",
             UnknotWarning,
             stacklevel=3,
         )
-    return model
+    return guesses.astype(np.int64)

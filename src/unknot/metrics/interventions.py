@@ -6,6 +6,7 @@ the same thing as an intervention if the factors are independent in the table, o
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -96,7 +97,7 @@ class TableSource:
 
         chosen = self._groups.check(factors)
         words = rng.integers(0, 2**32, size=(len(chosen), batch, 2), dtype=np.uint32)
-        result: Latents = pair_differences(self._latents, *self._groups.arrays, chosen, words)
+        result: Latents = pair_differences(self._latents, *self._groups.neighbours, chosen, words)
         return result
 
     def shared_variances(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
@@ -254,6 +255,14 @@ class _Groups:
         """What the compiled draws take."""
         return self.codes, self.order, self.starts, self.sizes, self.usable
 
+    @cached_property
+    def neighbours(self) -> tuple[NDArray[Any], ...]:
+        """What compiled draws of pairs take: rows by value and, for each place, where its value begins and ends."""
+        codes = np.take_along_axis(self.codes, self.order, axis=1)
+        begins = np.take_along_axis(self.starts, codes, axis=1)
+        ends = begins + np.take_along_axis(self.sizes, codes, axis=1)
+        return *(table.astype(np.int32) for table in (self.order, begins, ends)), self.usable
+
     def check(self, factors: ArrayLike) -> NDArray[np.int64]:
         """Factor numbers, all of which have a value that two rows share."""
         chosen = np.ascontiguousarray(factors, dtype=np.int64)
@@ -308,7 +317,10 @@ def drawn(who: str, latents: Any, factors: Any, source: Source | None) -> Drawn:
         rows = prepare(who, latents, factors, min_factors=2)
         names = tuple(rows.names[j] for j in rows.kept)
         ready = Drawn(
-            TableSource(Checked(rows.latents), rows.factors, names), np.arange(rows.n_factors), rows.kept, rows.about()
+            TableSource(Checked(rows.latents), rows.factors, names),
+            np.arange(rows.n_factors),
+            rows.kept,
+            rows.about(),
         )
     else:
         varying = np.flatnonzero(np.array(source.sizes) > 1)

@@ -52,7 +52,7 @@ def informative(
     if method not in get_args(Method):
         raise unknown("method of udr", method, get_args(Method))
     # One latent a row: sums over contiguous memory are several times faster.
-    z = np.ascontiguousarray(check_latents(who, latents).T)
+    z = np.array(check_latents(who, latents, copy=False).T, order="C")
     mean = z.mean(axis=1, keepdims=True)
     z -= mean
     std = np.sqrt(np.einsum("ij,ij->i", z, z) / z.shape[1])

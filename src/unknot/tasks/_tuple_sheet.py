@@ -11,7 +11,7 @@ from unknot.worlds.world import Images
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-CELL = 96  # pixels of a picture's side
+CELL = 96  # pixels of a picture's width
 HEAD = 44  # for names of columns, two or three lines
 
 
@@ -19,10 +19,10 @@ def tuple_sheet(columns: Mapping[str, Images]) -> "Image":
     """A page of images, name -> (n, h, w, c) uint8; sizes may differ from column to column."""
     from PIL import Image, ImageDraw
 
-    n = len(next(iter(columns.values())))
+    n, height, width, _ = next(iter(columns.values())).shape
+    tall = max(1, round(CELL * height / width))
     top = GAP + HEAD
-    width = len(columns) * (CELL + GAP) + GAP
-    page = Image.new("RGB", (width, top + n * (CELL + GAP)), PAPER)
+    page = Image.new("RGB", (len(columns) * (CELL + GAP) + GAP, top + n * (tall + GAP)), PAPER)
     pen = ImageDraw.Draw(page)
     small = _font(11)
     for j, (name, images) in enumerate(columns.items()):
@@ -31,9 +31,9 @@ def tuple_sheet(columns: Mapping[str, Images]) -> "Image":
         for k, line in enumerate(lines):
             pen.text((left, top - 8 - 14 * (len(lines) - 1 - k)), line, fill=INK, font=small, anchor="ls")
         for i, image in enumerate(images):
-            at = top + i * (CELL + GAP)
-            page.paste(_thumbnail(image).resize((CELL, CELL), Image.Resampling.BOX), (left, at))
-            pen.rectangle((left - 1, at - 1, left + CELL, at + CELL), outline=FRAME)
+            at = top + i * (tall + GAP)
+            page.paste(_thumbnail(image).resize((CELL, tall), Image.Resampling.BOX), (left, at))
+            pen.rectangle((left - 1, at - 1, left + CELL, at + tall), outline=FRAME)
     return page
 
 

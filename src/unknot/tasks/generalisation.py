@@ -25,6 +25,7 @@ from unknot.tasks.readout import Recipe
 from unknot.tasks.result import TaskResult
 from unknot.worlds import WORLDS, open_world
 from unknot.worlds.named_split import COMBINATION, canonical_split
+from unknot.worlds.split_rules import published_rule
 from unknot.worlds.splits import Split
 from unknot.worlds.world import World
 
@@ -135,7 +136,7 @@ def _splits(
             raise UnknotError(
                 f"generalisation: the split is of a grid of {theirs}; that of {world.name} is {ours}."
             )
-        return {wanted.kind: wanted}
+        return {_label(wanted, key, world): wanted}
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     if names == [""]:
         if predictor.trained_in is None and not predictor.needs_readout:
@@ -149,6 +150,13 @@ def _splits(
         if name not in KINDS and not name.startswith(COMBINATION):
             raise unknown("split", name, (*KINDS, "all"))
     return {name: world_split(key, world, name) for name in map(canonical_split, names)}
+
+
+def _label(made: Split, key: str, world: World) -> str:
+    """What results call a split made by hand: where there is a published one of its kind, it must not pass for that."""
+    if made.kind not in KINDS or published_rule(key, world.factors) is None:
+        return made.kind
+    return made.kind if made == world_split(key, world, made.kind) else f"own_{made.kind}"
 
 
 def _joined(parts: Sequence[TaskResult], seconds: float) -> TaskResult:

@@ -67,7 +67,10 @@ def oracle(
         task="oracle",
         source="readout of the true factors",
         world=world,
-        values={f"{row['split']}_{str(row['input']).replace(' ', '_')}": float(str(row["r2"])) for row in table},
+        values={
+            f"{row['split']}_{str(row['input']).replace(' ', '_').replace('-', '_')}": float(str(row["r2"]))
+            for row in table
+        },
         tables={"oracle": table},
         settings={"rows": rows, "train_rows": train_rows, "steps": steps, "recipe": recipe, "seed": seed},
         notes=["The readout is given factors, not an encoder's latents: what it can read at best."],

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.worlds.scenes.placement import SETTINGS, Rules, placements, rules, sample_scenes
+from unknot.worlds.scenes.placement import SETTINGS, Rules, _few_colors, placements, rules, sample_scenes
 from unknot.worlds.scenes.render import scene_masks
 from unknot.worlds.scenes.scene import BACKGROUNDS, CAMERA, DIRECTIONS, LAMPS
 
@@ -69,6 +69,21 @@ def test_corr_scenes_share_one_colour_and_one_material_and_stand_close():
         reach = {"small": 0.3, "large": {3: 0.6, 4: 0.6, 5: 0.8, 6: math.inf}[len(scene.objects)]}[first.size]
         for thing in scene.objects[1:]:
             assert max(abs(thing.x - first.x), abs(thing.y - first.y)) <= 3 * reach + 1e-6
+
+
+def test_few_colours_follow_the_law_worked_out_over_all_assignments():
+    # Three objects, eight colours: of 512 assignments 8 have one colour, 168 two, 336 three; S(3, u) is 1, 3, 1.
+    sigma = 1.5
+    weights = np.array([8, 168 * math.exp(-1 / (6 * 0.75**2)), 336 * math.exp(-4 / (2 * 0.75**2))])
+    rng = np.random.default_rng(0)
+    drawn = [_few_colors(3, sigma, rng) for _ in range(4000)]
+    shares = np.bincount([len(set(colors)) for colors in drawn], minlength=4)[1:] / 4000
+    np.testing.assert_allclose(shares, weights / weights.sum(), atol=0.025)
+    assert np.bincount(np.ravel(drawn), minlength=8).min() > 1300  # all colours alike
+    alike = scenes("iid", 20, color_sigma=0.1)
+    small = [scene for scene in alike if len(scene.objects) == 3]
+    assert small and all(len({thing.color for thing in scene.objects}) == 1 for scene in small)
+    assert any(len({thing.material for thing in scene.objects}) == 2 for scene in alike)
 
 
 @pytest.mark.parametrize("cogent", ["A", "B"])
@@ -152,6 +167,7 @@ def test_rules_that_leave_no_room_are_an_error():
         ({"backgrounds": ("pink",)}, "unknown background 'pink'"),
         ({"cogent": "C"}, "unknown CoGenT split"),
         ({"cluster": -1.0}, "cluster is -1.0"),
+        ({"color_sigma": -1.0}, "color_sigma is -1.0"),
     ],
 )
 def test_impossible_rules_are_named(changes, message):

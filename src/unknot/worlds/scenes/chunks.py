@@ -8,6 +8,7 @@ numbers of its own, the result does not depend on interruptions or on the number
 import json
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -158,12 +159,18 @@ def _all_done(work: Work, making: Path, pieces: list[int], jobs: int) -> Iterato
             yield _do(work, making, piece)
         return
     from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
 
     # A fork would copy threads of torch and numba in unknown states.
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_follow_parent)
     try:
         for future in as_completed([pool.submit(_do, work, making, piece) for piece in pieces]):
             yield future.result()
+    except BrokenProcessPool:
+        raise UnknotError(
+            f"{making.parent}: a process died (out of memory?); the same command goes on where it stopped, perhaps "
+            "with fewer jobs."
+        ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -176,7 +183,8 @@ def _do(work: Work, making: Path, piece: int) -> int:
 
 
 def _follow_parent() -> None:
-    """End this process with the one that started it, even if that one is killed."""
+    """End this process with the one that started it, even if that one is killed; Ctrl-C is that one's to answer."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is None:
         return

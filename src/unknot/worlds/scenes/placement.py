@@ -7,11 +7,13 @@ Reference: Johnson et al. 2017 (CLEVR) and Xie et al. 2022 (COAT), and their pub
 these are where they differ from the text.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.worlds.scenes.layouts import COLOR_NAMES, FLOOR_NAMES, SIZE_NAMES, Layouts
@@ -56,6 +58,7 @@ class Rules:
         corners: whether the outermost corners are left out.
         cogent: "A" or "B": CLEVR's splits by colours of cubes and cylinders.
         min_visible: pixels of every object in an image of 240 x 240.
+        color_sigma: above 0, colours repeat within a scene, the more the smaller it is: see `_few_colors`.
     """
 
     objects: tuple[int, int] = (3, 6)
@@ -64,6 +67,7 @@ class Rules:
     corners: bool = True
     cogent: Literal["", "A", "B"] = ""
     min_visible: int = MIN_VISIBLE
+    color_sigma: float = 0.0
 
     def __post_init__(self) -> None:
         fewest, most = self.objects
@@ -74,6 +78,8 @@ class Rules:
                 raise unknown("background", name, FLOOR_NAMES)
         if self.cogent not in ("", *_COGENT):
             raise unknown("CoGenT split", self.cogent, _COGENT)
+        if self.color_sigma < 0:
+            raise UnknotError(f"scenes: color_sigma is {self.color_sigma}; expected 0 (none) or more.")
         if not 0 <= self.cluster <= 2:
             raise UnknotError(f"scenes: cluster is {self.cluster}; expected 0 (none) to 2.")
 
@@ -136,6 +142,9 @@ def _drawn(setting: Rules, rng: np.random.Generator, n: int) -> Layouts:
     words = np.stack(
         [rng.integers(0, len(known), (n, most)) for known in (SHAPES, SIZE_NAMES, MATERIALS, COLOR_NAMES)], axis=2
     )
+    if setting.color_sigma > 0:
+        for i, count in enumerate(counts):
+            words[i, :count, 3] = _few_colors(int(count), setting.color_sigma, rng)
     if setting.cluster > 0:
         words[:, :, 2:] = words[:, :1, 2:]
     if setting.cogent:
@@ -178,3 +187,33 @@ def _spread(n: int, first_is_large: bool, cluster: float) -> float:
     if not first_is_large:
         return cluster / 2
     return 0.8 if n == 5 else cluster
+
+
+def _few_colors(n: int, sigma: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Colours of n objects, with weight exp(-(u - 1)^2 / (2 S(n, u) (n sigma / 6)^2)) for u different ones.
+
+    S(n, u) counts the ways to part n things into u groups. A family of COAT's generator that its paper does not use.
+    """
+    known = len(COLOR_NAMES)
+    parted = {u: _ways(n, u) for u in range(1, min(n, known) + 1)}
+    weights = np.array(
+        [
+            math.perm(known, u) * ways * math.exp(-((u - 1) ** 2) / (2 * ways * (n * sigma / 6) ** 2))
+            for u, ways in parted.items()
+        ]
+    )
+    u = int(rng.choice(len(weights), p=weights / weights.sum())) + 1
+    while True:
+        groups = rng.integers(0, u, n)
+        if len(np.unique(groups)) == u:
+            return rng.permutation(known)[groups]
+
+
+def _ways(n: int, u: int) -> int:
+    """The ways to part n things into u groups: Stirling numbers of the second kind.
+
+    >>> [_ways(4, u) for u in range(1, 5)]
+    [1, 7, 6, 1]
+    """
+    signed = [math.comb(u, k) * int((u - k) ** n) for k in range(u + 1)]
+    return (sum(signed[::2]) - sum(signed[1::2])) // math.factorial(u)

@@ -29,7 +29,7 @@ class ScenesRendered:
         seed: decides all of them.
 
     >>> world = ScenesRendered(n=2, size=32)
-    >>> world.images([[1]]).shape, len(world.scene(1).objects) == world.masks([[1]]).max()
+    >>> world.images([[1]]).shape, len(world.scene(1).objects) == int(world.masks([[1]]).max())
     ((1, 32, 32, 3), True)
     """
 
