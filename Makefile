@@ -24,7 +24,7 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/run.py
 
 reproduce: $(VENV)/installed
-	$(BIN)/python benchmarks/reproduce.py
+	$(BIN)/python benchmarks/reproduce.py $(PART)
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

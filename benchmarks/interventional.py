@@ -28,6 +28,11 @@ def code(seed: int = 0) -> NDArray[np.float64]:
     return factors @ mix + 0.2 * rng.normal(size=(GRID.size, LATENTS))
 
 
+def sampled_at_once(rng: np.random.Generator) -> NDArray[np.int64]:
+    """A batch of points, all factors in one draw: a faster reading of the published procedure."""
+    return rng.integers(GRID.shape, size=(BATCH, len(GRID)))
+
+
 def sampled(rng: np.random.Generator) -> NDArray[np.int64]:
     """A batch of points, drawn factor by factor as the public code does."""
     points = np.zeros((BATCH, len(GRID)), dtype=np.int64)
@@ -41,7 +46,11 @@ def encoded(latents: NDArray[np.float64], points: NDArray[np.int64]) -> NDArray[
     return latents[np.array(np.dot(points, GRID.strides), dtype=np.int64)]
 
 
-def beta_loop(latents: NDArray[np.float64], rng: np.random.Generator) -> float:
+def beta_loop(
+    latents: NDArray[np.float64],
+    rng: np.random.Generator,
+    sampled: Callable[[np.random.Generator], NDArray[np.int64]] = sampled,
+) -> float:
     """One point at a time, as published."""
     from sklearn.linear_model import LogisticRegression
 
@@ -58,7 +67,11 @@ def beta_loop(latents: NDArray[np.float64], rng: np.random.Generator) -> float:
     return float(model.score(features[POINTS:], labels[POINTS:]))
 
 
-def factor_loop(latents: NDArray[np.float64], rng: np.random.Generator) -> float:
+def factor_loop(
+    latents: NDArray[np.float64],
+    rng: np.random.Generator,
+    sampled: Callable[[np.random.Generator], NDArray[np.int64]] = sampled,
+) -> float:
     """One vote at a time, as published."""
     variance = np.var(latents[rng.integers(len(latents), size=10_000)], axis=0, ddof=1)
     votes, labels = np.empty((2, POINTS + TEST_POINTS), dtype=np.int64)
@@ -96,6 +109,9 @@ def main() -> dict[str, float]:
         fast, here, sd = timed(lambda seed, ours=ours: ours(latents, factors, rng=seed).value, 8)
         results[f"{name}_ratio"], results[f"{name}_difference"] = slow / fast, abs(here - theirs)
         print(f"{name:<17} {1e3 * slow:8.1f} ms published loop {1e3 * fast:8.2f} ms here {slow / fast:8.1f} x")
+        quicker, *_ = timed(lambda seed, loop=loop: loop(latents, np.random.default_rng(seed), sampled_at_once), 3)
+        results[f"{name}_ratio_to_draws_at_once"] = quicker / fast
+        print(f"{'':<17} {1e3 * quicker:8.1f} ms with all factors in one draw {quicker / fast:27.1f} x")
         print(f"{'':<17} {theirs:.4f} and {here:.4f} (sd over seeds {sd:.4f})")
     rng = np.random.default_rng(0)
     many, of_many = rng.normal(size=(1_000_000, 10)), rng.integers(0, [3, 6, 40, 32, 32, 10], size=(1_000_000, 6))

@@ -18,6 +18,7 @@ from unknot.worlds import open_world
 
 WORLD = "dsprites_rendered"
 SPEC = RunSpec(world=WORLD, latents=4, image_size=32, steps=4, batch_size=4)
+SMALLER = {"iodine": {"slots": 2, "slot_size": 4, "refinements": 2, "channels": 8, "hidden": 16}}  # to save time
 DRAWN = ["reconstructions.png", "traversals.gif", "traversals.png"]
 
 
@@ -69,7 +70,7 @@ def test_all_pictures_of_a_run_are_drawn_again_from_its_folder(tmp_path: Path) -
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_with_a_decoder_is_drawn_and_left_as_it_was(name: str, tmp_path: Path) -> None:
     world = open_world(WORLD)
-    model, spec = build_model(SPEC.replace(model=name, latents=10), world)
+    model, spec = build_model(SPEC.replace(model=name, latents=10, options=SMALLER.get(name, {})), world)
     model.train()
     state = torch.random.get_rng_state()
     images = shown_images(feed(spec, model, world))

@@ -232,9 +232,16 @@ def _pressing(read: Any, step: int) -> Any:
     return pressed
 
 
+SMALLER: dict[str, dict[str, Any]] = {  # options that save time here
+    "slot_attention": {"slots": 2, "slot_size": 8, "channels": 8, "stride": 2, "full_layers": 0},
+    "iodine": {"slots": 2, "slot_size": 4, "refinements": 2, "channels": 8, "hidden": 16},
+    "monet": {"slots": 2, "channels": 4},
+}
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_goes_on_exactly(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = RunSpec(**{**SMALL, "steps": 5}, model=model)
+    spec = RunSpec(**{**SMALL, "steps": 5}, model=model, options=SMALLER.get(model, {}))
     one = train(spec, tmp_path / "one")
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match="stopped after step 3 of 5"):
         patch.setattr(Trainer, "read_curve", _pressing(Trainer.read_curve, 2))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.metrics.coat import bootstrap_interval, coat
+from unknot.metrics.coat import bootstrap_interval, coat, generator_of
 from unknot.metrics.slots import align
 
 ROLES = ("A", "B", "C", "D")
@@ -55,7 +55,7 @@ def test_two_tuples_worked_by_hand():
 def test_vectors_score_as_loops_over_the_formulas(norm, chance, include_self):
     z = codes(n=24)
     found = coat(z, minibatch=8, norm=norm, chance=chance, include_self=include_self, rng=3)
-    order = np.random.default_rng(3).permutation(24)
+    order = generator_of(3).permutation(24)
     a, b, c, d = (z[role] for role in ROLES)
 
     def length(x):
@@ -325,3 +325,14 @@ def test_tuples_of_one_scene_are_drawn_together_so_copies_add_no_certainty():
 def test_too_many_slots_to_match_are_refused():
     with pytest.raises(UnknotError, match="49 slots for each image"):
         coat(codes(n=64, d=2, slots=49))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_minibatches_do_not_undo_the_shuffle_of_a_corpus_of_the_same_seed(seed):
+    # A corpus puts its k-th tuple at position permutation[k] of the plain seed, four tuples of a scene in a row.
+    for plain in ([seed, 0], seed):
+        scene = np.empty(1600, dtype=int)
+        scene[np.random.default_rng(plain).permutation(1600)] = np.arange(1600) // 4
+        order = generator_of(seed).permutation(1600)
+        together = [len(set(scene[order[i : i + 64]])) for i in range(0, 1600, 64)]
+        assert np.mean(together) > 58  # of 64; filled scene by scene there would be 16

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from unknot.errors import UnknotError
+from unknot.metrics.coat import generator_of
 from unknot.tasks._mask_slots import SLOTS, mask_slots
 from unknot.tasks._moments import N_MOMENTS, segment_moments
 from unknot.tasks._symbols import attributes, symbolic_codes, symbolic_slots
@@ -309,3 +310,9 @@ def test_pixels_of_a_rendered_corpus_score_inside_the_window_that_is_known_for_i
     shares = {r["negative"]: r["p_hat"] for r in result.tables["negatives"] if r["representation"] == "pixels"}
     assert min(shares.values()) > 0.6
     assert row(result, "slots from true masks")["l2"] > 90
+
+
+def test_minibatches_of_a_rendered_corpus_mix_its_scenes(traced):
+    scenes = CorpusTuples(traced).scenes  # 16 tuples of at most four a scene, seed 0 as the metric's own default
+    order = generator_of(0).permutation(16)
+    assert np.mean([len(set(scenes[order[i : i + 4]])) for i in range(0, 16, 4)]) > 2

@@ -20,7 +20,9 @@ SizeText = Annotated[str, typer.Option(help="Side of the pictures, such as 64 or
 
 def write_scenes(
     output: Output,
-    setting: Annotated[str, typer.Option(help="iid, corr, clevr, sprites or black_sprites (two-dimensional).")] = "iid",
+    setting: Annotated[
+        str, typer.Option(help="iid, corr, clevr, sprites or black_sprites (two-dimensional).")
+    ] = "iid",
     n: Annotated[int, typer.Option("--n", min=1, help="Pictures.")] = 23_000,
     size: SizeText = "128",
     form: Annotated[

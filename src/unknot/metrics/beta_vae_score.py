@@ -126,4 +126,5 @@ def _guesses(
             UnknotWarning,
             stacklevel=3,
         )
-    return guesses.astype(np.int64)
+    result: NDArray[np.int64] = guesses.astype(np.int64)
+    return result

@@ -17,6 +17,7 @@ MAIN = ("A", "B", "C", "D")
 MINIBATCH = 64
 ALPHA = 0.005
 MOST_SLOTS = 32
+STREAM = 0xC0A7
 COARSE = 1e-6  # differences below this share of a float32 code are its rounding
 
 
@@ -92,7 +93,7 @@ def coat(
     """
     n, slotted = check_codes(codes, norm, chance, minibatch, alpha)
     how: Chance = chance or ("shuffle_d" if slotted else "shuffle_ab")
-    generator = np.random.default_rng(rng)
+    generator = generator_of(rng)
     order = generator.permutation(n)
     scored = order[: n - n % minibatch]
     clusters = np.arange(n) if groups is None else _groups(groups, n)
@@ -112,6 +113,15 @@ def coat(
         }
         made.append(_score(found.ratios[i], scored, about, clusters, resamples, generator))
     return Coat(*made)
+
+
+def generator_of(rng: Rng) -> np.random.Generator:
+    """Random numbers of a seed that are COAT's own.
+
+    Corpora shuffle their tuples by a plain seed. The same seed used plainly here would undo that shuffle, and fill
+    minibatches with tuples of the same few scenes.
+    """
+    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng([rng, STREAM])
 
 
 class _Compared(NamedTuple):

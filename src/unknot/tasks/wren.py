@@ -95,7 +95,7 @@ def draw_settings(n: int, seed: int, search: str = "paper") -> list[WReNSetting]
     """Some different settings of a search space, each equally likely; the same for every representation.
 
     >>> draw_settings(1, 0)[0].title
-    'lr 0.0001, g 512x4, f 128x2, dropout 0'
+    'lr 0.01, g 256x4, f 128x2, dropout 0.75'
     """
     if search not in SEARCH:
         raise unknown("search space", search, SEARCH)

@@ -7,8 +7,9 @@ KIND = 0
 CENTER = 1  # x, y, z
 MAP = 4  # 3 x 3, rows first: p -> MAP (p - CENTER) takes the world to the frame where the shape is a unit shape;
 # the last row of a flat body is its unit normal
-EXTRA = 13  # half the length of a capsule's segment over its radius, the inner radius of a disc over the outer, or the
-# radius of the rounded edges of a rounded box or a cylinder over its half side
+# Half the length of a capsule's segment over its radius, the inner radius of a disc over the outer, or the radius of
+# the edges of a rounded box or a cylinder over its half side.
+EXTRA = 13
 FIRST_FACE, LAST_FACE = 14, 15  # rows of the table of half-spaces, for a polyhedron
 REACH = 16  # radius of a sphere about CENTER that holds the body; 0 where there is none (a plane)
 COLOR = 17  # r, g, b
