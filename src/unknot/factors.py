@@ -246,6 +246,15 @@ class FactorSpace:
             ) from None
 
 
+def numbered(n: int) -> FactorSpace:
+    """The factor space of pictures told apart by number alone.
+
+    >>> numbered(3).names
+    ('image',)
+    """
+    return FactorSpace((Factor("image", n, "categorical" if n > 1 else "constant"),))
+
+
 def space(
     sizes: Mapping[str, int], *, categorical: Sequence[str] = (), circular: Sequence[str] = ()
 ) -> FactorSpace:

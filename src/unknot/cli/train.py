@@ -169,20 +169,27 @@ def models(
     console = Console()
     if not name:
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("model", "what it is", "learns from", "options"):
-            table.add_column(column, no_wrap=column == "model")
+        for column in ("model", "learns from", "what it is"):
+            table.add_column(column, no_wrap=column != "what it is")
         for key, kind in MODELS.items():
             first = (inspect.getdoc(kind) or "").partition("\n")[0]
-            options = ", ".join(f"{o} {p.default}" for o, p in options_of(kind).items())
-            table.add_row(key, first, getattr(kind, "supervision", "none").replace("_", " "), options)
+            table.add_row(key, getattr(kind, "supervision", "none").replace("_", " "), first)
         console.print(table)
-        console.print("unknot models NAME explains one.", style="dim")
+        console.print("unknot models NAME explains one, with its options and published settings.", style="dim")
         return
     kind = find(name)
     console.print(Text(name, style="bold"))
     console.print(Text(inspect.getdoc(kind) or ""))
+    defaults = (f"--{option} {_shown(p.default)}" for option, p in options_of(kind).items())
+    console.print(Text.assemble(("\noptions  ", "bold"), ", ".join(defaults) or "none"))
     presets = getattr(kind, "presets", {})
     for key, preset in presets.items():
         swept = [f"{option} in {', '.join(map(str, values))}" for option, values in preset.sweep.items()]
         fixed = [f"{option} {value}" for option, value in preset.fixed.items()]
         console.print(Text.assemble((f"\n{key}  ", "bold"), f"{preset.source}: {'; '.join(swept + fixed)}"))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "''" if value == "" else str(value).lower() if isinstance(value, bool) else str(value)

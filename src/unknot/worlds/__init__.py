@@ -6,6 +6,7 @@
 from pathlib import Path
 
 from unknot.errors import UnknotError, unknown
+from unknot.factors import numbered
 from unknot.worlds import cars3d, celeb_glow, dsprites, image_folder, mpi3d, shapes3d, small_norb
 from unknot.worlds.abstract_dsprites import AbstractDSprites
 from unknot.worlds.array_world import ArrayWorld, read_arrays
@@ -30,6 +31,7 @@ _MPI3D = (
     "Gondal et al. 2019, On the Transfer of Inductive Bias from Simulation to the Real World, arXiv:1906.03292"
 )
 _SCHOTT = "Schott et al. 2022, Visual Representation Learning Does Not Generalize Strongly Within the Same Domain"
+_COAT = "Xie et al. 2022, COAT: Measuring Object Compositionality in Emergent Representations"
 _ABSTRACT_SPACE = AbstractDSprites().factors
 
 
@@ -94,6 +96,18 @@ def _mpi3d_rendered(data: Path | None) -> World:
     from unknot.worlds.mpi3d_rendered import mpi3d_rendered
 
     return mpi3d_rendered()
+
+
+def _scenes_rendered(setting: str) -> World:
+    from unknot.worlds.scenes.scenes_rendered import ScenesRendered
+
+    return ScenesRendered(setting)
+
+
+def _multi_sprites(data: Path | None) -> World:
+    from unknot.worlds.scenes.multi_sprites import MultiSprites
+
+    return MultiSprites()
 
 
 def _shapes3d_rendered(data: Path | None) -> World:
@@ -292,6 +306,27 @@ WORLDS: dict[str, Entry] = {
         reference="LeCun, Huang and Bottou 2004, Learning Methods for Generic Object Recognition",
         open=lambda data: small_norb.read(_files("small_norb", data)),
         files=small_norb.FILES,
+    ),
+    "scenes_rendered": Entry(
+        title="scenes, IID (rendered)",
+        factors=numbered(23_000),
+        licence=_OURS,
+        reference=_COAT,
+        open=lambda data: _scenes_rendered("iid"),
+    ),
+    "scenes_corr_rendered": Entry(
+        title="scenes, CORR (rendered)",
+        factors=numbered(23_000),
+        licence=_OURS,
+        reference=_COAT,
+        open=lambda data: _scenes_rendered("corr"),
+    ),
+    "multi_sprites_rendered": Entry(
+        title="multi-object sprites (rendered)",
+        factors=numbered(60_000),
+        licence=_OURS,
+        reference="Kabra et al. 2019, Multi-Object Datasets",
+        open=_multi_sprites,
     ),
 }
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.factors import Classes, Factor, FactorSpace, Indices, Kind
+from unknot.factors import Classes, Factor, FactorSpace, Indices, Kind, numbered
 from unknot.worlds import _npz
 from unknot.worlds.pictures import Pictures
 from unknot.worlds.world import Images
@@ -61,7 +61,7 @@ class ArrayWorld:
         self.name = name
         self.pictures = pictures
         if factors is None:
-            self.factors = space or FactorSpace((Factor("image", n, "categorical" if n > 1 else "constant"),))
+            self.factors = space or numbered(n)
             if self.factors.size != n:
                 raise UnknotError(
                     f"{name}: {n:,} images for a grid of {self.factors.size:,} combinations; give one image for each, "

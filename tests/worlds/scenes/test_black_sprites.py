@@ -16,7 +16,7 @@ def test_three_or_four_large_sprites_on_black(tmp_path):
     assert not images[:, 0, 0][masks[:, 0, 0] == 0].any()
     assert 0.25 < (masks > 0).mean() < 0.45
     again = open_world(tmp_path / "black")
-    assert again.name == "multi-object sprites on black"
+    assert again.name == "multi-object sprites on black (rendered)"
     assert np.array_equal(again.masks(rows), masks)
 
 

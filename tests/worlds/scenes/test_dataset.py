@@ -106,7 +106,7 @@ def test_an_interrupted_set_is_continued_to_the_same_files(tmp_path, iid, monkey
 
 def test_sprites_are_written_and_read_like_scenes(tmp_path):
     world = write_scenes(tmp_path / "sprites", setting="sprites", n=5, size=32)
-    assert world.name == "multi-object sprites"
+    assert world.name == "multi-object sprites (rendered)"
     assert world.masks([[4]]).max() == len(world.records[4]["objects"])
     with pytest.raises(UnknotError, match="sprites are no scenes"):
         world.scene(0)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
-from unknot.factors import Factor, FactorSpace
+from unknot.factors import FactorSpace, numbered
 from unknot.worlds.world import Images
 
 SHAPES = ("square", "ellipse", "heart")
@@ -55,12 +55,12 @@ class MultiSprites:
     @property
     def name(self) -> str:
         """What results call it."""
-        return "multi-object sprites"
+        return "multi-object sprites (rendered)"
 
     @property
     def factors(self) -> FactorSpace:
         """The picture's number."""
-        return FactorSpace((Factor("image", self.n, "categorical" if self.n > 1 else "constant"),))
+        return numbered(self.n)
 
     @property
     def image_shape(self) -> tuple[int, int, int]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.factors import Factor, FactorSpace
+from unknot.factors import FactorSpace, numbered
 from unknot.worlds.scenes.placement import SETTINGS, sample_scenes
 from unknot.worlds.scenes.render import Size, render, scene_masks, window
 from unknot.worlds.scenes.scene import Scene
@@ -53,7 +53,7 @@ class ScenesRendered:
     @property
     def factors(self) -> FactorSpace:
         """The image's number."""
-        return FactorSpace((Factor("image", self.n, "categorical" if self.n > 1 else "constant"),))
+        return numbered(self.n)
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
