@@ -154,7 +154,8 @@ def lr_accuracy(
         asked=True,
         also={"accuracy_few": "explicitness", "accuracy_many": "explicitness"},
         identity=("model", "few", "many"),
-        invariances=frozenset({"latents"}),        version=2,
+        invariances=frozenset({"latents"}),
+        version=2,
     )
 )
 def data_efficiency(

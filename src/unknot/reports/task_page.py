@@ -8,6 +8,8 @@ from pathlib import Path
 from unknot.reports.page import Content, Grid, Section, write_page
 from unknot.tasks.result import TaskResult
 
+FEW = 4  # results that fit side by side
+
 
 def task_section(results: Sequence[TaskResult]) -> Section:
     """The section of the results of one task, over several representations or one."""
@@ -18,8 +20,9 @@ def task_section(results: Sequence[TaskResult]) -> Section:
     if find_spec(home) is not None:
         drawn = import_module(home).section(results)
         texts, contents = [*drawn.paragraphs], [_headline(results), *drawn.contents]
-    notes = dict.fromkeys(note for result in results for note in result.notes)
-    return Section(f"Task: {name}", [*texts, *notes], contents)
+    notes = list(dict.fromkeys(note for result in results for note in result.notes))
+    parts = [Section("Left out or assumed", notes, name=f"notes-{name}")] if notes else []
+    return Section(f"Task: {name}", texts, contents, parts)
 
 
 def write_task_page(path: Path | str, results: Sequence[TaskResult]) -> Path:
@@ -31,9 +34,16 @@ def write_task_page(path: Path | str, results: Sequence[TaskResult]) -> Path:
 
 
 def _headline(results: Sequence[TaskResult]) -> Grid:
+    """The headline numbers: few results stand side by side, many below each other."""
     names = list(dict.fromkeys(name for result in results for name in result.values))
+    about = f"task-{results[0].task}"
+    if len(results) <= FEW:
+        worlds = {result.world for result in results}
+        heads = [r.source if len(worlds) == 1 else f"{r.source} on {r.world}" for r in results]
+        rows = [[name, *(_shown(r.values.get(name)) for r in results)] for name in names]
+        return Grid(("value", *heads), rows, ", ".join(sorted(worlds)) if len(worlds) == 1 else "", about)
     rows = [[r.source, r.world, *(_shown(r.values.get(name)) for name in names)] for r in results]
-    return Grid(("representation", "world", *names), rows, name=f"task-{results[0].task}")
+    return Grid(("representation", "world", *names), rows, name=about)
 
 
 def _shown(value: float | None) -> float | str:

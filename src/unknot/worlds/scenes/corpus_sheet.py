@@ -25,7 +25,7 @@ def corpus_sheet(corpus: Corpus, *, rows: int = 8, seed: int = 0) -> "Image":
     """
     from PIL import Image, ImageDraw
 
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(corpus))[:rows])
+    chosen = np.sort(np.random.default_rng([seed, 8]).permutation(len(corpus))[:rows])
     height, width = corpus.images.shape[2:4]
     scale = _SIDE / max(height, width)
     cell = (round(width * scale), round(height * scale))
