@@ -236,6 +236,10 @@ SMALLER: dict[str, dict[str, Any]] = {  # options that save time here
     "slot_attention": {"slots": 2, "slot_size": 8, "channels": 8, "stride": 2, "full_layers": 0},
     "iodine": {"slots": 2, "slot_size": 4, "refinements": 2, "channels": 8, "hidden": 16},
     "monet": {"slots": 2, "channels": 4},
+    "rot_eq_big": {"width": 0.125},
+    "bit_resnet50": {"width": 0.5},
+    "bit_resnet101": {"width": 0.5},
+    "densenet121": {"growth": 4},
 }
 
 

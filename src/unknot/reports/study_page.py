@@ -1,7 +1,8 @@
 """A study as one page: what `unknot report STUDY` writes. Reads the study's tables and its runs' folders only."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -29,8 +30,11 @@ from unknot.reports.study_ranking import ranking_sections, rankings
 from unknot.reports.study_record import Measure, StudyRecord, read_study
 from unknot.reports.study_words import summary
 from unknot.reports.task_page import task_section
+from unknot.reports.task_reasoning import study_section
+from unknot.tasks.result import TaskResult
 
 SHOWN = 24  # runs with a section of their own
+LEAST = 8  # runs, for quarters and halves of them to mean anything
 LOGS = 20  # failed runs whose log's end is shown
 
 
@@ -73,7 +77,7 @@ class _Sections:
             self._leaderboard(),
             self._settings(),
             *ranking_sections(study=self.study, link=self._link, dot=self._dot),
-            *(task_section(self.study.results(task)) for task in self.study.tasks["task"].unique()),
+            *self._tasks(),
             *self._correlations(),
             *self._runs(),
             *self._failures(),
@@ -119,6 +123,27 @@ class _Sections:
             f"within 1.5 boxes; dots are runs (in charts of more than {CROWD} only those beyond the whiskers)."
         )
         return Section("Settings", [words], [Gallery(drawings), self._medians(settings)])
+
+    def _tasks(self) -> Iterator[Section]:
+        for task in self.study.tasks["task"].unique():
+            results = self.study.results(task)
+            yield task_section(list(results.values()))
+            if task == "reasoning":
+                yield from self._reasoning(results)
+
+    def _reasoning(self, results: Mapping[str, TaskResult]) -> Iterator[Section]:
+        """Which scores foretell how fast reasoning is learnt, on each world."""
+        import pandas as pd
+
+        from unknot.studies.task_curves import accuracies_of
+
+        for name, rows in self.study.groups.items():
+            ids = [id_ for id_ in rows["id"] if id_ in results]
+            if len(ids) >= LEAST:
+                table = pd.DataFrame({m.label: m.values.reindex(ids) for m in self.study.measures if m.counted})
+                table["reconstruction error"] = [self.study.reconstruction(id_) for id_ in ids]
+                made = study_section(table, *accuracies_of([results[id_] for id_ in ids]))
+                yield replace(made, title=f"{made.title}: {name}")
 
     def _correlations(self) -> Iterator[Section]:
         contents: list[Content] = []

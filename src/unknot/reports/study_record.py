@@ -131,17 +131,23 @@ class StudyRecord:
         folder = self.folder / "runs" / id_
         return Run(folder) if (folder / "run.json").is_file() else None
 
-    def results(self, task: str) -> list[TaskResult]:
-        """What a task found out about each run, in the order of the leaderboard."""
+    def results(self, task: str) -> dict[str, TaskResult]:
+        """Run -> what a task found out about it, in the order of the leaderboard."""
         folders = (self.folder / "runs" / id_ / "tasks" for id_ in self.order if Path(id_).name == id_)
         named = dict(zip(self.runs["id"], self.runs["model"] + ", " + self.runs["setting"], strict=True))
         seeds = dict(zip(self.runs["id"], self.runs["seed"], strict=True))
-        found = []
+        found = {}
         for folder in folders:
             id_ = folder.parent.name
             for path in sorted(folder.glob(f"{task}-*.json")):
-                found.append(replace(read_result(path), source=f"{named[id_]}, seed {seeds[id_]} ({id_})"))
+                found[id_] = replace(read_result(path), source=f"{named[id_]}, seed {seeds[id_]} ({id_})")
         return found
+
+    def reconstruction(self, id_: str) -> float:
+        """The reconstruction error at the end of a run's training; NaN if its model has none."""
+        run = self.run(id_)
+        curve = None if run is None else run.curve()
+        return float("nan") if curve is None or "reconstruction" not in curve else curve["reconstruction"].iloc[-1]
 
     def log(self, id_: str) -> str:
         """The last lines of a run's log, if there is one."""
