@@ -18,7 +18,10 @@ from unknot.worlds import open_world
 
 WORLD = "dsprites_rendered"
 SPEC = RunSpec(world=WORLD, latents=4, image_size=32, steps=4, batch_size=4)
-SMALLER = {"iodine": {"slots": 2, "slot_size": 4, "refinements": 2, "channels": 8, "hidden": 16}}  # to save time
+SMALLER: dict[str, dict[str, float]] = {  # to save time and memory
+    "iodine": {"slots": 2, "slot_size": 4, "refinements": 2, "channels": 8, "hidden": 16},
+    "bit_resnet101": {"width": 0.5},
+}
 DRAWN = ["reconstructions.png", "traversals.gif", "traversals.png"]
 
 
