@@ -27,7 +27,11 @@ from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 
 FORMATS = ("array", "png")
 SPRITES, BLACK = "sprites", "black_sprites"
-TITLES = {**SCENE_TITLES, SPRITES: "multi-object sprites (rendered)", BLACK: "multi-object sprites on black (rendered)"}
+TITLES = {
+    **SCENE_TITLES,
+    SPRITES: "multi-object sprites (rendered)",
+    BLACK: "multi-object sprites on black (rendered)",
+}
 FLAT: dict[str, dict[str, Any]] = {  # two-dimensional settings, and what they ask of `MultiSprites`
     SPRITES: {},
     BLACK: {"objects": (3, 4), "scales": (1.1, 1.5), "ground": 0.0},
