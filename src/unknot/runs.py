@@ -31,6 +31,7 @@ from unknot import __version__
 from unknot.atomic import written_whole
 from unknot.errors import UnknotError, unknown
 
+FEW = 3  # options that fit the head of a table
 Option = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str
 
 
@@ -89,6 +90,18 @@ class RunSpec(BaseModel):
         options = ", ".join(f"{name} {value}" for name, value in sorted(self.options.items()))
         split = f", {self.split} split" if self.split else ""
         return f"{self.model}{f' ({options})' if options else ''} on {self.world}{split}, seed {self.seed}"
+
+    @property
+    def label(self) -> str:
+        """The spec in fewer words, for heads of tables: the model, its options if they are few, and the seed.
+
+        >>> RunSpec(world="dsprites_rendered", steps=10, options={"beta": 4.0}).label
+        'beta_vae, beta 4, seed 0'
+        """
+        options = [
+            f"{name} {f'{value:g}' if isinstance(value, float) else value}" for name, value in self.options.items()
+        ]
+        return ", ".join([self.model, *(options if len(options) <= FEW else []), f"seed {self.seed}"])
 
     def replace(self, **changes: Any) -> "RunSpec":
         """The spec with some fields changed, validated again."""

@@ -67,5 +67,5 @@ def find_codes(
     )
     notes = [] if opened.record.get("kind") in FLOATS else [CLIPPED]
     decoder = Decoder(run, home, device) if run is not None and home is not None else None
-    name = run.spec.title if run is not None else opened.name
+    name = run.spec.label if run is not None else opened.name
     return Found(name, dict(codes), opened.record, decoder, notes)

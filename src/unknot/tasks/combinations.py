@@ -113,7 +113,7 @@ def combinations(
         if place is None:
             raise UnknotError(f"{WHO}: training needs a folder, where runs are kept; pass folder='combinations'.")
         spec = _untrained(encoder, world)
-        space, name, source = open_world(spec.world, data=data).factors, spec.world, spec.title
+        space, name, source = open_world(spec.world, data=data).factors, spec.world, spec.label
         opened = _trained_rows(spec, place, rows, seed, tell, how)
         notes = [f"One {spec.model} was trained for each combination, on all images but those."]
         about: dict[str, Any] = {"spec": spec.model_dump()}

@@ -277,7 +277,7 @@ def _panels(
             _keep_codes(kept, made, record)
     else:
         made, record = found
-    source = encoder.spec.title if isinstance(encoder, Run) else str(record["encoder"].get("name", "encoder"))
+    source = encoder.spec.label if isinstance(encoder, Run) else str(record["encoder"].get("name", "encoder"))
     return made, source, label, record["encoder"]
 
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from unknot.tasks.result import TaskResult
+
+PLAIN: dict[str, Any] = {"box": None, "pad_edge": False, "header_style": "bold"}
 
 
 def show(
@@ -23,18 +26,21 @@ def show(
     from rich.table import Table
 
     console = Console()
+    about = f"{result.task}: {result.source}" + (f" on {result.world}" if result.world else "")
+    console.print(about, style="bold", highlight=False, markup=False)
     for name in tables:
         rows = result.tables.get(name, [])
         if rows:
-            table = Table(title=name, title_justify="left")
+            table = Table(title=name, title_justify="left", **PLAIN)
             for column in rows[0]:
-                table.add_column(column, justify="right" if isinstance(rows[0][column], int | float) else "left")
+                numeric = isinstance(rows[0][column], int | float)
+                table.add_column(column, justify="right" if numeric else "left", overflow="fold")
             for row in rows:
                 table.add_row(*(_cell(cell) for cell in row.values()))
             console.print(table)
-    table = Table(title=f"{result.task}: {result.source}" + (f" on {result.world}" if result.world else ""))
-    table.add_column("value")
-    table.add_column("", justify="right")
+    table = Table(show_header=False, **PLAIN)
+    table.add_column()
+    table.add_column(justify="right")
     for name, value in result.values.items():
         table.add_row(name, _cell(value))
     console.print(table)
