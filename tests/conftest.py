@@ -1,6 +1,7 @@
 """What the tests share: stored representations with values computed by public implementations."""
 
 import json
+import signal
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -8,6 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+# Started in the background by a shell, the tests inherit that Ctrl-C is ignored, and some of them press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GOLDENS = Path(__file__).parent / "goldens"
 

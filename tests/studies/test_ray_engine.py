@@ -63,7 +63,7 @@ def test_a_study_loses_a_process_and_a_machine_and_ends_as_if_it_had_not(
         engine.close()
     assert lost == ["process", "machine"]
     assert not progress.failures
-    assert progress.done == progress.total == {"train": 4, "encode": 4, "score": 4, "rank": 2}
+    assert progress.done == progress.total == {"train": 4, "encode": 4, "score": 4, "task": 0, "rank": 2}
     same_tables(tmp_path / "out", undisturbed)
 
 

@@ -19,8 +19,8 @@ def find_task(name: str) -> Callable[..., TaskResult]:
 
     >>> find_task("fairnes")
     Traceback (most recent call last):
-    unknot.errors.UnknotError: unknown task 'fairnes'; did you mean 'fairness'? Known: combinations, generalisation, \
-reasoning, fairness, algebra.
+    unknot.errors.UnknotError: unknown task 'fairnes'; did you mean 'fairness'? Known: algebra, combinations, \
+fairness, generalisation, reasoning.
     """
     if name not in TASKS:
         raise unknown("task", name, TASKS)
