@@ -85,10 +85,7 @@ def test_filters_are_standardised_each_by_itself():
 
 @torch.no_grad()
 def test_it_is_the_network_of_timm():
-    try:
-        timm = import_timm()
-    except UnknotError:
-        pytest.skip("timm is not installed")
+    timm = import_timm()
     theirs = timm.create_model("resnetv2_50x1_bit", num_classes=10).eval()
     ours = BiTNetwork(3, (3, 4, 6, 3), 1.0).eval()
     fill(ours, theirs.state_dict(), model="bit_resnet50", weights="timm", names={}, heads=("head.",))

@@ -43,10 +43,7 @@ def test_tensors_have_the_names_of_torchvision():
 
 @torch.no_grad()
 def test_it_is_the_network_of_timm():
-    try:
-        timm = import_timm()
-    except UnknotError:
-        pytest.skip("timm is not installed")
+    timm = import_timm()
     theirs = timm.create_model("densenet121", num_classes=10).eval()
     ours = DenseNetwork(3, 32).eval()
     fill(ours, theirs.state_dict(), model="densenet121", weights="timm", names={}, heads=("classifier.",))

@@ -7,17 +7,17 @@ process takes its place. If this process itself is killed, its workers end with 
 import os
 import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from unknot.processes import follow_parent
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.steps import Step, perform
 
@@ -159,15 +159,7 @@ def _alone(said: str) -> None:
         stream.flush()
     os.dup2(target, 1)
     os.dup2(target, 2)
-    parent = parent_process()
-    if parent is None:
-        return
-
-    def follow() -> None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
+    follow_parent()
 
 
 @contextmanager

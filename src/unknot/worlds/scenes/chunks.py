@@ -9,10 +9,9 @@ import json
 import os
 import shutil
 import signal
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from unknot.atomic import written_whole
 from unknot.errors import UnknotError
+from unknot.processes import follow_parent
 
 MAKING = ".making"
 Work = Callable[[Path, int], dict[str, Any]]  # (the folder `.making`, number of the piece) -> what to record of it
@@ -162,7 +162,7 @@ def _all_done(work: Work, making: Path, pieces: list[int], jobs: int) -> Iterato
     from concurrent.futures.process import BrokenProcessPool
 
     # A fork would copy threads of torch and numba in unknown states.
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_follow_parent)
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_serve)
     try:
         for future in as_completed([pool.submit(_do, work, making, piece) for piece in pieces]):
             yield future.result()
@@ -182,15 +182,7 @@ def _do(work: Work, making: Path, piece: int) -> int:
     return piece
 
 
-def _follow_parent() -> None:
-    """End this process with the one that started it, even if that one is killed; Ctrl-C is that one's to answer."""
+def _serve() -> None:
+    """End with the process that started this one, and leave Ctrl-C to it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-    if parent is None:
-        return
-
-    def follow() -> None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
+    follow_parent()
