@@ -111,25 +111,31 @@ def writable(images: Images) -> Images:
 
 def _run_encoder(run: Run, shape: Shape, device: str, world: World) -> Encoder:
     try:
-        import torch
+        import torch  # noqa: F401
     except ImportError:
         raise UnknotError(f"{run.folder}: a run needs torch, an extra: pip install unknot[torch].") from None
-    from unknot.batches import as_tensor
-    from unknot.training import find_device, load_model, represent
+    from unknot.training import find_device, load_model
 
     _must_fit(run, world.image_shape, shape)
     where = find_device(device)
     model = load_model(run, world=world).to(where)
+    return Encoder(run.folder.name, model_encode(model, run.spec.image_size, where), run_record(run))
+
+
+def model_encode(model: Any, image_size: int | None, where: Any) -> Callable[[Images], Any]:
+    """What turns images into codes of a model of ours, which is in evaluation mode and on the device `where`."""
+    import torch
+
+    from unknot.batches import as_tensor
+    from unknot.represent import represent
 
     def encode(images: Images) -> NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.float32]]:
         with torch.inference_mode():
-            q = represent(
-                model, as_tensor(writable(images), run.spec.image_size).to(where), batch_size=len(images)
-            )
+            q = represent(model, as_tensor(writable(images), image_size).to(where), batch_size=len(images))
         mean: NDArray[np.float32] = q.mean.cpu().numpy()
         return mean if q.logvar is None else (mean, q.logvar.cpu().numpy())
 
-    return Encoder(run.folder.name, encode, run_record(run))
+    return encode
 
 
 def _must_fit(run: Run, trained: Shape, shape: Shape) -> None:

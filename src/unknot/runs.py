@@ -8,6 +8,7 @@ A run's folder is named by the hash of its spec, so the same spec is never train
     curve.parquet        loss terms over steps
     kl.parquet           KL of each latent over steps, for models that have one
     segmentation.parquet FG-ARI and ARI over steps, for models of objects on worlds that know theirs
+    coat.parquet         COAT over steps, where training was given a corpus
     latents.npz          the representation, once it is encoded
     pictures/            reconstructions, traversals, and a Hinton diagram once it is encoded
 """
@@ -227,6 +228,10 @@ class Run:
     def segmentation(self) -> Any:
         """FG-ARI and ARI of masks over steps, as a pandas table."""
         return self._table("segmentation")
+
+    def coat(self) -> Any:
+        """COAT over steps, as a pandas table, with the names and numbers that `unknot task algebra` gives."""
+        return self._table("coat")
 
     def _table(self, name: str) -> Any:
         import pandas as pd

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 import torch
@@ -26,6 +26,9 @@ from unknot.represent import channels_last, represent
 from unknot.run_pictures import draw, shown_images
 from unknot.runs import Run
 from unknot.segmentation_curve import segmentation_row
+
+if TYPE_CHECKING:
+    from unknot.coat_curve import CoatMeter
 
 LOG_EVERY = 50  # steps averaged into one row of the curve
 MEASURE_EVERY = 1000  # steps between two measurements of the KL of each latent, or of masks
@@ -51,9 +54,17 @@ class Trainer:
     """
 
     def __init__(
-        self, run: Run, model: nn.Module, batches: Feed, device: torch.device, *, compiled: bool = False
+        self,
+        run: Run,
+        model: nn.Module,
+        batches: Feed,
+        device: torch.device,
+        *,
+        compiled: bool = False,
+        coat_meter: "CoatMeter | None" = None,
     ) -> None:
         self.run, self.spec, self.feed, self.device = run, run.spec, batches, device
+        self.coat_meter = coat_meter
         self.model = channels_last(model.to(device))
         self.players = players(self.model)
         self.main = _main(self.model, self.players)
@@ -67,10 +78,13 @@ class Trainer:
         self.curve = Curve()
         self.latents: list[Row] = []  # KL of each latent
         self.segmentation: list[Row] = []  # how well masks fit the true objects
+        self.coat: list[Row] = []  # how well objects add up, if there is a meter
+        self.coat_corpus = ""  # what it was measured on
         self.step = self.saved = 0
         self.spent, self.began = 0.0, time.perf_counter()  # seconds of earlier processes, start of this one
         remove_parts(run.folder)
         self._resume()
+        self._same_corpus()
 
     def train(self, checkpoint_every: int, watch: Callable[[Progress], None]) -> None:
         """Go on to the last step, and write the weights."""
@@ -88,6 +102,8 @@ class Trainer:
                     watch(Progress(self.step, steps, terms, speed))
                 if self.step % MEASURE_EVERY == 0 or self.step == steps:
                     self._measure()
+                if self.coat_meter and (self.step % self.coat_meter.every == 0 or self.step == steps):
+                    self._measure_coat(self.coat_meter)
                 if self.step == steps:
                     break
                 if interrupted():
@@ -179,6 +195,7 @@ class Trainer:
             self.curve.load(tables["curve"])
             self.latents = tables["latents"]
             self.segmentation = tables.get("segmentation", [])
+            self.coat, self.coat_corpus = tables.get("coat", []), tables.get("coat_corpus", "")
             self.step = self.saved = int(state["step"])
             self.spent = float(state["seconds"])
         except UnknotError:
@@ -191,15 +208,20 @@ class Trainer:
     def _checkpoint(self) -> None:
         self.read_curve()
         self._weights_must_be_finite()
+        tables = {
+            "curve": self.curve.state(),
+            "latents": self.latents,
+            "segmentation": self.segmentation,
+            "coat": self.coat,
+            "coat_corpus": self.coat_corpus,
+        }
         state = {
             "spec": self.spec.id,
             "step": self.step,
             "seconds": self._seconds(),
             "model": self.model.state_dict(),
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
-            "tables": json.dumps(
-                {"curve": self.curve.state(), "latents": self.latents, "segmentation": self.segmentation}
-            ),
+            "tables": json.dumps(tables),
         }
         # Through memory, because torch's own writer reports a full disk as an error of its own kind.
         buffer = io.BytesIO()
@@ -241,6 +263,28 @@ class Trainer:
             per_latent = kl_per_latent(q).tolist()
             self.latents.append({"step": self.step} | {f"latent_{i}": value for i, value in enumerate(per_latent)})
 
+    def _same_corpus(self) -> None:
+        """One curve is of one corpus; which one is noted with the run."""
+        if self.coat_meter is None:
+            return
+        if self.coat and self.coat_corpus != self.coat_meter.identity:
+            raise UnknotError(
+                f"{self.run.folder}: COAT was measured on another corpus up to step {self.step}, and one curve cannot "
+                "be of two; go on with that corpus, or without one."
+            )
+        self.coat_corpus = self.coat_meter.identity
+        self.run.note(coat=self.coat_meter.about)
+
+    def _measure_coat(self, meter: "CoatMeter") -> None:
+        """COAT of the weights as they are; codes that cannot be scored must not cost the run."""
+        self.model.eval()
+        try:
+            self.coat.append({"step": self.step} | meter.row(self.model, self.device))
+        except UnknotError as error:
+            warnings.warn(f"{self.run.folder}: no COAT at step {self.step} ({error})", UnknotWarning, stacklevel=2)
+        finally:
+            self.model.train()
+
     def _draw(self, *, animated: bool = False) -> None:
         """Pictures of the model as it is now; one that cannot be drawn must not cost the run."""
         last = self.latents[-1] if self.latents else {}
@@ -262,7 +306,12 @@ class Trainer:
     def _write_tables(self) -> None:
         import pandas as pd
 
-        tables = {"curve": self.curve.rows, "kl": self.latents, "segmentation": self.segmentation}
+        tables = {
+            "curve": self.curve.rows,
+            "kl": self.latents,
+            "segmentation": self.segmentation,
+            "coat": self.coat,
+        }
         for name, rows in tables.items():
             if rows:
                 with written_whole(self.run.folder / f"{name}.parquet") as beside:

@@ -41,6 +41,8 @@ def train(
     compiled: bool = False,
     threads: int = 1,
     wait: bool = False,
+    coat: Path | str | None = None,
+    coat_every: int = 1000,
     watch: Callable[[Progress], None] | None = None,
 ) -> Run:
     """Train what the spec says, or go on where an earlier process stopped, or return what is already there.
@@ -54,25 +56,36 @@ def train(
         compiled: use `torch.compile`; pays on GPUs, not on CPUs, and rounds in its own way.
         threads: of torch; one is the fastest on a shared machine.
         wait: if another process is training this run, wait for it instead of refusing.
+        coat: folder of a corpus that object algebra is measured on while the model trains (see `coat_curve`). It
+            changes nothing in what is trained, so it is no part of the spec; a finished run is not measured again.
+        coat_every: steps between two such measurements.
         watch: called with a `Progress` when training starts and every few steps; not if there is nothing to train.
 
     Ctrl-C lets the step end, writes a checkpoint and raises `KeyboardInterrupt` with a message that says so.
     """
-    for name, number in (("checkpoint_every", checkpoint_every), ("threads", threads)):
+    for name, number in (
+        ("checkpoint_every", checkpoint_every),
+        ("threads", threads),
+        ("coat_every", coat_every),
+    ):
         if number < 1:
             raise UnknotError(f"train: {name} is {number}; expected at least 1.")
     place = find_device(device)
     world = open_world(spec.world, data=data)
     model, spec = build_model(spec, world)
     batches = feed(spec, model, world)
+    meter = None
+    if coat is not None:
+        from unknot.coat_curve import coat_meter
+
+        meter = coat_meter(coat, world, spec.image_size, every=coat_every)
     run = Run.create(folder, spec, source=_source(model) + _load_pretrained(model))
     if run.finished:
         return run
     with run.locked(wait=wait), _threads(threads), kept_memory(), torch.random.fork_rng(devices=[]):
         if not run.finished:  # by the process that was waited for
-            Trainer(run, model, batches, place, compiled=compiled).train(
-                checkpoint_every, watch or (lambda _: None)
-            )
+            trainer = Trainer(run, model, batches, place, compiled=compiled, coat_meter=meter)
+            trainer.train(checkpoint_every, watch or (lambda _: None))
     return run
 
 

@@ -45,6 +45,10 @@ def train(
     checkpoint_every: Annotated[int, typer.Option(help="Steps a killed run can lose.")] = 1000,
     compiled: Annotated[bool, typer.Option("--compile", help="Use torch.compile; pays on GPUs.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait if another process trains this run.")] = False,
+    coat: Annotated[
+        Path | None, typer.Option(help="Measure COAT while it trains, on this corpus (`unknot data corpus`).")
+    ] = None,
+    coat_every: Annotated[int, typer.Option(help="Steps between two measurements of COAT.")] = 1000,
 ) -> None:
     """Train a model on a world; options of the model follow as --NAME VALUE (such as --beta 4)."""
     from unknot.runs import RunSpec
@@ -66,7 +70,14 @@ def train(
         precision=precision,
         image_size=image_size,
     )
-    how = {"device": device, "data": data, "checkpoint_every": checkpoint_every, "compiled": compiled}
+    how = {
+        "device": device,
+        "data": data,
+        "checkpoint_every": checkpoint_every,
+        "compiled": compiled,
+        "coat": coat,
+        "coat_every": coat_every,
+    }
     try:
         run = _train_watched(spec, output, wait, **how)
     except KeyboardInterrupt as stop:

@@ -21,7 +21,9 @@ PICTURES = {
     "traversals.png": "One latent moves in each row, the most informative first; greyed rows are switched off: "
     f"their KL is below {SWITCHED_OFF} and they say nothing about the image.",
     "traversals.gif": "The same as a film: every latent moves there and back.",
+    "slots.png": "Images, what the model makes of them, which slot owns each pixel, and what each slot draws.",
 }
+MASKS = {"fg_ari": "FG-ARI", "ari": "ARI"}
 
 
 def write_run_page(path: Path | str, folder: Path | str) -> Path:
@@ -90,8 +92,37 @@ def _curves(run: Run) -> Iterator[Content]:
         lines = {str(name).replace("latent_", "z"): kl[name].tolist() for name in kl.columns.drop("step")}
         text = f"Greyed: latents whose KL ends below {SWITCHED_OFF}."
         drawings.append(Drawing(curves("KL by latent", kl["step"].tolist(), lines, dim_below=SWITCHED_OFF), text))
+    drawings += [*_segmentation_curves(run), *_coat_curves(run)]
     if drawings:
         yield Gallery(drawings)
+
+
+def _segmentation_curves(run: Run) -> Iterator[Drawing]:
+    table = _table(run.segmentation)
+    if table is not None:
+        lines = {text: table[name].tolist() for name, text in MASKS.items() if name in table}
+        text = "How well masks fit the true objects: 1 is best, 0 is what chance gives."
+        yield Drawing(curves("Masks", table["step"].tolist(), lines), text)
+
+
+def _coat_curves(run: Run) -> Iterator[Drawing]:
+    """COAT of the run over steps, with a level line for pixels."""
+    table = _table(run.coat)
+    if table is None:
+        return
+    about = run.record.get("coat") or {}
+    where = f"on {about.get('n', '?')} tuples of the corpus '{about.get('variant', '?')}'"
+    for loss, title in (("l2", "L2-COAT"), ("acos", "acos-COAT")):
+        columns = {"codes": f"{loss}_coat", "tidied": f"{loss}_coat_tidied", "pixels": f"pixels_{loss}_coat"}
+        lines = {name: table[column].tolist() for name, column in columns.items() if column in table}
+        passes = bool(table[f"{loss}_passed"].iloc[-1]) if f"{loss}_passed" in table else False
+        text = (
+            f"{title} {where}: 1 is best, 0 is chance; at the end the codes "
+            f"{'pass' if passes else 'fail'} the test with wrong pictures."
+        )
+        if "tidied" in lines:
+            text += " Tidied: without duplicate and invisible slots."
+        yield Drawing(curves(title, table["step"].tolist(), lines), text)
 
 
 def _table(read: Any) -> Any:

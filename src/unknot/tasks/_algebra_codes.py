@@ -66,6 +66,6 @@ def find_codes(
         watch=lambda done, total: tell("encoding", done, total),
     )
     notes = [] if opened.record.get("kind") in FLOATS else [CLIPPED]
-    decoder = Decoder(run, home, device) if run is not None and home is not None else None
+    decoder = Decoder.of(run, home, device) if run is not None and home is not None else None
     name = run.spec.label if run is not None else opened.name
     return Found(name, dict(codes), opened.record, decoder, notes)

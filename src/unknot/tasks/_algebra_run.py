@@ -12,6 +12,7 @@ from unknot.tasks.quadruples import CorpusTuples, Tuples
 from unknot.worlds.scenes.corpus import MASKED
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
     from unknot.runs import Run
@@ -21,14 +22,24 @@ BATCH = 32  # images, or sets of slots, that are decoded at a time
 
 
 class Decoder:
-    """The model of a run, for what can be drawn from its codes."""
+    """A model of ours, for what can be drawn from its codes.
 
-    def __init__(self, run: "Run", world: "World", device: str) -> None:
+    Args:
+        model: in evaluation mode.
+        image_size: that images are resized to before it sees them, if any.
+        where: the device it is on.
+    """
+
+    def __init__(self, model: "nn.Module", image_size: int | None, where: "torch.device") -> None:
+        self.model, self.image_size, self.where = model, image_size, where
+
+    @classmethod
+    def of(cls, run: "Run", world: "World", device: str) -> "Decoder":
+        """The decoder of a trained run."""
         from unknot.training import find_device, load_model
 
-        self.where = find_device(device)
-        self.model: nn.Module = load_model(run, world=world).to(self.where)
-        self.image_size = run.spec.image_size
+        where = find_device(device)
+        return cls(load_model(run, world=world).to(where), run.spec.image_size, where)
 
     @property
     def draws(self) -> bool:

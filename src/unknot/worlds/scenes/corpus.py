@@ -9,7 +9,7 @@ Reference: Xie et al. 2022, COAT: Measuring Object Compositionality in Emergent 
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from unknot.worlds.scenes.chunks import Watch, alone, clear, fill, finish, progr
 
 ROLES = ("A", "B", "C", "D", "drop", "object", "color", "material", "shape", "size")
 MASKED = ROLES[:4]
-VERSION = 1  # rises when the same seed gives other tuples or other pixels
+VERSION = 2  # rises when the same seed gives other tuples or other pixels
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,12 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.images)
+
+    def first(self, n: int) -> "Corpus":
+        """The same corpus with its first n tuples alone, or all if it has fewer."""
+        n = min(n, len(self))
+        images, masks, tuples = self.images[:n], self.masks[:n], self.tuples[:n]
+        return replace(self, images=images, masks=masks, tuples=tuples, info={**self.info, "n": n})
 
 
 def open_corpus(folder: Path | str) -> Corpus:
