@@ -1,20 +1,27 @@
 """Steps on a real Ray cluster of several nodes, which lose processes and machines in the middle of a study."""
 
+import json
 import os
 import signal
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import unknot
+from unknot.encoding import encode as encode_run
 from unknot.errors import UnknotError
+from unknot.representation import Representation, read_representation
 from unknot.studies.engines import Outcome, open_engine
 from unknot.studies.ray_engine import RayEngine
 from unknot.studies.steps import Step
 from unknot.studies.study import Progress, run_study
+from unknot.training import train
 
-from .conftest import planned, same_tables
+from .conftest import TINY, planned, same_tables
 
 ray = pytest.importorskip("ray")
 
@@ -78,6 +85,81 @@ def _worker_pid(step: Step) -> int:
             if title.startswith("ray::") and f"train {step.id}" in title:
                 return int(folder.name)
     raise AssertionError(f"no process trains {step.id}")
+
+
+def _end(engine: RayEngine, *steps: Step) -> None:
+    """Do steps one after the other; each ends well."""
+    for step in steps:
+        engine.submit(step)
+        events: list[Any] = []
+        while not events:
+            events = engine.wait(1.0)
+        assert [event.error for event in events] == [""]
+
+
+def _mig(latents: Path | Representation) -> float:
+    return unknot.score(latents, metrics=["mig"])["mig"].value
+
+
+def test_latents_come_from_another_machine_s_store_and_from_the_file_once_all_are_lost(
+    cluster: Any, tmp_path: Path
+) -> None:
+    text = TINY.replace("beta: [1, 4]", "beta: 4").replace(
+        "rows: 120", "rows: 3000"
+    )  # too large to go with a step
+    ids = [train(run.spec, tmp_path / "runs").spec.id for run in planned(tmp_path, text).runs]
+    encode = [Step("encode", id_, "", str(tmp_path), {"rows": 3000, "split": ""}) for id_ in ids]
+    score = Step("score", ids[0], "", str(tmp_path), {"metrics": ["mig[bins=20]"], "limit": None})
+    how = {"method": "udr_spearman", "scope": "all", "partners": 5, "rows": 1000}
+    rank = Step("rank", "r", "", str(tmp_path), {"members": [(id_, "") for id_ in ids], **how})
+    ranks, scores = tmp_path / "ranks" / "r.json", tmp_path / "runs" / ids[0] / "scores.json"
+    first = cluster.add_node(num_cpus=1, resources={"first": 1}, object_store_memory=MEMORY)
+    engine = RayEngine(address=cluster.address)
+    try:
+        _end(engine, *encode)
+        _end(engine, rank)
+        true_ranks = ranks.read_text()
+        file = scores.with_name("latents.npz")
+        true = read_representation(file)
+        other = replace(true, latents=true.latents[::-1].copy())
+        other.write(file)  # says that it was made in the same way
+        assert _mig(true) != _mig(other)
+        ray.remote(num_cpus=1, resources={"first": 1}, max_retries=0)(lambda: time.sleep(600)).remote()
+        second = cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
+        _end(engine, score, rank)  # on the second machine: the first is taken
+        assert json.loads(scores.read_text())["scores"]["mig[bins=20]"]["value"] == _mig(true)
+        assert ranks.read_text() == true_ranks
+        scores.unlink()
+        for node in (first, second):  # which has copies by now
+            cluster.remove_node(node, allow_graceful=False)
+        cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
+        _end(engine, score, rank)
+        assert json.loads(scores.read_text())["scores"]["mig[bins=20]"]["value"] == _mig(other)
+        assert ranks.read_text() != true_ranks
+    finally:
+        engine.close()
+
+
+def test_the_oldest_latents_make_room_and_a_file_made_otherwise_is_preferred(tmp_path: Path) -> None:
+    (run,) = planned(tmp_path, TINY.replace("beta: [1, 4]", "beta: 1").replace("seeds: 2", "seeds: 1")).runs
+    train(run.spec, tmp_path / "runs")
+    encode = Step("encode", run.id, "", str(tmp_path), {"rows": 120, "split": ""})
+    score = Step("score", run.id, "", str(tmp_path), {"metrics": ["mig[bins=20]"], "limit": None})
+    folder = tmp_path / "runs" / run.id
+    engine = RayEngine(jobs=1)
+    try:
+        _end(engine, encode)
+        assert list(engine._shared_with(score)) == [run.id]
+        assert engine._shared_with(encode) == {}
+        encode_run(folder, rows=60).write(folder / "latents.npz")  # by somebody else
+        _end(engine, score)
+        value = json.loads((folder / "scores.json").read_text())["scores"]["mig[bins=20]"]["value"]
+        assert value == _mig(folder / "latents.npz")
+        engine._room = 0
+        _end(engine, encode)
+        assert engine._shared_with(score) == {}
+    finally:
+        engine.close()
 
 
 def test_a_local_ray_is_started_and_errors_come_back_in_words(tmp_path: Path) -> None:

@@ -2,23 +2,32 @@
 
 Ray places a step where its processors are free, and gives it to another machine if the one it was on is lost. What
 was trained until then is in the run's last checkpoint, so the step goes on from there.
+
+Latents stay in Ray's object store, where they were encoded, for the steps that score and rank them: on the same machine
+they are mapped, not copied, and elsewhere they come from that machine instead of the shared folder. The file remains
+what counts: it is read if the object is gone, or says that it was made otherwise.
 """
 
 import os
 import re
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
+from unknot.representation import ARRAYS, Representation
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.local import one_line
 from unknot.studies.steps import Step, perform
 
 IN_FLIGHT = 1000  # steps handed over at a time: an autoscaler sees the demand, and Ctrl-C has little to take back
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
-LOST = 3  # times Ray itself begins a step again whose process or machine died
+LOST = 3  # times a step is begun again whose process or machine died
+STORE = 0.5  # of the cluster's object store that latents may take; the oldest make room
+FETCH = 60.0  # seconds after which the file is read instead
 
 
 class RayEngine:
@@ -45,7 +54,11 @@ class RayEngine:
         self._most = jobs or IN_FLIGHT
         self._num_cpus, self._num_gpus = num_cpus, num_gpus
         self._task = ray.remote(_perform)
-        self._under_way: dict[Any, tuple[Step, float]] = {}
+        self._under_way: dict[Any, _Handed] = {}
+        self._room = STORE * here.get("object_store_memory", 0)
+        self._held: dict[
+            tuple[str, str], tuple[Any, int]
+        ] = {}  # folder and run -> latents, bytes; the oldest first
 
     def has_room(self) -> bool:
         """Whether more steps may be handed over."""
@@ -53,18 +66,14 @@ class RayEngine:
 
     def submit(self, step: Step) -> None:
         """Hand a step to Ray."""
-        gpus = self._num_gpus if step.kind in ("train", "encode") else 0
-        task = self._task.options(
-            name=f"{step.kind} {step.id}", num_cpus=self._num_cpus, num_gpus=gpus, max_retries=LOST
-        )
-        self._under_way[task.remote(step)] = (step, time.perf_counter())
+        self._hand_over(_Handed(step, time.perf_counter()))
 
     def wait(self, timeout: float) -> list[Outcome | Advance]:
         """The steps that ended."""
         if not self._under_way:
             return []
         ready, _ = self._ray.wait(list(self._under_way), num_returns=1, timeout=timeout)
-        return [self._outcome(reference) for reference in ready]
+        return [outcome for reference in ready if (outcome := self._outcome(reference)) is not None]
 
     def close(self, *, stop: bool = False) -> None:
         """Take back what is under way, and leave the cluster."""
@@ -74,28 +83,97 @@ class RayEngine:
         if stop and under_way:
             self._ray.wait(list(under_way), num_returns=len(under_way), timeout=30)
         under_way.clear()
+        getattr(self, "_held", {}).clear()
         if self._ours:
             self._ray.shutdown()
 
-    def _outcome(self, reference: Any) -> Outcome:
-        step, since = self._under_way.pop(reference)
+    def _hand_over(self, handed: "_Handed") -> None:
+        step, encodes = handed.step, handed.step.kind == "encode"
+        task = self._task.options(
+            name=f"{step.kind} {step.id}",
+            num_cpus=self._num_cpus,
+            num_gpus=self._num_gpus if step.kind in ("train", "encode") else 0,
+            num_returns=2 if encodes else 1,
+            max_retries=0 if encodes else LOST,  # else Ray would encode again what is lost, and there is the file
+        )
+        made = task.remote(step, self._shared_with(step))
+        if encodes:
+            made, handed.latents = made
+        self._under_way[made] = handed
+
+    def _shared_with(self, step: Step) -> dict[str, Any]:
+        """Run -> a reference to its latents, for a step that reads them."""
+        read = {"score": [step.id], "rank": [id_ for id_, _ in step.values.get("members", ())]}.get(step.kind, [])
+        held = {id_: self._held.get((step.folder, id_)) for id_ in read}
+        return {id_: there[0] for id_, there in held.items() if there is not None}
+
+    def _hold(self, handed: "_Handed", size: int) -> None:
+        """Keep the latents of a run in the store, as long as there is room."""
+        key = (handed.step.folder, handed.step.id)
+        self._held.pop(key, None)
+        self._held[key] = (handed.latents, size)
+        while sum(bytes_ for _, bytes_ in self._held.values()) > self._room:
+            del self._held[next(iter(self._held))]
+
+    def _outcome(self, reference: Any) -> Outcome | None:
+        """How a step ended; None if it has to be begun again."""
+        handed = self._under_way.pop(reference)
+        error, log = "", ""
         try:
-            self._ray.get(reference)
-            error, log = "", ""
+            size = self._ray.get(reference)
+            if handed.latents is not None:
+                self._hold(handed, size)
         except self._ray.exceptions.RayTaskError as failed:
             error, log = one_line(failed.cause), _COLOURS.sub("", str(failed))
         except self._ray.exceptions.RayError as lost:
+            if handed.step.kind == "encode" and handed.lost < LOST:
+                self._hand_over(_Handed(handed.step, handed.since, handed.lost + 1))
+                return None
             error, log = f"its process or machine was lost ({type(lost).__name__})", str(lost)
-        return Outcome(step, error, log, time.perf_counter() - since)
+        return Outcome(handed.step, error, log, time.perf_counter() - handed.since)
 
 
-def _perform(step: Step) -> dict[str, Any]:
+@dataclass
+class _Handed:
+    """A step that Ray has.
+
+    Attributes:
+        step: which.
+        since: when it was submitted.
+        lost: how often its process or machine died.
+        latents: of an encode step, a reference to what it will have made.
+    """
+
+    step: Step
+    since: float
+    lost: int = 0
+    latents: Any = None
+
+
+def _perform(step: Step, held: Mapping[str, Any]) -> Any:
+    """What a process of Ray does: a step; the latents of an encode step are returned, after their size."""
     if not Path(step.folder).is_dir():
         raise UnknotError(
             f"{step.folder}: is not on this machine ({os.uname().nodename}); all machines of a cluster must see the "
             "study's folder under the same path."
         )
-    return perform(step)
+    made = perform(step, shared=lambda run_id: _fetched(held.get(run_id)))
+    return None if made is None else (_size(made), made)
+
+
+def _fetched(reference: Any) -> Any:
+    """The latents a reference stands for; None if there is none, or they are lost."""
+    if reference is None:
+        return None
+    ray: Any = import_module("ray")
+    try:
+        return ray.get(reference, timeout=FETCH)
+    except ray.exceptions.RayError:
+        return None
+
+
+def _size(made: Representation) -> int:
+    return sum(array.nbytes for key in ARRAYS if (array := getattr(made, key)) is not None)
 
 
 def _join(ray: Any, address: str, jobs: int | None) -> None:

@@ -10,17 +10,24 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from unknot.atomic import remove_parts, written_whole
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.runs import Run, RunSpec
 
+if TYPE_CHECKING:
+    from unknot.representation import Representation
+
 Kind = Literal["train", "encode", "score", "task", "rank"]
 KINDS: tuple[Kind, ...] = ("train", "encode", "score", "task", "rank")
 RUN_KINDS = KINDS[:-1]  # those of one run alone
 Tell = Callable[[int, int], None]  # how much of a step is done, of how much
+Shared = Callable[
+    [str], "Representation | None"
+]  # the latents of a run, by its id, if an engine has them in memory
 
 
 @dataclass(frozen=True)
@@ -55,15 +62,39 @@ class Step:
         return Path(self.folder) / "runs" / self.id
 
 
-def perform(step: Step, tell: Tell | None = None) -> dict[str, Any]:
-    """Do a step; what it returns is for the progress display only, since results are files."""
+def perform(step: Step, tell: Tell | None = None, shared: Shared | None = None) -> "Representation | None":
+    """Do a step. Results are files; the latents of an encode step are also returned, as its file holds them.
+
+    Args:
+        step: what to do.
+        tell: called with how far it is.
+        shared: finds latents that are in memory already, to be used in place of the file they were written to.
+    """
     from threadpoolctl import threadpool_limits
 
-    work = {"train": _train, "encode": _encode, "score": _score, "task": _task, "rank": _rank}[step.kind]
-    began = time.perf_counter()
+    tell, shared = tell or (lambda done, total: None), shared or (lambda run_id: None)
     with threadpool_limits(1):  # one process per core is fastest, and sums come out in the same order everywhere
-        work(step, tell or (lambda done, total: None))
-    return {"seconds": time.perf_counter() - began}
+        if step.kind == "encode":
+            return _encode(step, tell)
+        if step.kind == "train":
+            _train(step, tell)
+        elif step.kind == "score":
+            _score(step, tell, shared)
+        elif step.kind == "task":
+            _task(step, tell)
+        else:
+            _rank(step, tell, shared)
+    return None
+
+
+def _latents(folder: Path, shared: Shared) -> "Representation":
+    """The latents of a run: those in memory if they were made as the file says, else those of the file."""
+    from unknot.representation import read_representation
+
+    held = shared(folder.name)
+    if held is not None and held.source == read_source(folder):
+        return held
+    return read_representation(folder / "latents.npz")
 
 
 def _train(step: Step, tell: Tell) -> None:
@@ -95,8 +126,9 @@ def _train(step: Step, tell: Tell) -> None:
         _write_json(run.folder / "time.json", {"seconds": seconds, "steps": last - first})
 
 
-def _encode(step: Step, tell: Tell) -> None:
+def _encode(step: Step, tell: Tell) -> "Representation":
     from unknot.encoding import encode
+    from unknot.representation import read_representation
 
     run = Run(step.run_folder)
     for folder in (run.folder, run.folder / "pictures"):
@@ -109,18 +141,16 @@ def _encode(step: Step, tell: Tell) -> None:
         data=_path(step.data),
         watch=tell,
     )
-    made.write(run.folder / "latents.npz")
+    return read_representation(made.write(run.folder / "latents.npz"))
 
 
-def _score(step: Step, tell: Tell) -> None:
+def _score(step: Step, tell: Tell, shared: Shared) -> None:
     from unknot import scoring
     from unknot.reports.scorecard import scorecard_record, to_json
-    from unknot.representation import read_representation
 
     folder = step.run_folder
     remove_parts(folder)
-    latents = folder / "latents.npz"
-    representation = read_representation(latents)
+    latents, representation = folder / "latents.npz", _latents(folder, shared)
     before = read_scores(folder)
     keys = score_keys(step.values["metrics"], representation.source, step.values["limit"])
     missing = [id_ for id_, key in keys.items() if before.get("keys", {}).get(id_) != key]
@@ -172,12 +202,13 @@ def _task(step: Step, tell: Tell) -> None:
                 other.unlink()  # of other options, or of weights that are no more
 
 
-def _rank(step: Step, tell: Tell) -> None:
+def _rank(step: Step, tell: Tell, shared: Shared) -> None:
     from unknot.ranking import rank
     from unknot.studies.spec import parse_method
 
     values = step.values
-    members = {id_: Path(step.folder) / "runs" / id_ / "latents.npz" for id_, _ in values["members"]}
+    runs = Path(step.folder) / "runs"
+    members = {id_: partial(_latents, runs / id_, shared) for id_, _ in values["members"]}  # read in their turn
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknotWarning)  # the notes say it
         ranking = rank(
