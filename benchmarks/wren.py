@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from unknot._memory import kept_memory
 from unknot.factors import space
-from unknot.tasks.wren import WReN, WReNSetting, initialise
+from unknot.tasks.wren import PUBLISHED, WReN, WReNSetting, initialise
 from unknot.worlds.puzzles import draw_puzzles
 
 BATCH, LATENTS = 32, 10
@@ -44,7 +44,7 @@ def naive(model: WReN, context: Tensor, answers: Tensor) -> Tensor:
 
 def stepper(width: int, depth: int, forward: Callable[..., Tensor], bfloat16: bool) -> Callable[[], None]:
     """One training step, ready to be repeated."""
-    model = WReN(LATENTS, WReNSetting(g_width=width, g_depth=depth, f_width=256))
+    model = WReN(LATENTS, WReNSetting(g_width=width, g_depth=depth, f_width=256, f_depth=1, **PUBLISHED))
     initialise(model, torch.Generator().manual_seed(0))
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
     context, answers = torch.randn(BATCH, 8, LATENTS), torch.randn(BATCH, 6, LATENTS)

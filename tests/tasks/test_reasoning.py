@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,16 @@ def test_one_hot_factors_of_a_small_world_are_learnt_far_above_chance() -> None:
     )
     assert found.values["accuracy"] > 0.45
     assert found.values["rule"] == 1.0 and 0 < found.values["answers_only"] < found.values["third_row"] < 1
+
+
+@pytest.mark.parametrize(("optimiser", "matrices"), [("muon", 4), ("adam", 0)])
+def test_each_weight_has_one_optimiser(optimiser: Any, matrices: int) -> None:
+    lesson = Lesson(onehot_table(SMALL))
+    setting = WReNSetting(g_width=8, f_width=8, optimiser=optimiser)
+    reasoner = Reasoner(lesson, setting, 0, torch.device("cpu"))
+    groups = [[id(p) for g in one.param_groups for p in g["params"]] for one in reasoner.optimisers]
+    assert sorted(chain.from_iterable(groups)) == sorted(id(p) for p in reasoner.model.parameters())
+    assert len(groups) == (2 if matrices else 1) and (not matrices or len(groups[1]) == matrices)
 
 
 def test_a_result_holds_the_curve_the_baselines_and_everything_that_decided_them(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """WReN: shared pairs give the scores and gradients of the formula as it is written."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,15 +27,21 @@ def _naive(model: WReN, context: Tensor, answers: Tensor) -> Tensor:
                 for layer in (model.first, *model.g):
                     hidden = functional.relu(layer(hidden))
                 total = total + hidden
+        if model.setting.norm:  # (x - mean) / deviation
+            total = (total - total.mean(1, keepdim=True)) / (
+                total.var(1, unbiased=False, keepdim=True) + 1e-5
+            ).sqrt()
+            total = total * model.norm.weight + model.norm.bias
         for layer in model.f:
             total = functional.relu(layer(total))
         scores.append(model.score(total)[:, 0])
     return torch.stack(scores, dim=1)
 
 
-def _case(depth: int, dtype: torch.dtype = torch.float64) -> tuple[WReN, Tensor, Tensor]:
+def _case(depth: int, dtype: torch.dtype = torch.float64, *, norm: bool = True) -> tuple[WReN, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(depth)
-    model = WReN(5, WReNSetting(g_width=12, g_depth=depth, f_width=7, f_depth=depth - 1)).to(dtype)
+    setting = WReNSetting(g_width=12, g_depth=depth, f_width=7, f_depth=depth - 1, norm=norm)
+    model = WReN(5, setting).to(dtype)
     initialise(model, generator)
     for parameter in model.parameters():  # biases of nothing would hide mistakes
         parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator, dtype=dtype)
@@ -43,15 +50,17 @@ def _case(depth: int, dtype: torch.dtype = torch.float64) -> tuple[WReN, Tensor,
     return model, context, answers
 
 
+@pytest.mark.parametrize("norm", (True, False))
 @pytest.mark.parametrize("depth", (2, 3, 4))
-def test_shared_pairs_score_as_all_pairs_do(depth: int) -> None:
-    model, context, answers = _case(depth)
+def test_shared_pairs_score_as_all_pairs_do(depth: int, norm: bool) -> None:
+    model, context, answers = _case(depth, norm=norm)
     torch.testing.assert_close(model(context, answers), _naive(model, context, answers), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("norm", (True, False))
 @pytest.mark.parametrize("depth", (2, 3, 4))
-def test_shared_pairs_have_the_gradients_of_all_pairs(depth: int) -> None:
-    model, context, answers = _case(depth)
+def test_shared_pairs_have_the_gradients_of_all_pairs(depth: int, norm: bool) -> None:
+    model, context, answers = _case(depth, norm=norm)
     wanted = [context, answers, *model.parameters()]
     weights = torch.randn(3, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     ours = torch.autograd.grad((model(context, answers) * weights).sum(), wanted)
@@ -126,6 +135,7 @@ def test_the_search_space_has_288_settings_and_the_one_for_cpus_48() -> None:
     assert [math.prod(len(values) for values in SEARCH[name].values()) for name in ("paper", "cpu")] == [288, 48]
     assert len(set(draw_settings(288, 0))) == 288
     assert all((one.g_width, one.g_depth) == (256, 2) for one in draw_settings(48, 0, "cpu"))
+    assert not any(one.norm or one.optimiser != "adam" for one in draw_settings(288, 0))
 
 
 def test_draws_are_the_same_for_a_seed_and_more_of_them_begin_with_the_same() -> None:
@@ -136,11 +146,16 @@ def test_draws_are_the_same_for_a_seed_and_more_of_them_begin_with_the_same() ->
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [({"lr": 0.0}, "learning rate is 0.0"), ({"dropout": 1.0}, "dropout is 1.0"), ({"g_depth": 1}, "at least 2")],
+    [
+        ({"lr": 0.0}, "learning rate is 0.0"),
+        ({"dropout": 1.0}, "dropout is 1.0"),
+        ({"g_depth": 1}, "at least 2"),
+        ({"optimiser": "moun"}, "did you mean 'muon'"),
+    ],
 )
-def test_settings_that_make_no_sense_are_refused(fault: dict[str, float], message: str) -> None:
+def test_settings_that_make_no_sense_are_refused(fault: dict[str, Any], message: str) -> None:
     with pytest.raises(UnknotError, match=message):
-        WReNSetting(**fault)  # type: ignore[arg-type]
+        WReNSetting(**fault)
 
 
 def test_too_many_draws_and_unknown_search_spaces_are_refused() -> None:

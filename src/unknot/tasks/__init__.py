@@ -11,7 +11,7 @@ from unknot.tasks.result import TaskResult, read_result
 
 # Name -> version, which rises whenever a task's numbers change. The function of that name is in the module of that
 # name.
-TASKS = {"combinations": 1, "generalisation": 1, "reasoning": 1, "fairness": 1, "algebra": 1}
+TASKS = {"combinations": 1, "generalisation": 1, "reasoning": 2, "fairness": 1, "algebra": 1}
 
 
 def find_task(name: str) -> Callable[..., TaskResult]:

@@ -108,8 +108,7 @@ class Reasoner:
         self.model = nn.ModuleList([self.wren] if self.cnn is None else [self.wren, self.cnn])
         initialise(self.model, torch.Generator().manual_seed(seed_of(self.lesson.seed, self.draw, 2)))
         self.model.to(self.device)
-        fused = self.device.type in ("cpu", "cuda")
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=self.setting.lr, eps=1e-8, fused=fused)
+        self.optimisers = self._optimisers()
         self._resume()
 
     def train(self, steps: int, examine_at: set[int], watch: Callable[[int, float], None]) -> list[Row]:
@@ -135,6 +134,18 @@ class Reasoner:
             scores: Tensor = self.wren(codes[:, :8], codes[:, 8:])
         return scores.float()
 
+    def _optimisers(self) -> list[torch.optim.Optimizer]:
+        """Adam for all parameters; or Muon for the matrices of g and f, and Adam for the others."""
+        lr = self.setting.lr
+        matrices = self.wren.matrices() if self.setting.optimiser == "muon" else []
+        taken = {id(matrix) for matrix in matrices}
+        others = [parameter for parameter in self.model.parameters() if id(parameter) not in taken]
+        fused = self.device.type in ("cpu", "cuda")
+        made: list[torch.optim.Optimizer] = [torch.optim.Adam(others, lr=lr, eps=1e-8, fused=fused)]
+        if matrices:  # steps of the size Adam would make, so that one learning rate serves both
+            made.append(torch.optim.Muon(matrices, lr=lr, weight_decay=0, adjust_lr_fn="match_rms_adamw"))
+        return made
+
     def _advance(self) -> None:
         lesson = self.lesson
         rng = np.random.default_rng([lesson.seed, self.draw, TRAIN, self.step])
@@ -144,8 +155,9 @@ class Reasoner:
         labels = torch.from_numpy(puzzles.labels).to(self.device)
         loss = functional.cross_entropy(self.scores(lesson.inputs(puzzles, rng)), labels)
         torch.autograd.backward(loss)
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
+        for optimiser in self.optimisers:
+            optimiser.step()
+        self.model.zero_grad(set_to_none=True)
         if not math.isfinite(loss.item()):
             self.diverged = self.step + 1
 
@@ -184,7 +196,7 @@ class Reasoner:
             "step": self.step,
             "diverged": self.diverged,
             "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
             "rows": json.dumps(self.rows),
         }
         buffer = io.BytesIO()
@@ -198,7 +210,8 @@ class Reasoner:
         try:
             state = torch.load(self.file, map_location=self.device, weights_only=True)
             self.model.load_state_dict(state["model"])
-            self.optimiser.load_state_dict(state["optimiser"])
+            for optimiser, kept in zip(self.optimisers, state["optimisers"], strict=True):
+                optimiser.load_state_dict(kept)
             self.step, self.diverged = int(state["step"]), int(state["diverged"])
             self.rows = json.loads(state["rows"])
         except Exception as error:

@@ -38,10 +38,14 @@ def reasoning(
         int, typer.Option(help="Reasoners with settings drawn at random, the same for each run; 0 for one.")
     ] = 0,
     search: Annotated[str, typer.Option(help="Where settings are drawn from: cpu (48) or paper (288).")] = "cpu",
-    g: Annotated[str, typer.Option("--g", help="Width x depth of g, with --draws 0.")] = "256x2",
-    f: Annotated[str, typer.Option("--f", help="Width x depth of f, with --draws 0.")] = "128x1",
-    lr: Annotated[float, typer.Option(help="Learning rate, with --draws 0.")] = 1e-3,
+    g: Annotated[str, typer.Option("--g", help="Width x depth of g, with --draws 0.")] = "128x2",
+    f: Annotated[str, typer.Option("--f", help="Width x depth of f, with --draws 0.")] = "256x2",
+    lr: Annotated[float, typer.Option(help="Learning rate, with --draws 0.")] = 0.01,
     dropout: Annotated[float, typer.Option(help="Share that is dropped, with --draws 0.")] = 0.0,
+    norm: Annotated[
+        bool, typer.Option("--norm/--no-norm", help="Normalise sums over pairs, with --draws 0; published: no.")
+    ] = True,
+    optimiser: Annotated[str, typer.Option(help="muon, or adam as published; with --draws 0.")] = "muon",
     relations: Annotated[str, typer.Option(help="Fixed factors: 1, 2, 3 or mixed.")] = "mixed",
     alternatives: Annotated[str, typer.Option(help="Wrong answers: hard, easy or balanced.")] = "hard",
     reject_distinct: Annotated[
@@ -104,7 +108,7 @@ def reasoning(
                 views=views,
                 draws=draws,
                 search=search,
-                setting=_setting(g, f, lr, dropout),
+                setting=_setting(g, f, lr, dropout, norm, optimiser),
                 precision=precision,
                 device=device,
                 folder=None if output is None else output / _name(one, input),
@@ -148,7 +152,7 @@ def _world_of(runs: list[Path] | None) -> str:
     return Run(runs[0]).spec.world if runs and runs[0].is_dir() else ""
 
 
-def _setting(g: str, f: str, lr: float, dropout: float) -> "WReNSetting":
+def _setting(g: str, f: str, lr: float, dropout: float, norm: bool, optimiser: str) -> "WReNSetting":
     try:
         from unknot.tasks.wren import WReNSetting
     except ImportError:
@@ -160,7 +164,7 @@ def _setting(g: str, f: str, lr: float, dropout: float) -> "WReNSetting":
             raise UnknotError(f"reasoning: --{name} is '{text}'; expected width x depth, such as 256x2.")
         sizes += [int(match[1]), int(match[2])]
     g_width, g_depth, f_width, f_depth = sizes
-    return WReNSetting(lr, g_width, g_depth, f_width, f_depth, dropout)
+    return WReNSetting(lr, g_width, g_depth, f_width, f_depth, dropout, norm, optimiser)  # type: ignore[arg-type]
 
 
 def _steps(text: str) -> list[int]:
