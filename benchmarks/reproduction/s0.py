@@ -8,7 +8,7 @@ from typing import Any
 
 from reproduce import table
 
-STEPS = 2_000
+STEPS = 1_000
 MODELS: dict[str, dict[str, Any]] = {"beta_vae": {"beta": 4.0}, "beta_tc_vae": {"beta": 6.0}, "mtd": {}}
 
 
@@ -18,7 +18,7 @@ def one(model: str, folder: Path) -> list[dict[str, Any]]:
     from unknot.tasks.combinations import combinations
 
     spec = RunSpec(
-        world="dsprites_rendered", model=model, options=MODELS[model], steps=STEPS, lr=5e-4, image_size=32, seed=0
+        world="dsprites_rendered", model=model, options=MODELS[model], steps=STEPS, lr=1e-3, image_size=32, seed=0
     )
     found = combinations(spec, rows=10_000, folder=folder / model)
     return [{"model": model, **row} for row in found.tables["summary"]]
