@@ -20,7 +20,7 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 
 HERE = Path(__file__).parent
 FOLDER = Path("reproduce")
-PARTS = ("betas", "precision", "models", "s0", "s1", "s3", "s4", "reasoning", "slots", "kills")
+PARTS = ("betas", "precision", "models", "s0", "s1", "s3", "s4", "reasoning", "slots", "objects", "kills")
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -5,6 +5,8 @@ from typing import Any
 
 from reproduce import table
 
+from unknot.runs import RunSpec
+
 STEPS = 8_000
 OPTIONS: dict[str, Any] = {
     "slots": 4,
@@ -19,6 +21,20 @@ OPTIONS: dict[str, Any] = {
 }
 
 
+def spec(folder: Path, seed: int) -> RunSpec:
+    """One of its runs."""
+    return RunSpec(
+        world=str(folder / "train"),
+        model="slot_attention",
+        options=OPTIONS,
+        lr=1e-3,
+        batch_size=16,
+        precision="bfloat16",
+        steps=STEPS,
+        seed=seed,
+    )
+
+
 def run(folder: Path, jobs: int) -> str:
     """FG-ARI, ARI and mBO on 1,000 scenes of another seed, for two seeds of training."""
     import numpy as np
@@ -26,7 +42,6 @@ def run(folder: Path, jobs: int) -> str:
 
     from unknot.batches import as_tensor
     from unknot.metrics.segmentation import ari, fg_ari, mbo
-    from unknot.runs import RunSpec
     from unknot.training import load_model, train
     from unknot.worlds.scenes.dataset import open_scenes, write_scenes
 
@@ -44,17 +59,7 @@ def run(folder: Path, jobs: int) -> str:
         "four stripes": np.broadcast_to(x // 8, truth.shape),
     }
     for seed in (0, 1):
-        spec = RunSpec(
-            world=str(folder / "train"),
-            model="slot_attention",
-            options=OPTIONS,
-            lr=1e-3,
-            batch_size=16,
-            precision="bfloat16",
-            steps=STEPS,
-            seed=seed,
-        )
-        model = load_model(train(spec, folder / "runs"))
+        model = load_model(train(spec(folder, seed), folder / "runs"))
         with torch.inference_mode():
             owners = [model.masks(part).argmax(1).numpy() for part in images.split(100)]
         found[f"slot attention, seed {seed}"] = np.concatenate(owners)
