@@ -23,7 +23,7 @@ def specs() -> Iterator[RunSpec]:
     for beta in (16.0, 4.0, 1.0):
         yield RunSpec(model="beta_vae", options={"beta": beta}, steps=BETA_STEPS, **COMMON)
     short: dict[str, dict[str, Any]] = {
-        "cci_vae": {"c_max": 25.0, "gamma": 100.0, "c_steps": 2_500},
+        "cci_vae": {"c_max": 25.0, "gamma": 10.0, "c_steps": 2_500},
         "factor_vae": {"gamma": 10.0},
         "beta_tc_vae": {"beta": 6.0},
         "dip_vae_i": {"lambda_od": 10.0},

@@ -23,9 +23,9 @@ def one(of: tuple[str, str, str], folder: Path) -> dict[str, Any]:
     from unknot.training import train
 
     world, model, split = of
-    options = {"beta": 1.0} if model == "beta_vae" else {}
+    more: dict[str, Any] = {"options": {"beta": 1.0}, "precision": "bfloat16"} if model == "beta_vae" else {}
     trained = train(
-        RunSpec(world=world, model=model, options=options, split=split, steps=STEPS, lr=5e-4, seed=0),
+        RunSpec(world=world, model=model, split=split, steps=STEPS, lr=5e-4, seed=0, **more),
         folder / "runs",
     )
     found = generalisation(trained, rows=ROWS, train_rows=ROWS, folder=folder / "tasks" / trained.folder.name)
