@@ -11,7 +11,9 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,13 @@ def _cell(value: Any) -> str:
     if value is None or value != value:
         return "-"
     return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def workers(jobs: int) -> ProcessPoolExecutor:
+    """Processes that end with this one; what they were training can be gone on with."""
+    from unknot.processes import follow_parent
+
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=follow_parent)
 
 
 def main() -> None:

@@ -1,13 +1,11 @@
 """One run of each unsupervised model, and the effect of beta: trained, encoded, scored."""
 
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from reproduce import table
+from reproduce import table, workers
 
 from unknot.runs import RunSpec
 
@@ -57,7 +55,7 @@ def one(spec: RunSpec, folder: Path) -> dict[str, Any]:
 
 def run(folder: Path, jobs: int) -> str:
     """The table of all runs."""
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with workers(jobs) as pool:
         rows = []
         for row in pool.map(partial(one, folder=folder), specs()):
             print(row, flush=True)

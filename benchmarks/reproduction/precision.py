@@ -1,14 +1,12 @@
 """Does bfloat16 cost anything? The same runs trained in float32 and in bfloat16, and their scores."""
 
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reproduce import table
+from reproduce import table, workers
 
 PRECISIONS, SEEDS = ("float32", "bfloat16"), 5
 METRICS = ["mig", "snc", "modularity", "dci", "beta_vae_score", "factor_vae_score"]
@@ -35,7 +33,7 @@ def run(folder: Path, jobs: int) -> str:
     """Means over seeds and their standard deviations; then what bfloat16 is ahead by, seed for seed (95 %, t)."""
     from scipy.stats import t
 
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with workers(jobs) as pool:
         found = list(pool.map(partial(one, folder=folder), product(PRECISIONS, range(SEEDS))))
     columns = {
         precision: {name: np.array([r[name] for r in found if r["precision"] == precision]) for name in found[0]}

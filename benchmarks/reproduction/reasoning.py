@@ -1,14 +1,12 @@
 """S4: does a WReN learn the rule from the true factors, and does it matter how a code mixes them?"""
 
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from reproduce import table
+from reproduce import table, workers
 
 STEPS, MIXED_STEPS = 5_000, 1_500
 ONEHOT_SEEDS, MIXED_SEEDS = 3, 5
@@ -100,7 +98,7 @@ def intervals(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def run(folder: Path, jobs: int) -> str:
     """Three tables: learning curves, those of the mixed codes, and differences with intervals."""
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with workers(jobs) as pool:
         curves = list(pool.map(partial(onehot, folder=folder), range(ONEHOT_SEEDS)))
         mixtures = [row for rows in pool.map(partial(mixed, folder=folder), range(MIXED_SEEDS)) for row in rows]
     return "\n".join(table(rows) for rows in (curves, mixtures, intervals(mixtures)))

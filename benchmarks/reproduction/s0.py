@@ -1,12 +1,10 @@
 """S0 Table 3 in small: novel combinations of a size and a shape, each model trained without them."""
 
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from reproduce import table
+from reproduce import table, workers
 
 STEPS = 1_000
 MODELS: dict[str, dict[str, Any]] = {"beta_vae": {"beta": 4.0}, "beta_tc_vae": {"beta": 6.0}, "mtd": {}}
@@ -26,6 +24,6 @@ def one(model: str, folder: Path) -> list[dict[str, Any]]:
 
 def run(folder: Path, jobs: int) -> str:
     """The table of accuracies, chance taken away."""
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with workers(jobs) as pool:
         rows = [row for found in pool.map(partial(one, folder=folder), MODELS) for row in found]
     return table(rows)

@@ -1,13 +1,11 @@
 """S3 in small: networks trained on factors, and a beta-VAE with a readout, in four splits of two rendered worlds."""
 
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from reproduce import table
+from reproduce import table, workers
 
 WORLDS = ("dsprites_rendered", "shapes3d_rendered")
 SPLITS = ("random", "composition", "interpolation", "extrapolation")
@@ -42,7 +40,7 @@ def one(of: tuple[str, str, str], folder: Path) -> dict[str, Any]:
 
 def run(folder: Path, jobs: int) -> str:
     """The table of R²."""
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with workers(jobs) as pool:
         rows = []
         for row in pool.map(partial(one, folder=folder), product(WORLDS, MODELS, SPLITS)):
             print(row, flush=True)
