@@ -10,15 +10,17 @@ import pytest
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import space
 from unknot.metrics.r2 import full_variance, one_ood, r2_per_factor, ratio_to_mean
+from unknot.representation import Representation
 from unknot.runs import RunSpec
 from unknot.tasks._split_errors import SplitErrors
 from unknot.tasks._split_points import part_points
+from unknot.tasks.coded_world import CodedWorld
 from unknot.tasks.constant_baselines import constant_baselines
 from unknot.tasks.generalisation import KINDS, generalisation
 from unknot.tasks.oracle import oracle
 from unknot.tasks.result import TaskResult, read_result
 from unknot.worlds import WORLDS
-from unknot.worlds.split_rules import published_rule
+from unknot.worlds.split_rules import Rule, published_rule
 from unknot.worlds.splits import Split, split
 
 GRID = space({"shape": 3, "scale": 5, "x": 6}, categorical=["shape"])
@@ -375,3 +377,75 @@ def test_results_survive_their_file(tmp_path: Path) -> None:
     again = read_result(found.write(tmp_path / "found.json"))
     assert again.values == pytest.approx(dict(found.values))
     assert again.tables["factors"] == found.tables["factors"]
+
+
+def _file(copies: int = 1, noise: float = 0.0) -> Representation:
+    """Every combination of the grid, its latents twice its scaled factors and a sum."""
+    classes = np.repeat(GRID.classes(np.arange(GRID.size)), copies, axis=0)
+    scaled = GRID.scaled(classes)
+    latents = np.hstack([2 * scaled, scaled.sum(axis=1, keepdims=True)])
+    latents += noise * np.random.default_rng(0).normal(size=latents.shape)
+    return Representation(latents, classes, GRID.names)
+
+
+def test_a_file_of_latents_is_read_out_like_an_encoder(tmp_path: Path) -> None:
+    class Latents(Painted):
+        def images(self, classes: Any, *, rng: Any = None) -> np.ndarray:
+            return super().images(classes)
+
+    def encode(images: np.ndarray) -> np.ndarray:
+        scaled = perfect(images)
+        return np.hstack([2 * scaled, scaled.sum(axis=1, keepdims=True)])
+
+    path = _file().write(tmp_path / "mine.npz")
+    how: dict[str, Any] = {"rows": "all", "train_rows": "all", "steps": 200}
+    own = split(GRID, "interpolation", rule=Rule(ratio=0.2))
+    by_encoder = generalisation(encode, Latents(), own, readout=True, **how)
+    by_file = generalisation(path, Painted(), own, **how)
+    assert by_file.source == "mine"
+    assert dict(by_file.values) == pytest.approx(dict(by_encoder.values), rel=1e-6)
+    assert by_file.values["interpolation_r2"] > 0.8
+
+
+def test_several_rows_of_a_combination_are_several_images_of_it() -> None:
+    world = CodedWorld(_file(copies=3, noise=0.1), GRID, "painted", "test")
+    assert world.stochastic and len(world.rows) == 3 * GRID.size
+    rng = np.random.default_rng(0)
+    drawn = np.stack([world.images(GRID.classes([7]), rng=rng)[0, 0, 0] for _ in range(60)])
+    assert len(np.unique(drawn, axis=0)) == 3
+    with pytest.raises(UnknotError, match="pass rng"):
+        world.images(GRID.classes([7]))
+
+
+def test_predictions_in_a_file_are_taken_as_they_are() -> None:
+    classes = GRID.classes(np.arange(GRID.size))
+    found = generalisation(
+        Representation(GRID.scaled(classes), classes, GRID.names),
+        Painted(),
+        "extrapolation",
+        readout=False,
+        rows="all",
+    )
+    assert found.values["extrapolation_r2"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("made", "world", "message"),
+    [
+        (Representation(np.zeros((4, 2))), Painted(), "has no factors"),
+        (
+            Representation(np.zeros((4, 2)), np.zeros((4, 1), dtype=int), ("a",)),
+            Painted(),
+            "has factors a; painted has",
+        ),
+        (Representation(np.zeros((4, 2)), np.full((4, 3), 9), GRID.names), Painted(), "9"),
+        (
+            Representation(np.zeros((4, 2)), np.zeros((4, 3), dtype=int), GRID.names),
+            None,
+            "which world do the latents",
+        ),
+    ],
+)
+def test_files_that_do_not_fit_their_world_are_refused(made: Any, world: Any, message: str) -> None:
+    with pytest.raises(UnknotError, match=message):
+        generalisation(made, world, "random")

@@ -15,9 +15,10 @@ from unknot.metrics._inputs import as_array
 from unknot.metrics.interventions import WorldSource
 from unknot.metrics.score import Score
 from unknot.metrics.unfairness import conditional_unfairness, unfairness
-from unknot.representation import Representation, read_representation
+from unknot.representation import Representation
 from unknot.tasks._pool import SLOTS, Pool
 from unknot.tasks._stages import Tell
+from unknot.tasks.coded_world import as_representation
 from unknot.worlds.world import World
 
 WHO = "fairness"
@@ -45,10 +46,9 @@ def given(
 ) -> Given:
     """The latents of an encoder or of a file; `how` goes to `opened_encoder`."""
     path = Path(encoder) if isinstance(encoder, str | Path) else None
-    if path is not None and (path.suffix in (".npz", ".safetensors", ".parquet", ".csv") or path.is_file()):
-        encoder = read_representation(path)
-    if isinstance(encoder, Representation):
-        return _given_table(encoder, str(path or "latents"), rows, seed)
+    made = as_representation(encoder)
+    if made is not None:
+        return _given_table(made, str(path or "latents"), rows, seed)
     found, opened, name = opened_encoder(encoder, world, **how)
     if opened.factors.names == ("image",):
         raise UnknotError(

@@ -54,7 +54,7 @@ class SplitWork:
         self.predictor, self.world, self.key, self.settings = predictor, world, key, settings
         self.seed = int(settings["seed"])
         # The weights of a function may have changed since another call, and nobody would know.
-        self.folder = folder if predictor.encoder.record["kind"] in ("run", "timm", "hf") else None
+        self.folder = folder if predictor.encoder.record["kind"] in ("run", "file", "timm", "hf") else None
         self.watch, self.done, self.total = watch, 0, 0
 
     def results(self, splits: Mapping[str, Split]) -> list[TaskResult]:

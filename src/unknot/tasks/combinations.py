@@ -13,7 +13,7 @@ from unknot.encoding import ROWS, opened_encoder
 from unknot.errors import UnknotError
 from unknot.metrics._probe import find_recipe
 from unknot.metrics.probes import RecipeName
-from unknot.representation import Representation, read_representation
+from unknot.representation import Representation
 from unknot.runs import Run, RunSpec
 from unknot.tasks._chosen_combinations import chosen_combinations
 from unknot.tasks._combination_heads import BOTH, answer_table, chance_levels, head_answers, mistake_table
@@ -21,6 +21,7 @@ from unknot.tasks._combination_parts import part_path, read_part, write_part
 from unknot.tasks._combination_rows import WHO, FileRows, Rows, WorldRows, known_space, seen_and_novel
 from unknot.tasks._pool import Pool
 from unknot.tasks._stages import Say, Tell, Watch, teller
+from unknot.tasks.coded_world import as_representation
 from unknot.tasks.result import Table, TaskResult
 from unknot.worlds import open_world
 from unknot.worlds.combinations import combination_name, parse_combination
@@ -282,20 +283,18 @@ def _given_rows(
 ) -> tuple[Rows, str, str, dict[str, Any], list[str]]:
     """Rows of an encoder or a file; whose they are, their world, what decided them, and notes."""
     path = Path(encoder) if isinstance(encoder, str | Path) else None
-    if path is not None and (path.suffix in (".npz", ".safetensors", ".parquet", ".csv") or path.is_file()):
-        encoder = read_representation(path)
-    if isinstance(encoder, Representation):
-        name = str(world if isinstance(world, str | Path) else encoder.source.get("world", ""))
+    made = as_representation(encoder)
+    if made is not None:
+        name = str(world if isinstance(world, str | Path) else made.source.get("world", ""))
         space = world.factors if world is not None and not isinstance(world, str | Path) else known_space(name)
-        if world is not None and space is not None and space.names != encoder.factor_names:
+        if world is not None and space is not None and space.names != made.factor_names:
             raise UnknotError(
-                f"{WHO}: the latents have factors {', '.join(encoder.factor_names)}, {name} has "
+                f"{WHO}: the latents have factors {', '.join(made.factor_names)}, {name} has "
                 f"{', '.join(space.names)}; leave out the world, or name the one they come from."
             )
-        made = FileRows(encoder, rows, seed, space)
-        title = encoder.source.get("encoder", {}).get("title", "latents")
-        about: dict[str, Any] = {"encoder": encoder.source.get("encoder", {})}
-        return made, str(path or title), name, about, [_ONLY_HEADS]
+        title = made.source.get("encoder", {}).get("title", "latents")
+        about: dict[str, Any] = {"encoder": made.source.get("encoder", {})}
+        return FileRows(made, rows, seed, space), str(path or title), name, about, [_ONLY_HEADS]
     found, opened, name = opened_encoder(encoder, world, **how)
     about, notes = {"encoder": dict(found.record)}, [_ONLY_HEADS]
     if found.record.get("kind") == "run":

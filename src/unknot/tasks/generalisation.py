@@ -17,9 +17,11 @@ from typing import Any
 
 from unknot.encoding import world_split
 from unknot.errors import UnknotError, unknown
+from unknot.representation import Representation
 from unknot.runs import Run
 from unknot.tasks._split_points import check_rows
 from unknot.tasks._split_work import PROBE, SplitWork, Watch
+from unknot.tasks.coded_world import CodedWorld, as_representation
 from unknot.tasks.predictors import Predictor, Scale, find_predictor
 from unknot.tasks.readout import Recipe
 from unknot.tasks.result import TaskResult
@@ -34,7 +36,7 @@ ROWS = 50_000  # test images; R² of a factor is then known to about 0.005
 
 
 def generalisation(
-    model: Run | Path | str | Callable[..., Any],
+    model: Run | Representation | Path | str | Callable[..., Any],
     world: World | Path | str | None = None,
     split: str | Split | Sequence[str] = "",
     *,
@@ -70,8 +72,9 @@ def generalisation(
 
     Args:
         model: a function from uint8 images (n, h, w, c) to predictions (n, n_factors); a run of a supervised network;
-            or a run or an encoder of latents, from which a readout trained on the training part predicts.
-        world: a world or its name; left out, the one a run was trained on.
+            or a run or an encoder of latents, from which a readout trained on the training part predicts; or a
+            `Representation` with factors, or a file of one, whose rows are shared out among the two parts.
+        world: a world or its name; left out, the one a run was trained on, or that a file says it comes from.
         split: a kind of split, several, "all", or a `Split`; left out, the one a run was trained inside, and all four
             for encoders.
         readout: whether `model` gives latents to read factors from; left out, see `find_predictor`.
@@ -98,10 +101,18 @@ def generalisation(
     check_rows("generalisation", rows=rows, train_rows=train_rows)
     if seed < 0:
         raise UnknotError(f"generalisation: the seed is {seed}; seeds are whole numbers from 0 up.")
-    opened, key = _world(model, world, data)
+    made = as_representation(model)
+    if made is None:
+        opened, key = _world(model, world, data)
+    else:
+        opened, key = _coded(made, world, data)
     if opened.factors.names == ("image",):
         raise UnknotError(f"generalisation: {opened.name} has no factors to predict; choose a world that has.")
-    predictor = find_predictor(model, opened, readout=readout, scale=scale, device=device, data=data)
+    if isinstance(opened, CodedWorld):
+        predictor = opened.predictor(Path(model).stem if isinstance(model, str | Path) else "", readout, scale)
+    else:
+        which: Any = model  # no representation, which would be a coded world
+        predictor = find_predictor(which, opened, readout=readout, scale=scale, device=device, data=data)
     predictor = replace(predictor, name=name or predictor.name)
     splits = _splits(split, predictor, key, opened)
     settings: dict[str, Any] = {"rows": rows, "seed": seed, "scale": scale, "readout": predictor.needs_readout}
@@ -123,7 +134,26 @@ def _world(model: Any, world: World | Path | str | None, data: Path | None) -> t
         world = run.spec.world
     if isinstance(world, str | Path):
         return open_world(world, data=data), str(world)
-    return world, next((key for key, entry in WORLDS.items() if entry.title == world.name), world.name)
+    return world, _key(world)
+
+
+def _key(world: World) -> str:
+    return next((key for key, entry in WORLDS.items() if entry.title == world.name), world.name)
+
+
+def _coded(made: Representation, world: World | Path | str | None, data: Path | None) -> tuple[World, str]:
+    """The rows of a representation as a world, and the name by which its published splits are known."""
+    named = made.source.get("world", "") if world is None else world
+    if not named:
+        raise UnknotError(
+            "generalisation: which world do the latents come from? Name it, such as dsprites_rendered: it says which "
+            "classes each factor has, and which of them each split keeps for testing."
+        )
+    if isinstance(named, str) and named in WORLDS:  # its grid is known without its file
+        return CodedWorld(made, WORLDS[named].factors, named, "generalisation"), named
+    opened = open_world(named, data=data) if isinstance(named, str | Path) else named
+    key = str(named) if isinstance(named, str | Path) else _key(opened)
+    return CodedWorld(made, opened.factors, opened.name, "generalisation"), key
 
 
 def _splits(

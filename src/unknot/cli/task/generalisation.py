@@ -18,7 +18,7 @@ def generalisation(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Folders of runs, package.module:function, timm:NAME or hf:NAME; several are compared."
+            help="Folders of runs, files of latents, package.module:function, timm:NAME, hf:NAME; several are compared."
         ),
     ] = None,
     world: Annotated[str, typer.Option(help="Images to test on; those a run was trained on if left out.")] = "",
