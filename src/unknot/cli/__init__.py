@@ -10,6 +10,7 @@ from unknot import __version__
 from unknot.cli.data import app as data
 from unknot.cli.demo import demo
 from unknot.cli.encode import encode
+from unknot.cli.explore import explore
 from unknot.cli.leaderboard import leaderboard
 from unknot.cli.metrics import metrics
 from unknot.cli.rank import rank
@@ -40,6 +41,7 @@ app.command()(rank)
 app.command()(study)
 app.command()(results)
 app.command()(report)
+app.command()(explore)
 app.add_typer(task, name="task")
 app.command()(leaderboard)
 app.add_typer(data, name="data")

@@ -1,0 +1,35 @@
+"""`unknot explore`: sliders on the latents of a run, in the browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def explore(
+    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    port: Annotated[int, typer.Option(help="Of the page; one that is free if left out.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    data: Annotated[Path | None, typer.Option(help="Folder of data files.")] = None,
+) -> None:
+    """Move the latents of a trained run and see what its decoder makes of them; Ctrl-C ends it."""
+    import threading
+    import webbrowser
+
+    from unknot.encoding import torch_threads
+    from unknot.exploring import ExploredRun
+    from unknot.reports.explorer import Explorer
+    from unknot.runs import Run
+
+    explored = ExploredRun(Run(run), device=device, data=data)
+    with Explorer(explored, port) as server, torch_threads(1):
+        typer.echo(server.address)
+        typer.echo("unknot: served to this machine alone; Ctrl-C ends it.", err=True)
+        if browser:
+            # Some browsers are programs of the terminal, and return when they are closed.
+            threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            typer.echo("unknot: ended.", err=True)

@@ -1,0 +1,58 @@
+"""`unknot explore`, as a user runs it."""
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from unknot.runs import Run, RunSpec
+from unknot.training import train
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    spec = RunSpec(world="dsprites_rendered", latents=4, image_size=32, steps=2, batch_size=4)
+    return train(spec, tmp_path_factory.mktemp("explored"))
+
+
+def _command(*words: object) -> list[str]:
+    return [sys.executable, "-m", "unknot", "explore", *map(str, words)]
+
+
+def test_the_address_is_printed_the_page_served_and_ctrl_c_ends_it(run: Run) -> None:
+    words = _command(run.folder, "--no-browser")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().strip()
+            assert address.startswith("http://127.0.0.1:")
+            with urllib.request.urlopen(address, timeout=20) as page:
+                assert "<title>beta_vae" in page.read().decode()
+            taken = subprocess.run(
+                _command(run.folder, "--no-browser", "--port", address.strip("/").rpartition(":")[2]),
+                capture_output=True,
+                text=True,
+            )
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert said.splitlines()[-1] == "unknot: ended."
+    assert "Traceback" not in said
+    assert taken.returncode == 2
+    assert "cannot be opened" in taken.stderr
+    with socket.socket() as gone, pytest.raises(OSError):
+        gone.connect(("127.0.0.1", int(address.strip("/").rpartition(":")[2])))
+
+
+def test_a_folder_that_is_no_run_is_refused_in_one_line(tmp_path: Path) -> None:
+    done = subprocess.run(_command(tmp_path, "--no-browser"), capture_output=True, text=True)
+    assert done.returncode == 2
+    assert (
+        done.stderr.strip() == f"unknot: {tmp_path}: is not a run; it has no run.json. `unknot train` makes one."
+    )
