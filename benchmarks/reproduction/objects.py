@@ -114,7 +114,7 @@ def sprite_table(folder: Path, trained: Run) -> str:
 def about(trained: Run) -> dict[str, Any]:
     """Budget of a run."""
     spec = trained.spec
-    minutes = round(trained.record["training_seconds"] / 60, 1)
+    minutes = f"{trained.record['training_seconds'] / 60:.1f}"
     return {"pixels": spec.image_size or 32, "steps": spec.steps, "images": spec.batch_size, "minutes": minutes}
 
 
@@ -140,10 +140,11 @@ def coat_rows(result: TaskResult, kind: str = "encoder") -> Iterator[dict[str, A
 def curve_rows(trained: Run) -> Iterator[dict[str, Any]]:
     """COAT on the first 128 tuples while it trained."""
     for _, row in trained.coat().iterrows():
-        made = {"model": trained.spec.model, "step": int(row["step"])}
+        made: dict[str, Any] = {"model": trained.spec.model, "step": int(row["step"])}
         for loss in ("l2", "acos"):
-            made[loss] = round(100 * row[f"{loss}_coat"], 1)
-            made[f"{loss}, tidied"] = round(100 * row.get(f"{loss}_coat_tidied", float("nan")), 1)
+            for suffix, words in (("", loss), ("_tidied", f"{loss}, tidied")):
+                value = row.get(f"{loss}_coat{suffix}")
+                made[words] = None if value is None or value != value else f"{100 * value:.1f}"
         yield made
 
 
