@@ -1,16 +1,19 @@
 """S1: does a ranking without labels agree with the metrics that need them?"""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reproduce import table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 METRICS = {"beta_vae_score": "BetaVAE", "factor_vae_score": "FactorVAE", "mig": "MIG", "dci": "DCI"}
 
 
 def run(folder: Path, jobs: int) -> str:
-    """Spearman's correlation of each ranking with each metric over the 90 runs."""
+    """How rankings go with metrics over the 90 runs, and what one would have kept."""
     from rich.console import Console
-    from scipy.stats import spearmanr
 
     from unknot.studies.live import shown
     from unknot.studies.plan import plan
@@ -23,13 +26,36 @@ def run(folder: Path, jobs: int) -> str:
     with shown(Console(stderr=True)) as watch:
         run_study(study, folder, jobs=jobs, watch=watch)
     wide = results(StudyFolder(folder))
-    rankings = [name for name in wide.columns if name.startswith("udr_")]
+    rows = [
+        {"runs of": name, **row}
+        for name, runs in [("all models", wide), *wide.groupby("model")]
+        for row in _correlations(runs)
+    ]
+    return table(rows) + "\n" + table(_picks(wide))
+
+
+def _correlations(runs: "DataFrame") -> list[dict[str, object]]:
+    """Spearman's correlation of each ranking with each metric, with a 95 % interval by resampling runs."""
+    from unknot.studies.correlations import correlation
+
     rows = []
-    for ranking in rankings:
+    for ranking in (name for name in runs.columns if name.startswith("udr_")):
         row: dict[str, object] = {"ranking": ranking}
-        for column in wide.columns:
+        for column in runs.columns:
             if (short := column.partition("[")[0]) in METRICS:
-                known = wide[[ranking, column]].dropna()
-                row[METRICS[short]] = float(spearmanr(known[ranking], known[column]).statistic)
-        rows.append(row | {"runs": int(wide[ranking].notna().sum())})
-    return table(rows)
+                known = runs[[ranking, column]].dropna()
+                found = correlation(known[ranking], known[column])
+                row[METRICS[short]] = f"{found.r:.2f} [{found.low:.2f}, {found.high:.2f}]"
+        rows.append(row | {"runs": int(runs[ranking].notna().sum())})
+    return rows
+
+
+def _picks(wide: "DataFrame") -> list[dict[str, object]]:
+    """The metrics of the run that each ranking would keep, beside the median and the best of all runs."""
+    columns = [column for column in wide.columns if column.partition("[")[0] in METRICS]
+    picks = {name: wide.loc[wide[name].idxmax(), columns] for name in wide.columns if name.startswith("udr_")}
+    picks |= {"median run": wide[columns].median(), "best run by each metric": wide[columns].max()}
+    return [
+        {"keep the best by": name, **{METRICS[c.partition("[")[0]]: float(row[c]) for c in columns}}
+        for name, row in picks.items()
+    ]
