@@ -30,7 +30,7 @@ def test_the_address_is_printed_the_page_served_and_ctrl_c_ends_it(run: Run) -> 
             assert process.stdout is not None
             address = process.stdout.readline().strip()
             assert address.startswith("http://127.0.0.1:")
-            with urllib.request.urlopen(address, timeout=20) as page:
+            with urllib.request.urlopen(address, timeout=120) as page:
                 assert "<title>beta_vae" in page.read().decode()
             taken = subprocess.run(
                 _command(run.folder, "--no-browser", "--port", address.strip("/").rpartition(":")[2]),
@@ -38,7 +38,7 @@ def test_the_address_is_printed_the_page_served_and_ctrl_c_ends_it(run: Run) -> 
                 text=True,
             )
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=30)
+            _, said = process.communicate(timeout=120)
         finally:
             process.kill()
     assert process.returncode == 0

@@ -21,7 +21,7 @@ from unknot.reports.explorer import Code, Decoded, Explored, Explorer, Seen, Sli
 from unknot.training import train
 
 from .conftest import SPEC
-from .test_browser import NASTY, PROGRAM, Chromium
+from .test_browser import NASTY, PATIENCE, PROGRAM, Chromium
 
 
 class Squares:
@@ -78,7 +78,7 @@ def _ask(
     server: Explorer, path: str, question: Any = None, *, method: str = "POST", body: bytes = b"", **headers: str
 ) -> tuple[int, Any]:
     """Status and answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=PATIENCE)
     sent = {"Content-Type": "application/json"} | {name.replace("_", "-"): text for name, text in headers.items()}
     connection.request(method, path, body or json.dumps(question).encode(), sent)
     answer = connection.getresponse()
@@ -202,7 +202,7 @@ if PROGRAM is not None:
 
     def _until(browser: Chromium, condition: str) -> None:
         """Wait until something is true in the page."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while not browser.run(condition):
             assert time.monotonic() < end, f"never came true: {condition}"
             time.sleep(0.02)

@@ -162,6 +162,39 @@ def test_the_oldest_latents_make_room_and_a_file_made_otherwise_is_preferred(tmp
         engine.close()
 
 
+class Losing:
+    """A Ray whose every process dies; it counts how often a step was handed over."""
+
+    exceptions, handed = ray.exceptions, 0
+
+    def options(self, **how: Any) -> "Losing":
+        assert (how["num_returns"], how["max_retries"]) == (2, 0)
+        return self
+
+    def remote(self, *given: Any) -> tuple[int, int]:
+        self.handed += 1
+        return self.handed, -self.handed
+
+    def wait(self, references: list[int], **how: Any) -> tuple[list[int], list[int]]:
+        return references, []
+
+    def get(self, reference: int) -> None:
+        raise ray.exceptions.WorkerCrashedError
+
+
+def test_an_encoding_whose_process_dies_is_begun_again_three_times() -> None:
+    engine, lost = object.__new__(RayEngine), Losing()
+    engine._ray = engine._task = lost
+    engine._num_cpus, engine._num_gpus, engine._room = 1, 0, 1e9
+    engine._under_way, engine._held = {}, {}
+    engine.submit(Step("encode", "a", "", ""))
+    assert [engine.wait(0) for _ in range(3)] == [[], [], []]
+    (outcome,) = engine.wait(0)
+    assert isinstance(outcome, Outcome)
+    assert outcome.error == "its process or machine was lost (WorkerCrashedError)"
+    assert (lost.handed, engine._under_way, engine._held) == (4, {}, {})
+
+
 def test_a_local_ray_is_started_and_errors_come_back_in_words(tmp_path: Path) -> None:
     engine = RayEngine(jobs=1)
     try:
