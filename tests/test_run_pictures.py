@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 
 import unknot.trainer
+from unknot import run_pictures
 from unknot.encoding import encode
 from unknot.errors import UnknotWarning
 from unknot.models import MODELS
@@ -90,3 +91,15 @@ def test_a_representation_without_factors_has_no_hinton_diagram(tmp_path: Path) 
     from unknot.representation import Representation
 
     assert draw_hinton(Representation(np.zeros((5, 2))), tmp_path) == []
+
+
+def test_of_many_latents_only_the_most_informative_are_moved(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(run_pictures, "MOVED", 2)
+    rows = []
+    monkeypatch.setattr(run_pictures, "traversals", lambda decode, code, plan, title: rows.append(plan.order))
+    monkeypatch.setattr(run_pictures, "write_picture", lambda picture, path: path)
+    world = open_world("dsprites_rendered")
+    model, _ = build_model(RunSpec(world="dsprites_rendered", steps=1, image_size=64), world)
+    kl = np.array([0.1, 3, 0.2, 0, 0, 2, 0, 0, 0, 0])
+    run_pictures.draw(model, torch.rand(4, 1, 64, 64), tmp_path, kl=kl)
+    assert rows == [(1, 5)]
