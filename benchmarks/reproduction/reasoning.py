@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from reproduce import table, workers
 
-STEPS, MIXED_STEPS = 5_000, 1_500
+STEPS, MIXED_STEPS = 8_000, 1_500
 ONEHOT_SEEDS, MIXED_SEEDS = 3, 5
-AT = (500, 1_000, 2_000, 3_000, 4_000, 5_000)
+AT = (500, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 8_000)
 MIXED_AT = (250, 500, 750, 1_000, 1_250, 1_500)
 Codes = NDArray[np.float64]
 
