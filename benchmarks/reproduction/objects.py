@@ -66,7 +66,7 @@ MODELS: dict[str, dict[str, Any]] = {
         "latents": 256,
         "image_size": 128,
         "options": {"alpha": 0.125, "beta": 0.125, "gamma": 0.125, "anneal": 40, "estimator": "mss"},
-        "lr": 1e-3,
+        "lr": 2e-4,
         "batch_size": 16,
         "steps": 80,
     },
