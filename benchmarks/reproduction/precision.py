@@ -26,7 +26,7 @@ def one(of: tuple[str, int], folder: Path) -> dict[str, Any]:
     )
     card = score(representation_of(run), metrics=METRICS)
     loss = float(run.curve()["loss"].tail(10).mean())
-    return {"precision": precision, "loss": loss, **{one.name: float(one.value) for one in card.records.values()}}
+    return {"precision": precision, "loss": loss, **{name: float(card[name].value) for name in METRICS}}
 
 
 def run(folder: Path, jobs: int) -> str:
