@@ -139,8 +139,8 @@ def test_a_wrong_question_is_refused_in_words(squares: Explorer, path: str, ques
 def test_what_is_no_json_or_too_much_of_it_is_refused(squares: Explorer) -> None:
     for body in (b'{"code": [[NaN, 1]]}', b'{"code": [[1e999, 1]]}', b"{", b"\xff\xfe", b"[" * 100_000):
         assert _ask(squares, "/decode", body=body)[0] == 400
-    assert _ask(squares, "/decode", body=b"1" * 1_000_001)[0] == 413
-    assert _ask(squares, "/decode", {"code": [[1, 2]]}, Content_Length="-5")[0] == 413
+    for length in ("1000001", "-5"):  # refused by what is announced: nothing of it is read
+        assert _ask(squares, "/decode", {"code": [[1, 2]]}, Content_Length=length)[0] == 413
     assert _ask(squares, "/decode", {"code": [[1, 2]]}, Content_Type="text/plain")[0] == 415
     status, answer = _ask(squares, "/image", {"number": 9})
     assert (status, answer["error"]) == (500, "OSError: the disk is gone")

@@ -159,7 +159,9 @@ class _Handler(BaseHTTPRequestHandler):
         return ours and origin in (None, f"http://{host}")
 
     def _refuse(self, status: int, text: str) -> None:
-        """An answer before the request was read: the connection is of no more use."""
+        """An answer to a request that is not looked at."""
+        if 0 < (length := _whole(self.headers.get("Content-Length"))) <= LARGEST:
+            self.rfile.read(length)  # a connection closed on what was sent may take the answer with it
         self.close_connection = True
         self._say(status, json.dumps({"error": text}), "application/json")
 
