@@ -1,11 +1,4 @@
-"use strict";
 (() => {
-  // Text enters the page by textContent alone, never as markup.
-  const make = (tag, properties, ...children) => {
-    const element = Object.assign(document.createElement(tag), properties);
-    element.append(...children);
-    return element;
-  };
   const find = (id) => document.getElementById(id);
   const known = JSON.parse(find("known").textContent);
   let code = []; // rows of latents, as the pictures show them or soon will

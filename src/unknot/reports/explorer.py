@@ -14,7 +14,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from unknot import __version__
 from unknot.errors import UnknotError
+from unknot.reports.parts import part, script
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")  # what a browser on this machine, or at the end of a tunnel to it, calls us
@@ -268,7 +268,7 @@ def _page(explored: Explored) -> tuple[bytes, str]:
         from jinja2 import Environment, StrictUndefined
     except ImportError:
         raise UnknotError("explore: the page needs an extra: pip install unknot[report].") from None
-    script = _part("explorer.js")
+    code = script("explorer.js")
     known = {
         "sliders": [asdict(slider) for slider in explored.sliders],
         "slots": explored.slots,
@@ -277,20 +277,16 @@ def _page(explored: Explored) -> tuple[bytes, str]:
     if not all(math.isfinite(bound) for slider in explored.sliders for bound in (slider.low, slider.high)):
         raise UnknotError("explore: the codes of this model are not finite; it cannot be explored.")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    html = environment.from_string(_part("explorer.html")).render(
+    html = environment.from_string(part("explorer.html")).render(
         explored=explored,
         known=known,
         version=__version__,
-        script=script,
-        style=_part("page.css") + _part("explorer.css"),
+        script=code,
+        style=part("page.css") + part("explorer.css"),
     )
-    permitted = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    permitted = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii")
     policy = (
         "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{permitted}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return html.encode(), policy
-
-
-def _part(name: str) -> str:
-    return (files("unknot.reports") / name).read_text(encoding="utf-8")

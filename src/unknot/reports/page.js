@@ -1,11 +1,4 @@
-"use strict";
 (() => {
-  // Text enters the page by textContent alone, never as markup.
-  const make = (tag, properties, ...children) => {
-    const element = Object.assign(document.createElement(tag), properties);
-    element.append(...children);
-    return element;
-  };
   const value = (cell) => cell.dataset.value ?? cell.textContent.trim();
   const rowsOf = (table) => [...table.tBodies[0].rows];
   const tables = new Map();

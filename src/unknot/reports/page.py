@@ -11,13 +11,12 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from unknot import __version__
 from unknot.atomic import written_whole
 from unknot.errors import UnknotError
+from unknot.reports.parts import part, script
 
 KINDS = {b"\x89PNG": "png", b"GIF8": "gif"}  # how files that may be shown begin
 WIDE = 7  # columns; the heads of numbers stand upright in tables that have more
@@ -152,15 +151,15 @@ def write_page(path: Path | str, title: str, lead: str, sections: Sequence[Secti
     environment.tests["numeric"] = lambda cell: isinstance(cell, int | float)
     environment.filters["number"] = number
     environment.filters["exact"] = _exact
-    script, style = _part("page.js"), _part("page.css")
-    html = environment.from_string(_part("page.html")).render(
+    code, style = script("page.js"), part("page.css")
+    html = environment.from_string(part("page.html")).render(
         title=title,
         lead=lead,
         sections=sections,
         version=__version__,
-        script=script,
+        script=code,
         style=style,
-        permitted=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        permitted=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii"),
     )
     with written_whole(path) as beside:
         beside.write_text(html, encoding="utf-8", newline="\n")  # the script's hash is of these line ends
@@ -185,7 +184,3 @@ def number(value: float | int) -> str:
 def _exact(value: float | int) -> str:
     """All digits, for sorting and for CSV."""
     return "" if isinstance(value, float) and math.isnan(value) else repr(value)
-
-
-def _part(name: str) -> Any:
-    return (files("unknot.reports") / name).read_text(encoding="utf-8")
