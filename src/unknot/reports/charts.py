@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 WIDTH = 340
 LETTER = 7.1  # width of a letter in pixels, by a font that runs wide
+BOLD = 8.3  # of titles
 CROWD = 400  # dots of a chart; of more than that, only those outside the whiskers are drawn
 LONGEST = 300  # points of a curve that can be told apart
 SWITCHED_OFF = 0.01  # nats of KL below which a latent says nothing about the image

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Literal
 
-from unknot.reports.charts import LETTER, _short, _svg, _text
+from unknot.reports.charts import BOLD, LETTER, _short, _svg, _text
 
 SIDE = 40  # of a cell, in pixels
 
@@ -52,7 +52,7 @@ def matrix(
         for j, other in enumerate(columns):
             body.append(_cell(left + SIDE * j, y, f"{name}, {other}", values[i][j], colour))
     slant = 70 if long else 0
-    width = max(left + SIDE * len(columns) + slant + 4, LETTER * len(title) + 8)
+    width = max(left + SIDE * len(columns) + slant + 4, BOLD * len(title) + 8)
     return _svg(width, top + SIDE * len(rows) + 6, title, body, natural=True)
 
 

@@ -41,7 +41,7 @@ def write_run_page(path: Path | str, folder: Path | str) -> Path:
         *run_parts(run),
         Section("Where it comes from", contents=[*_commands(run), Grid(("field", "value"), fields, name="spec")]),
     ]
-    return write_page(path, spec.title, lead, sections)
+    return write_page(path, spec.label, lead, sections)
 
 
 def run_section(run: Run, title: str, before: list[Content], *, opened: bool = False) -> Section:

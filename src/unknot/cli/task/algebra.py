@@ -119,8 +119,10 @@ def print_scores(result: "TaskResult") -> None:
 
     console = Console()
     table = Table(title="COAT in percent; in brackets where a wrong picture does as well", title_justify="left")
-    for column in ("representation", "corpus", "L2", "acos"):
-        table.add_column(column, justify="left" if column in ("representation", "corpus") else "right")
+    for column in ("representation", "corpus"):
+        table.add_column(column)
+    for column in ("L2", "acos"):
+        table.add_column(column, justify="right", no_wrap=True)
     for kind in ("encoder", "baseline"):
         for row in (row for row in result.tables["scores"] if row["kind"] == kind):
             words = (
@@ -133,12 +135,16 @@ def print_scores(result: "TaskResult") -> None:
         table.add_section()
     console.print(table)
     names = list(dict.fromkeys(str(row["negative"]) for row in result.tables["negatives"]))
-    if names:
-        table = Table(title="Share of tuples in which the wrong picture does worse", title_justify="left")
-        for column in ("representation", "corpus", "loss", *names):
-            table.add_column(column, justify="right" if column in names else "left")
-        for key, shares in p_hat(result).items():
-            table.add_row(*key, *(shares.get(name, "-") for name in names))
+    tables: dict[str, Table] = {}  # one for each corpus and loss, so that names fit 80 columns
+    for (representation, corpus, loss), shares in p_hat(result).items():
+        title = f"Share of tuples in which the wrong picture does worse: {loss}, {corpus}"
+        if title not in tables:
+            tables[title] = Table(title=title, title_justify="left", box=None, header_style="bold")
+            tables[title].add_column("representation")
+            for name in names:
+                tables[title].add_column(name, justify="right", no_wrap=True)
+        tables[title].add_row(representation, *(shares.get(name, "-") for name in names))
+    for table in tables.values():
         console.print(table)
 
 
