@@ -101,7 +101,7 @@ def encode(
         factor_names=opened.factors.names if labelled else (),
         latents_test=outputs[1][0] if split else None,
         factors_test=parts[1] if split and labelled else None,
-        kl=None if logvars is None else _kl(means, logvars),
+        kl=None if logvars is None else mean_kl(means, logvars),
         logvars=logvars,
         source=_source(found.record, named, rows, split, seed),
     )
@@ -253,7 +253,7 @@ def _encode(
         images = world.images(classes[chunk], rng=rng if world.stochastic else None)
         for first in range(0, len(chunk), batch_size):
             into = chunk[first : first + batch_size]
-            codes = _codes(encoder, images[first : first + batch_size])
+            codes = checked_codes(encoder, images[first : first + batch_size])
             if not collected:
                 collected = [np.empty((n, *code.shape[1:]), dtype=np.float32) for code in codes]
             _must_match(encoder, codes, collected)
@@ -264,7 +264,7 @@ def _encode(
     return collected[0], collected[1] if len(collected) > 1 else None
 
 
-def _codes(encoder: Encoder, images: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
+def checked_codes(encoder: Encoder, images: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
     """What an encoder says of a batch, checked: one array, or means and log-variances."""
     try:
         said = encoder.encode(images)
@@ -315,7 +315,7 @@ def _must_match(encoder: Encoder, codes: list[NDArray[np.float32]], collected: l
         )
 
 
-def _kl(means: NDArray[np.float32], logvars: NDArray[np.float32]) -> NDArray[np.float64]:
+def mean_kl(means: NDArray[np.float32], logvars: NDArray[np.float32]) -> NDArray[np.float64]:
     """KL(q || N(0, 1)) of each latent, averaged over rows."""
     mean, logvar = means.astype(np.float64), logvars.astype(np.float64)
     divergence: NDArray[np.float64] = 0.5 * (mean**2 + np.exp(logvar) - logvar - 1).mean(axis=0)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from unknot.batches import as_tensor
-from unknot.encoding import _kl
+from unknot.encoding import mean_kl
 from unknot.errors import UnknotError
 from unknot.reports.explorer import Code, Decoded, Seen, Slider
 from unknot.reports.latent_pictures import plan_traversal
@@ -57,7 +57,7 @@ class ExploredRun:
         if self._codes.ndim == 2:
             self._codes = self._codes[:, None]
         self.slots = self._codes.shape[1] if hasattr(self._model, "slots_decoded") else 0
-        kl = None if q.logvar is None else _kl(self._codes[:, 0], q.logvar.cpu().numpy())
+        kl = None if q.logvar is None else mean_kl(self._codes[:, 0], q.logvar.cpu().numpy())
         # PartedVAEs learn the prior of their class latents, so that no draw of ours would be one of theirs.
         self._normal = kl is not None and not hasattr(self._model, "priors")
         self.draws = (

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from unknot.reports.charts import CROWD, Dot, Scale, box_plot, curves, heat_map, hinton, scatter
+from unknot.reports.charts import CROWD, Dot, box_plot, curves, heat_map, hinton, scatter
+from unknot.reports.svg import Scale
 
 NASTY = "<script>\"&'</script>"
 NAN = float("nan")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from unknot.cli.score import _names, _put
+from unknot.cli.score import names_in, put
 from unknot.errors import UnknotError, UnknotWarning
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def rank(
             warnings.simplefilter("ignore", UnknotWarning)  # the notes say what was left out
             ranking = rank(
                 models,
-                groups=group_by or _names(groups) or None,
+                groups=group_by or names_in(groups) or None,
                 all_to_all=all_to_all,
                 method=cast("Method", method),
                 alpha=_alpha(alpha),
@@ -83,7 +83,7 @@ def rank(
             settings = compare_settings(ranking, seed=seed)
             agreed = None
             if against:
-                table = supervised_scores(models, _names(against), watch=lambda i, n: watch("scoring", i, n))
+                table = supervised_scores(models, names_in(against), watch=lambda i, n: watch("scoring", i, n))
                 agreed = agreement(ranking, table)
     except KeyboardInterrupt:
         typer.echo("unknot: interrupted; runs that were encoded stay so.", err=True)
@@ -91,9 +91,9 @@ def rank(
     if json:
         from unknot.reports.scorecard import to_json
 
-        _put(json, to_json(ranking_record(ranking, settings, agreed)))
+        put(json, to_json(ranking_record(ranking, settings, agreed)))
     if csv:
-        _put(csv, ranking_csv(ranking))
+        put(csv, ranking_csv(ranking))
     if plot is not None or matrix is not None:
         from unknot.reports.ranking_picture import matrix_picture, settings_picture
 
@@ -112,7 +112,7 @@ def _check_outputs(plot: Path | None, matrix: Path | None, against: str) -> None
             from unknot.reports.ranking_picture import picture_path
 
             picture_path(picture)
-    for name in _names(against):
+    for name in names_in(against):
         from unknot.metrics import METRICS
         from unknot.metrics.score import parse_identity
 

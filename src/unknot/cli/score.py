@@ -58,13 +58,13 @@ def score(
         if representation.factors is None:
             raise UnknotError("--plot: a Hinton diagram needs factors, and there are none.")
     if factors:
-        representation = representation.with_factors(_names(factors))
+        representation = representation.with_factors(names_in(factors))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknotWarning)  # the table says what was left out
         todo = plan(
             representation,
-            metrics=_names(metrics),
-            exclude=_names(exclude),
+            metrics=names_in(metrics),
+            exclude=names_in(exclude),
             seed=seed,
             limit=limit,
             bootstrap=bootstrap,
@@ -120,16 +120,16 @@ def _write(card: "Scorecard", files: list[Path], json: str, csv: str, plot: Path
         from unknot.reports.scorecard import scorecard_record, to_csv, to_json
 
         if json:
-            _put(json, to_json(scorecard_record(card, files)))
+            put(json, to_json(scorecard_record(card, files)))
         if csv:
-            _put(csv, to_csv(card))
+            put(csv, to_csv(card))
     if plot is not None and card.shares is not None:
         from unknot.reports.hinton import hinton_figure
 
         hinton_figure(card.shares, [v.factor for v in card.verdicts], plot, title=title)
 
 
-def _put(target: str, text: str) -> None:
+def put(target: str, text: str) -> None:
     """Write to a file, or to standard output for "-"."""
     from unknot.atomic import written_whole
 
@@ -140,6 +140,6 @@ def _put(target: str, text: str) -> None:
         beside.write_text(text, encoding="utf-8")
 
 
-def _names(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     """Split at commas outside brackets."""
     return [name.strip() for name in re.split(r",(?![^\[]*\])", text) if name.strip()]

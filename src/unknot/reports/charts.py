@@ -12,9 +12,8 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-WIDTH = 340
-LETTER = 7.1  # width of a letter in pixels, by a font that runs wide
-BOLD = 8.3  # of titles
+from unknot.reports.svg import LETTER, WIDTH, Scale, across, short, svg, text, upright
+
 CROWD = 400  # dots of a chart; of more than that, only those outside the whiskers are drawn
 LONGEST = 300  # points of a curve that can be told apart
 SWITCHED_OFF = 0.01  # nats of KL below which a latent says nothing about the image
@@ -38,12 +37,12 @@ def box_plot(title: str, rows: Sequence[tuple[str, Sequence[Dot]]]) -> str:
     left = min(165.0, LETTER * max((len(label) for label, _ in rows), default=0) + 8)
     scale = Scale.of(values, left, WIDTH - 12)
     height = 30 + 24 * len(rows) + 22
-    body = [_text(0, 14, title, "title"), *_across(scale, 24, height - 22)]
+    body = [text(0, 14, title, "title"), *across(scale, 24, height - 22)]
     for i, (label, dots) in enumerate(known):
         y = 30 + 24 * i + 12
-        body.append(_text(left - 8, y + 4, _short(label, left - 8), anchor="end", title=label))
+        body.append(text(left - 8, y + 4, short(label, left - 8), anchor="end", title=label))
         body += _box(scale, y, dots, all_dots=len(values) <= CROWD)
-    return _svg(WIDTH, height, title, body)
+    return svg(WIDTH, height, title, body)
 
 
 def scatter(title: str, dots: Sequence[Dot], x_name: str, y_name: str, best: Sequence[str] = ()) -> str:
@@ -52,13 +51,13 @@ def scatter(title: str, dots: Sequence[Dot], x_name: str, y_name: str, best: Seq
     height = 260
     x = Scale.of([dot.across for dot in known], 48, WIDTH - 14, whole=True)
     y = Scale.of([dot.value for dot in known], height - 40, 30)
-    body = [_text(0, 14, title, "title"), *_across(x, 26, height - 38), *_upright(y, 44, WIDTH - 10)]
-    body.append(_text(WIDTH - 14, height - 4, x_name, "soft", anchor="end"))
-    body.append(_text(0, 30, y_name, "soft"))
+    body = [text(0, 14, title, "title"), *across(x, 26, height - 38), *upright(y, 44, WIDTH - 10)]
+    body.append(text(WIDTH - 14, height - 4, x_name, "soft", anchor="end"))
+    body.append(text(0, 30, y_name, "soft"))
     for dot in known:
         chosen = dot.label in best
         body.append(_dot(x(dot.across), y(dot.value), dot, "best" if chosen else "dot", 5 if chosen else 3.2))
-    return _svg(WIDTH, height, title, body)
+    return svg(WIDTH, height, title, body)
 
 
 def curves(
@@ -71,7 +70,7 @@ def curves(
     height, right = 170, 40 if len(lines) > 1 else 10
     finite = [v for line in lines.values() for v in line if math.isfinite(v)]
     x, y = Scale.of(list(steps), 52, WIDTH - right), Scale.of(finite, height - 24, 26)
-    body = [_text(0, 14, title, "title"), *_across(x, 24, height - 22), *_upright(y, 50, WIDTH - right)]
+    body = [text(0, 14, title, "title"), *across(x, 24, height - 22), *upright(y, 50, WIDTH - right)]
     taken: list[float] = []
     for name, line in sorted(lines.items(), key=lambda item: -item[1][-1] if math.isfinite(item[1][-1]) else 0.0):
         dim = math.isfinite(line[-1]) and line[-1] < dim_below
@@ -80,8 +79,8 @@ def curves(
             at = y(line[-1]) + 4
             if all(abs(at - other) >= 10 for other in taken):  # a name on top of another could not be read
                 taken.append(at)
-                body.append(_text(WIDTH - right + 5, at, name, "small faint" if dim else "small"))
-    return _svg(WIDTH, height, title, body)
+                body.append(text(WIDTH - right + 5, at, name, "small faint" if dim else "small"))
+    return svg(WIDTH, height, title, body)
 
 
 def heat_map(names: Sequence[str], rho: NDArray[np.float64], p: NDArray[np.float64]) -> str:
@@ -97,12 +96,12 @@ def heat_map(names: Sequence[str], rho: NDArray[np.float64], p: NDArray[np.float
     body = []
     for i, name in enumerate(names):
         y = 22 + side * i
-        body.append(_text(left - 10, y + 20, f"{i + 1}  {_short(name, left - 36)}", anchor="end", title=name))
-        body.append(_text(left + side * i + side / 2, y + 20, str(i + 1), "soft", anchor="middle"))
+        body.append(text(left - 10, y + 20, f"{i + 1}  {short(name, left - 36)}", anchor="end", title=name))
+        body.append(text(left + side * i + side / 2, y + 20, str(i + 1), "soft", anchor="middle"))
         for j in range(i):
             body.append(_cell(left + side * j, y, side, f"{name} and {names[j]}", rho[i, j], p[i, j]))
     width = left + side * k + 4
-    return _svg(width, 26 + side * k, "rank correlations", body, natural=True)
+    return svg(width, 26 + side * k, "rank correlations", body, natural=True)
 
 
 def hinton(shares: NDArray[np.float64], names: Sequence[str]) -> str:
@@ -118,7 +117,7 @@ def hinton(shares: NDArray[np.float64], names: Sequence[str]) -> str:
     body = [f'<rect class="ground" x="{left:.1f}" y="2" width="{side * d}" height="{side * k}"/>']
     for j, name in enumerate(names):
         y = 2 + side * (j + 0.5)
-        body.append(_text(left - 8, y + 4, _short(name, left - 8), anchor="end", title=name))
+        body.append(text(left - 8, y + 4, short(name, left - 8), anchor="end", title=name))
         for i in range(d):
             edge = 0.94 * side * math.sqrt(min(1.0, max(0.0, float(shares[i, j]))))
             body.append(
@@ -128,45 +127,13 @@ def hinton(shares: NDArray[np.float64], names: Sequence[str]) -> str:
             )
     every = 1 if side > 20 else 5
     for i in range(0, d, every):
-        body.append(_text(left + side * (i + 0.5), side * k + 17, f"z{i}", "small soft", anchor="middle"))
-    return _svg(left + side * d + 4, side * k + 24, "which latent knows which factor", body, natural=True)
-
-
-@dataclass(frozen=True)
-class Scale:
-    """From numbers to pixels."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-    ticks: tuple[float, ...]
-
-    @classmethod
-    def of(cls, values: Sequence[float], start: float, end: float, *, whole: bool = False) -> "Scale":
-        """A scale that holds the values, with a few round numbers on it; whole ones, if asked for.
-
-        >>> Scale.of([0.12, 0.47], 0, 100).ticks
-        (0.2, 0.3, 0.4)
-        """
-        low, high = (min(values), max(values)) if len(values) else (0.0, 1.0)
-        pad = 0.05 * (high - low) or 0.5 * abs(high) or 1.0
-        low, high = low - pad, high + pad
-        rough = (high - low) / 4
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = power * min((1, 2, 5, 10), key=lambda times: abs(math.log(times * power / rough)))
-        step = max(1.0, step) if whole else step
-        first, last = math.ceil(low / step), math.floor(high / step)
-        return cls(low, high, start, end, tuple(round(i * step, 12) for i in range(first, last + 1)))
-
-    def __call__(self, value: float) -> float:
-        """Where a value is."""
-        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+        body.append(text(left + side * (i + 0.5), side * k + 17, f"z{i}", "small soft", anchor="middle"))
+    return svg(left + side * d + 4, side * k + 24, "which latent knows which factor", body, natural=True)
 
 
 def _box(scale: Scale, y: float, dots: Sequence[Dot], *, all_dots: bool) -> Iterator[str]:
     if not dots:
-        yield _text(scale.start, y + 4, "no value", "small faint")
+        yield text(scale.start, y + 4, "no value", "small faint")
         return
     values = np.array([dot.value for dot in dots])
     q1, median, q3 = np.quantile(values, [0.25, 0.5, 0.75])
@@ -185,7 +152,7 @@ def _box(scale: Scale, y: float, dots: Sequence[Dot], *, all_dots: bool) -> Iter
 
 def _cell(x: float, y: float, side: float, what: str, rho: float, p: float) -> str:
     if not math.isfinite(rho):
-        gap = _text(x + side / 2, y + 20, "·", "faint", anchor="middle")
+        gap = text(x + side / 2, y + 20, "·", "faint", anchor="middle")
         return f"<g><title>{escape(what)}: undefined</title>{gap}</g>"
     clear = p < CLEAR
     opacity = abs(rho) * (1 if clear else 0.25)
@@ -194,7 +161,7 @@ def _cell(x: float, y: float, side: float, what: str, rho: float, p: float) -> s
         f"<g><title>{escape(what)}: {rho:.3f}, p = {p:.2g}</title>"
         f'<rect class="{"up" if rho > 0 else "down"}" fill-opacity="{opacity:.2f}" x="{x + 1:.1f}" y="{y + 1:.1f}" '
         f'width="{side - 2}" height="{side - 2}"/>'
-        f"{_text(x + side / 2, y + 20, number, 'small' if clear else 'small faint', anchor='middle')}</g>"
+        f"{text(x + side / 2, y + 20, number, 'small' if clear else 'small faint', anchor='middle')}</g>"
     )
 
 
@@ -214,42 +181,3 @@ def _dot(x: float, y: float, dot: Dot, style: str, radius: float) -> str:
         f"<title>{escape(dot.label)}: {dot.value:.4g}</title></circle>"
     )
     return f'<a href="#{escape(dot.anchor)}">{drawn}</a>' if dot.anchor else drawn
-
-
-def _across(scale: Scale, top: float, bottom: float) -> Iterator[str]:
-    for tick in scale.ticks:
-        x = scale(tick)
-        yield f'<path class="axis" d="M{x:.1f} {top}V{bottom}"/>'
-        yield _text(x, bottom + 14, _tick(tick), "small soft", anchor="middle")
-
-
-def _upright(scale: Scale, left: float, right: float) -> Iterator[str]:
-    for tick in scale.ticks:
-        y = scale(tick)
-        yield f'<path class="axis" d="M{left} {y:.1f}H{right}"/>'
-        yield _text(left - 5, y + 4, _tick(tick), "small soft", anchor="end")
-
-
-def _tick(value: float) -> str:
-    return f"{value / 1000:g}k" if abs(value) >= 1000 else f"{value:g}"
-
-
-def _text(x: float, y: float, text: str, style: str = "", *, anchor: str = "", title: str = "") -> str:
-    where = f' text-anchor="{anchor}"' if anchor else ""
-    how = f' class="{style}"' if style else ""
-    more = f"<title>{escape(title)}</title>" if title and title not in text else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}"{where}{how}>{escape(text)}{more}</text>'
-
-
-def _short(text: str, width: float) -> str:
-    room = max(2, int(width / LETTER))
-    return text if len(text) <= room else text[: room - 1] + "…"
-
-
-def _svg(width: float, height: float, label: str, body: Sequence[str], *, natural: bool = False) -> str:
-    """`natural`: keep the size, and scroll where it does not fit."""
-    size = f' width="{width:.0f}" height="{height:.0f}"' if natural else ""
-    return (
-        f'<svg viewBox="0 0 {width:.0f} {height:.0f}"{size} role="img" aria-label="{escape(label)}">'
-        f"{''.join(body)}</svg>"
-    )

@@ -5,7 +5,6 @@ Everything here is arrays in, picture out; `unknot.run_pictures` asks a model fo
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,11 @@ from numpy.typing import NDArray
 
 from unknot.atomic import written_whole
 from unknot.errors import UnknotError
+from unknot.paper import FAINT, FRAME, INK, PAPER, font, shortened
 from unknot.worlds.world import Images
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from PIL.ImageFont import FreeTypeFont
 
 Latents = NDArray[np.floating[Any]]
 Decode = Callable[[NDArray[np.float32]], NDArray[np.floating[Any]]]  # (n, d) latents to (n, h, w, c) in [0, 1]
@@ -26,7 +25,6 @@ Decode = Callable[[NDArray[np.float32]], NDArray[np.floating[Any]]]  # (n, d) la
 SWITCHED_OFF = 0.01  # nats of KL; the bound below which UDR takes a latent for uninformative
 SPAN = 2.0  # standard deviations of the prior to either side
 MARGIN, GAP, GUTTER = 20, 4, 104
-INK, FAINT, PAPER, FRAME = "#1c1f24", "#6b7280", "#ffffff", "#d5d9e0"
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def reconstructions(images: Images, decoded: NDArray[np.floating[Any]], *, colum
 
     if len(images) != len(decoded) or not len(images):
         raise UnknotError(f"reconstructions: {len(images)} images and {len(decoded)} decoded ones; need one each.")
-    cells, drawn = _cells(images), _cells(decoded)
+    cells, drawn = framed(images), framed(decoded)
     width, height = cells[0].size
     columns = min(columns, len(cells))
     bands = -(-len(cells) // columns)
@@ -117,7 +115,7 @@ def traversals(decode: Decode, code: Latents, plan: Traversal, *, columns: int =
     """
     from PIL import Image, ImageDraw
 
-    strips = [_cells(decode(_moved(code, plan, i, np.linspace(0, 1, columns))), plan.off[i]) for i in plan.order]
+    strips = [framed(decode(_moved(code, plan, i, np.linspace(0, 1, columns))), plan.off[i]) for i in plan.order]
     width, height = strips[0][0].size
     head = MARGIN + 26 if title else MARGIN
     size = (
@@ -127,7 +125,7 @@ def traversals(decode: Decode, code: Latents, plan: Traversal, *, columns: int =
     page = Image.new("RGB", size, PAPER)
     pen = ImageDraw.Draw(page)
     if title:
-        pen.text((MARGIN, MARGIN - 6), _shortened(title, size[0] - 2 * MARGIN, 14), fill=INK, font=_font(14))
+        pen.text((MARGIN, MARGIN - 6), shortened(title, font(14), size[0] - 2 * MARGIN), fill=INK, font=font(14))
     for row, (latent, cells) in enumerate(zip(plan.order, strips, strict=True)):
         top = head + row * (height + GAP)
         _label(pen, plan, latent, top + height // 2)
@@ -137,7 +135,7 @@ def traversals(decode: Decode, code: Latents, plan: Traversal, *, columns: int =
         under = head + len(strips) * (height + GAP)
         for column, value in enumerate(np.linspace(plan.low[0], plan.high[0], columns)):
             middle = MARGIN + GUTTER + column * (width + GAP) + width / 2
-            pen.text((middle, under + 2), f"{value:.1f}", fill=FAINT, font=_font(11), anchor="ma")
+            pen.text((middle, under + 2), f"{value:.1f}", fill=FAINT, font=font(11), anchor="ma")
     return page
 
 
@@ -154,7 +152,7 @@ def film(decode: Decode, code: Latents, plan: Traversal, *, frames: int = 24, co
     from PIL import Image, ImageDraw
 
     share = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(frames) / frames)  # slow at both ends, and closed
-    strips = [_cells(decode(_moved(code, plan, i, share)), plan.off[i], side=128) for i in plan.order]
+    strips = [framed(decode(_moved(code, plan, i, share)), plan.off[i], side=128) for i in plan.order]
     width, height = strips[0][0].size
     columns = min(columns, len(strips))
     under = 22
@@ -169,8 +167,8 @@ def film(decode: Decode, code: Latents, plan: Traversal, *, frames: int = 24, co
         for cell, (latent, strip) in enumerate(zip(plan.order, strips, strict=True)):
             left, top = MARGIN + cell % columns * (width + 2 * GAP), MARGIN + cell // columns * (height + under)
             page.paste(strip[frame], (left, top))
-            words = _shortened(f"z{latent}  {plan.remarks[latent]}", width, 11)
-            pen.text((left, top + height + 3), words, fill=FAINT if plan.off[latent] else INK, font=_font(11))
+            words = shortened(f"z{latent}  {plan.remarks[latent]}", font(11), width)
+            pen.text((left, top + height + 3), words, fill=FAINT if plan.off[latent] else INK, font=font(11))
         pages.append(page)
     return pages
 
@@ -207,7 +205,7 @@ def _moved(code: Latents, plan: Traversal, latent: int, share: NDArray[np.float6
     return codes
 
 
-def _cells(images: NDArray[Any], grey: bool | np.bool_ = False, *, side: int = 72) -> list["Image"]:
+def framed(images: NDArray[Any], grey: bool | np.bool_ = False, *, side: int = 72) -> list["Image"]:
     """Images for the page: small ones enlarged by whole numbers, framed; washed out if `grey`."""
     from PIL import Image, ImageDraw
 
@@ -231,23 +229,6 @@ def _cells(images: NDArray[Any], grey: bool | np.bool_ = False, *, side: int = 7
 
 def _label(pen: Any, plan: Traversal, latent: int, middle: int) -> None:
     off = bool(plan.off[latent])
-    pen.text((MARGIN, middle - 2), f"z{latent}", fill=FAINT if off else INK, font=_font(14), anchor="ls")
+    pen.text((MARGIN, middle - 2), f"z{latent}", fill=FAINT if off else INK, font=font(14), anchor="ls")
     remark = plan.remarks[latent] + (", off" if off else "")
-    pen.text((MARGIN, middle + 14), remark, fill=FAINT, font=_font(12), anchor="ls")
-
-
-@cache
-def _font(size: int) -> "FreeTypeFont":
-    """DejaVu Sans, which comes with matplotlib."""
-    import matplotlib
-    from PIL import ImageFont
-
-    return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"), size)
-
-
-def _shortened(text: str, width: float, size: int) -> str:
-    if _font(size).getlength(text) <= width:
-        return text
-    while text and _font(size).getlength(text + "…") > width:
-        text = text[:-1]
-    return text + "…"
+    pen.text((MARGIN, middle + 14), remark, fill=FAINT, font=font(12), anchor="ls")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Literal
 
-from unknot.reports.charts import BOLD, LETTER, _short, _svg, _text
+from unknot.reports.svg import BOLD, LETTER, short, svg, text
 
 SIDE = 40  # of a cell, in pixels
 
@@ -35,35 +35,35 @@ def matrix(
     long = max(map(len, columns)) * LETTER > SIDE + 14
     top = 44 + (min(120.0, LETTER * max(map(len, columns))) * 0.72 if long else 14)
     body = [
-        _text(0, 14, title, "title"),
-        _text(left, 34, column_word, "soft"),
-        _text(0, top - 8, row_word, "soft"),
+        text(0, 14, title, "title"),
+        text(left, 34, column_word, "soft"),
+        text(0, top - 8, row_word, "soft"),
     ]
     for j, name in enumerate(columns):
         x = left + SIDE * (j + 0.5)
         if long:  # slanted, so that neighbours do not touch
-            text = escape(_short(name, 120))
-            body.append(f'<text transform="translate({x:.1f} {top - 8:.1f}) rotate(-45)">{text}</text>')
+            words = escape(short(name, 120))
+            body.append(f'<text transform="translate({x:.1f} {top - 8:.1f}) rotate(-45)">{words}</text>')
         else:
-            body.append(_text(x, top - 8, name, anchor="middle"))
+            body.append(text(x, top - 8, name, anchor="middle"))
     for i, name in enumerate(rows):
         y = top + SIDE * i
-        body.append(_text(left - 8, y + SIDE / 2 + 4, _short(name, left - 8), anchor="end", title=name))
+        body.append(text(left - 8, y + SIDE / 2 + 4, short(name, left - 8), anchor="end", title=name))
         for j, other in enumerate(columns):
             body.append(_cell(left + SIDE * j, y, f"{name}, {other}", values[i][j], colour))
     slant = 70 if long else 0
     width = max(left + SIDE * len(columns) + slant + 4, BOLD * len(title) + 8)
-    return _svg(width, top + SIDE * len(rows) + 6, title, body, natural=True)
+    return svg(width, top + SIDE * len(rows) + 6, title, body, natural=True)
 
 
 def _cell(x: float, y: float, what: str, value: float, colour: str) -> str:
     if not math.isfinite(value):
-        return _text(x + SIDE / 2, y + SIDE / 2 + 4, "·", "faint", anchor="middle")
+        return text(x + SIDE / 2, y + SIDE / 2 + 4, "·", "faint", anchor="middle")
     strength = min(1.0, max(0.0, value))
     number = f"{value:.2f}".replace("-0.00", "0.00")
     place = f'x="{x + 1:.1f}" y="{y + 1:.1f}" width="{SIDE - 2}" height="{SIDE - 2}"'
     return (
         f"<g><title>{escape(what)}: {value:.3f}</title>"
         f'<rect class="ground" {place}/><rect class="{colour}" fill-opacity="{strength:.2f}" {place}/>'
-        f"{_text(x + SIDE / 2, y + SIDE / 2 + 4, number, 'small', anchor='middle')}</g>"
+        f"{text(x + SIDE / 2, y + SIDE / 2 + 4, number, 'small', anchor='middle')}</g>"
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from unknot.reports.charts import LETTER, WIDTH, Scale, _short, _svg, _text
+from unknot.reports.svg import LETTER, WIDTH, Scale, short, svg, text
 
 ROW, STYLES = 26, ("best", "dot", "up", "square")
 
@@ -37,11 +37,11 @@ def share_chart(
     left = min(150.0, LETTER * max((len(name) for name, _ in rows), default=0) + 8)
     scale = Scale(-0.03, 1.03, left, WIDTH - 10, (0.0, 0.25, 0.5, 0.75, 1.0))
     bottom = 34 + ROW * len(rows)
-    body = [_text(0, 14, title, "title")]
+    body = [text(0, 14, title, "title")]
     for tick in scale.ticks:
         x = scale(tick)
         body.append(f'<path class="axis" d="M{x:.1f} 26V{bottom}"/>')
-        body.append(_text(x, bottom + 14, f"{tick:g}", "small soft", anchor="middle"))
+        body.append(text(x, bottom + 14, f"{tick:g}", "small soft", anchor="middle"))
     for name, at in lines.items():
         body.append(
             f'<path class="mark" stroke-dasharray="3 3" d="M{scale(at):.1f} 24V{bottom}">'
@@ -49,7 +49,7 @@ def share_chart(
         )
     for i, (name, marks) in enumerate(rows):
         middle = 34 + ROW * (i + 0.5)
-        body.append(_text(left - 8, middle + 4, _short(name, left - 8), anchor="end", title=name))
+        body.append(text(left - 8, middle + 4, short(name, left - 8), anchor="end", title=name))
         for k, mark in enumerate(marks):
             y = middle + 7 * (k - (len(marks) - 1) / 2)
             body.append(
@@ -60,5 +60,5 @@ def share_chart(
     for k, name in enumerate(names):
         y = bottom + 34 + 16 * k
         body.append(f'<circle class="{STYLES[k % len(STYLES)]}" cx="{left:.1f}" cy="{y - 4}" r="3.6"/>')
-        body.append(_text(left + 9, y, _short(name, WIDTH - left - 12), "small", title=name))
-    return _svg(WIDTH, bottom + 22 + 16 * len(names), title, body)
+        body.append(text(left + 9, y, short(name, WIDTH - left - 12), "small", title=name))
+    return svg(WIDTH, bottom + 22 + 16 * len(names), title, body)

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.reports.latent_pictures import FAINT, GAP, INK, MARGIN, PAPER, _cells, _font, _shortened
+from unknot.paper import FAINT, INK, PAPER, font, shortened
+from unknot.reports.latent_pictures import GAP, MARGIN, framed
 from unknot.worlds.world import Images
 
 if TYPE_CHECKING:
@@ -53,10 +54,10 @@ def slot_sheet(
         )
     shares = masks[..., None]
     columns = [
-        ("image", _cells(images)),
-        ("reconstruction", _cells((pictures * shares).sum(1))),
-        ("slots", _cells(COLORS[masks.argmax(1) % len(COLORS)])),
-        *((f"slot {j}", _cells(_on_ground(pictures[:, j], shares[:, j]))) for j in range(k)),
+        ("image", framed(images)),
+        ("reconstruction", framed((pictures * shares).sum(1))),
+        ("slots", framed(COLORS[masks.argmax(1) % len(COLORS)])),
+        *((f"slot {j}", framed(_on_ground(pictures[:, j], shares[:, j]))) for j in range(k)),
     ]
     width, height = columns[0][1][0].size
     head = MARGIN + (26 if title else 0)
@@ -64,11 +65,11 @@ def slot_sheet(
     page = Image.new("RGB", size, PAPER)
     pen = ImageDraw.Draw(page)
     if title:
-        pen.text((MARGIN, MARGIN - 6), _shortened(title, size[0] - 2 * MARGIN, 14), fill=INK, font=_font(14))
+        pen.text((MARGIN, MARGIN - 6), shortened(title, font(14), size[0] - 2 * MARGIN), fill=INK, font=font(14))
     for column, (name, cells) in enumerate(columns):
         left = MARGIN + column * (width + GAP)
-        words = _shortened(name, width, 11)
-        pen.text((left + width / 2, head), words, fill=FAINT, font=_font(11), anchor="ma")
+        words = shortened(name, font(11), width)
+        pen.text((left + width / 2, head), words, fill=FAINT, font=font(11), anchor="ma")
         for row, cell in enumerate(cells):
             page.paste(cell, (left, head + 18 + row * (height + GAP)))
     return page

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from unknot.reports.charts import WIDTH, Scale, _svg, _text, _tick, _upright
+from unknot.reports.svg import WIDTH, Scale, svg, text, tick, upright
 
 HEIGHT = 210
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
@@ -46,8 +46,8 @@ def step_curves(
     steps = [s for c in curves for s in c.steps]
     x = _Steps(min(steps, default=1), max(steps, default=1), 44, right)
     y = Scale.of([*drawn, *lines.values(), *(bounds or ())], HEIGHT - 36, 26)
-    body = [_text(0, 14, title, "title"), *_upright(y, 42, right), *x.axis(24, HEIGHT - 34)]
-    body.append(_text(right, HEIGHT - 4, "steps", "small soft", anchor="end"))
+    body = [text(0, 14, title, "title"), *upright(y, 42, right), *x.axis(24, HEIGHT - 34)]
+    body.append(text(right, HEIGHT - 4, "steps", "small soft", anchor="end"))
     labels: list[tuple[float, str, str]] = []
     for name, value in lines.items():
         body.append(_reference(42, right, y(value), f"{name}: {value:.3f}"))
@@ -60,8 +60,8 @@ def step_curves(
         if len(curves) > 1 and ends:
             labels.append((y(ends[-1]), curve.name, "small"))
     for at, name, style in _apart(labels):
-        body.append(_text(right + 6, at + 4, _cut(name), style, title=name))
-    return _svg(WIDTH, HEIGHT, title, body)
+        body.append(text(right + 6, at + 4, _cut(name), style, title=name))
+    return svg(WIDTH, HEIGHT, title, body)
 
 
 def dumbbells(title: str, rows: Sequence[tuple[str, float, Mapping[str, float]]]) -> str:
@@ -71,24 +71,24 @@ def dumbbells(title: str, rows: Sequence[tuple[str, float, Mapping[str, float]]]
     """
     height = 56 + 46 * len(rows)
     scale = Scale(0.0, 1.0, 92, WIDTH - 16, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
-    body = [_text(0, 14, title, "title")]
-    for tick in scale.ticks:
-        body.append(f'<path class="axis" d="M{scale(tick):.1f} 26V{height - 22}"/>')
-        body.append(_text(scale(tick), height - 8, _tick(tick), "small soft", anchor="middle"))
+    body = [text(0, 14, title, "title")]
+    for value in scale.ticks:
+        body.append(f'<path class="axis" d="M{scale(value):.1f} 26V{height - 22}"/>')
+        body.append(text(scale(value), height - 8, tick(value), "small soft", anchor="middle"))
     for i, (label, value, others) in enumerate(rows):
         y = 50 + 46 * i
-        body.append(_text(82, y + 4, label, anchor="end"))
+        body.append(text(82, y + 4, label, anchor="end"))
         body.append(f'<path class="dim" d="M{scale(0):.1f} {y}H{scale(1):.1f}"/>')
         for j, (name, other) in enumerate(others.items()):
             at = scale(other)
             what = f"<title>{escape(name)}: {other:.3f}</title>"
             body.append(f'<path class="mark" d="M{at:.1f} {y - 7}v14">{what}</path>')
             edge = "end" if at > WIDTH - 60 else "middle"
-            body.append(_text(at, y - 11 if j % 2 == 0 else y + 18, name, "small soft", anchor=edge))
+            body.append(text(at, y - 11 if j % 2 == 0 else y + 18, name, "small soft", anchor=edge))
         if math.isfinite(value):
             what = f"<title>{escape(label)}: {value:.3f}</title>"
             body.append(f'<circle class="best" cx="{scale(value):.1f}" cy="{y}" r="5.5">{what}</circle>')
-    return _svg(WIDTH, height, title, body)
+    return svg(WIDTH, height, title, body)
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ class _Steps:
         times = (1,) if span > 3.5 else (1, 2, 5)
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         ticks = [t * 10**p for p in powers for t in times if self.low <= t * 10**p <= self.high]
-        for tick in ticks or [self.low]:
-            x = self(tick)
+        for value in ticks or [self.low]:
+            x = self(value)
             yield f'<path class="axis" d="M{x:.1f} {top}V{bottom}"/>'
-            yield _text(x, bottom + 14, _tick(tick), "small soft", anchor="middle")
+            yield text(x, bottom + 14, tick(value), "small soft", anchor="middle")
 
 
 def _curve(x: _Steps, y: Scale, curve: Curve) -> str:

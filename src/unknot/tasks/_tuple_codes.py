@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unknot.atomic import written_whole
 from unknot.encoders import Encoder
-from unknot.encoding import _codes, torch_threads
+from unknot.encoding import checked_codes, torch_threads
 from unknot.errors import UnknotError
 from unknot.tasks.quadruples import Tuples
 
@@ -111,7 +111,9 @@ def _encoded(encoder: Encoder, tuples: Tuples, rows: NDArray[np.int64], batch_si
 
 def _in_batches(encoder: Encoder, images: Any, batch_size: int) -> F32:
     # Encoders may write into what they are given.
-    parts = [_codes(encoder, images[i : i + batch_size].copy())[0] for i in range(0, len(images), batch_size)]
+    parts = [
+        checked_codes(encoder, images[i : i + batch_size].copy())[0] for i in range(0, len(images), batch_size)
+    ]
     return np.concatenate(parts)
 
 

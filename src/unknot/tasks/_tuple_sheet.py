@@ -5,7 +5,8 @@ import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from unknot.worlds.preview import FRAME, GAP, INK, PAPER, _font, _thumbnail, _wrapped
+from unknot.paper import FRAME, INK, PAPER, font, thumbnail, wrapped
+from unknot.worlds.preview import GAP
 from unknot.worlds.world import Images
 
 if TYPE_CHECKING:
@@ -24,15 +25,15 @@ def tuple_sheet(columns: Mapping[str, Images]) -> "Image":
     top = GAP + HEAD
     page = Image.new("RGB", (len(columns) * (CELL + GAP) + GAP, top + n * (tall + GAP)), PAPER)
     pen = ImageDraw.Draw(page)
-    small = _font(11)
+    small = font(11)
     for j, (name, images) in enumerate(columns.items()):
         left = GAP + j * (CELL + GAP)
-        lines = _wrapped(name, small, CELL + GAP, lines=3)
+        lines = wrapped(name, small, CELL + GAP, lines=3)
         for k, line in enumerate(lines):
             pen.text((left, top - 8 - 14 * (len(lines) - 1 - k)), line, fill=INK, font=small, anchor="ls")
         for i, image in enumerate(images):
             at = top + i * (tall + GAP)
-            page.paste(_thumbnail(image).resize((CELL, tall), Image.Resampling.BOX), (left, at))
+            page.paste(thumbnail(image).resize((CELL, tall), Image.Resampling.BOX), (left, at))
             pen.rectangle((left - 1, at - 1, left + CELL, at + tall), outline=FRAME)
     return page
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
@@ -12,17 +11,16 @@ from numpy.typing import NDArray
 from unknot.atomic import written_whole
 from unknot.errors import UnknotError, unknown
 from unknot.factors import Classes, Factor
+from unknot.paper import FAINT, FRAME, INK, PAPER, font, shortened, thumbnail, wrapped
 from unknot.worlds.world import Images, World, sample
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from PIL.ImageFont import FreeTypeFont
 
 SheetKind = Literal["samples", "factors"]
 
 MARGIN = 28
 GAP = 8
-INK, FAINT, PAPER, FRAME = "#1c1f24", "#6b7280", "#ffffff", "#d5d9e0"
 
 
 def sheet(
@@ -133,32 +131,32 @@ def _page(world: World, strips: Sequence[Strip]) -> "Image":
     """Title, what the world holds, then the strips below each other."""
     from PIL import Image, ImageDraw
 
-    title, body, small = _font(24, bold=True), _font(14), _font(12)
-    name_font = _font(15, bold=True)
-    thumbnails = [[_thumbnail(image) for image in strip.images] for strip in strips]
+    title, body, small = font(24, bold=True), font(14), font(12)
+    name_font = font(15, bold=True)
+    thumbnails = [[thumbnail(image) for image in strip.images] for strip in strips]
     cell_w, cell_h = thumbnails[0][0].size
     labelled = any(strip.label for strip in strips)
     gutter = 0
     if labelled:
-        gutter = int(max(name_font.getlength(_shortened(strip.label, name_font, 220)) for strip in strips))
+        gutter = int(max(name_font.getlength(shortened(strip.label, name_font, 220)) for strip in strips))
         gutter = max(gutter, 80) + 2 * GAP
     under = 22 if labelled else 0
     columns = max(len(strip.images) for strip in strips)
     width = max(2 * MARGIN + gutter + columns * (cell_w + GAP) - GAP, 480)
-    about = _wrapped(_about(world), body, width - 2 * MARGIN, lines=3)
+    about = wrapped(_about(world), body, width - 2 * MARGIN, lines=3)
     head = MARGIN + 36 + 20 * len(about) + 14
     height = head + len(strips) * (cell_h + under + GAP) - GAP + MARGIN
 
     page = Image.new("RGB", (width, height), PAPER)
     pen = ImageDraw.Draw(page)
-    pen.text((MARGIN, MARGIN - 6), _shortened(world.name, title, width - 2 * MARGIN), fill=INK, font=title)
+    pen.text((MARGIN, MARGIN - 6), shortened(world.name, title, width - 2 * MARGIN), fill=INK, font=title)
     for i, line in enumerate(about):
         pen.text((MARGIN, MARGIN + 32 + 20 * i), line, fill=FAINT, font=body)
     for i, (strip, cells) in enumerate(zip(strips, thumbnails, strict=True)):
         top = head + i * (cell_h + under + GAP)
         middle = top + cell_h // 2
         if strip.label:
-            label = _shortened(strip.label, name_font, 220)
+            label = shortened(strip.label, name_font, 220)
             pen.text((MARGIN, middle - 2), label, fill=INK, font=name_font, anchor="ls")
             pen.text((MARGIN, middle + 16), strip.remark, fill=FAINT, font=small, anchor="ls")
         for j, cell in enumerate(cells):
@@ -166,7 +164,7 @@ def _page(world: World, strips: Sequence[Strip]) -> "Image":
             page.paste(cell, (left, top))
             pen.rectangle((left - 1, top - 1, left + cell_w, top + cell_h), outline=FRAME)
             if strip.captions:
-                caption = _shortened(strip.captions[j], small, cell_w)
+                caption = shortened(strip.captions[j], small, cell_w)
                 pen.text((left + cell_w / 2, top + cell_h + 4), caption, fill=FAINT, font=small, anchor="ma")
     return page
 
@@ -182,51 +180,3 @@ def _about(world: World) -> str:
     color = {1: "grey", 3: "colour"}.get(channels, f"{channels} channels")
     sizes = ", ".join(f"{f.name} {f.size:,}" for f in world.factors)
     return f"{many}  ·  {height} × {width}, {color}  ·  {sizes}"
-
-
-def _thumbnail(image: NDArray[np.uint8]) -> "Image":
-    """An image enlarged by a whole number to at least 96 pixels, or shrunk if it is above 192."""
-    from PIL import Image
-
-    if image.shape[2] not in (1, 3):
-        raise UnknotError(
-            f"preview: images have {image.shape[2]} channels; only 1 (grey) and 3 (colour) can be shown."
-        )
-    picture = Image.fromarray(np.ascontiguousarray(image.repeat(3, axis=2) if image.shape[2] == 1 else image))
-    side = max(picture.size)
-    if side > 192:
-        picture.thumbnail((128, 128), Image.Resampling.LANCZOS)
-        return picture
-    times = -(-96 // side)
-    return picture.resize((picture.width * times, picture.height * times), Image.Resampling.NEAREST)
-
-
-@cache
-def _font(size: int, *, bold: bool = False) -> "FreeTypeFont":
-    """DejaVu Sans, which comes with matplotlib."""
-    import matplotlib
-    from PIL import ImageFont
-
-    file = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
-    return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / file), size)
-
-
-def _shortened(text: str, font: "FreeTypeFont", width: float) -> str:
-    if font.getlength(text) <= width:
-        return text
-    while text and font.getlength(text + "…") > width:
-        text = text[:-1]
-    return text + "…"
-
-
-def _wrapped(text: str, font: "FreeTypeFont", width: float, *, lines: int) -> list[str]:
-    """The text in up to so many lines of that width; what does not fit is cut with an ellipsis."""
-    done: list[str] = []
-    words = text.split(" ")
-    while words and len(done) < lines - 1:
-        n = 1
-        while n < len(words) and font.getlength(" ".join(words[: n + 1])) <= width:
-            n += 1
-        done.append(_shortened(" ".join(words[:n]), font, width))
-        words = words[n:]
-    return [*done, _shortened(" ".join(words), font, width)] if words else done

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.worlds.preview import FAINT, FRAME, GAP, INK, MARGIN, PAPER, _font, _thumbnail
+from unknot.paper import FAINT, FRAME, INK, PAPER, font, thumbnail
+from unknot.worlds.preview import GAP, MARGIN
 from unknot.worlds.puzzles import Puzzles
 from unknot.worlds.world import World
 
@@ -32,7 +33,7 @@ def puzzle_picture(
     if not 0 <= which < len(puzzles):
         raise UnknotError(f"preview: there are {len(puzzles)} puzzles; number {which} is not among them.")
     panels = np.concatenate([puzzles.context[which], puzzles.answers[which]])
-    cells = [_thumbnail(image) for image in world.images(panels, rng=rng if world.stochastic else None)]
+    cells = [thumbnail(image) for image in world.images(panels, rng=rng if world.stochastic else None)]
     w, h = cells[0].size
     width = 2 * MARGIN + 6 * w + 5 * GAP
     head, between, foot = MARGIN + 34, 44, 26
@@ -43,7 +44,7 @@ def puzzle_picture(
         (width / 2, MARGIN),
         "Which panel completes the third row?",
         fill=INK,
-        font=_font(18, bold=True),
+        font=font(18, bold=True),
         anchor="mm",
     )
 
@@ -53,7 +54,7 @@ def puzzle_picture(
         if i < 8:
             page.paste(cells[i], (x, y))
         else:
-            pen.text((x + w / 2, y + h / 2), "?", fill=FAINT, font=_font(h // 2, bold=True), anchor="mm")
+            pen.text((x + w / 2, y + h / 2), "?", fill=FAINT, font=font(h // 2, bold=True), anchor="mm")
         pen.rectangle((x - 1, y - 1, x + w, y + h), outline=FRAME)
     top = head + 3 * h + 2 * GAP + between
     for i in range(6):
@@ -64,10 +65,10 @@ def puzzle_picture(
         if right:
             pen.rectangle((x - 4, top - 4, x + w + 3, top + h + 3), outline=RIGHT, width=4)
         pen.text(
-            (x + w / 2, top + h + 16), "ABCDEF"[i], fill=RIGHT if right else FAINT, font=_font(14), anchor="mm"
+            (x + w / 2, top + h + 16), "ABCDEF"[i], fill=RIGHT if right else FAINT, font=font(14), anchor="mm"
         )
     if solved:
         names = [name for name, fixed in zip(world.factors.names, puzzles.fixed[which], strict=True) if fixed]
         text = f"constant in each row: {', '.join(names)}"
-        pen.text((width / 2, top - between / 2), text, fill=RIGHT, font=_font(14), anchor="mm")
+        pen.text((width / 2, top - between / 2), text, fill=RIGHT, font=font(14), anchor="mm")
     return page

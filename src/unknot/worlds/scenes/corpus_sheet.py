@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.worlds.preview import FAINT, FRAME, GAP, INK, MARGIN, PAPER, _font
+from unknot.paper import FAINT, FRAME, INK, PAPER, font
+from unknot.worlds.preview import GAP, MARGIN
 from unknot.worlds.scenes.corpus import ROLES, Corpus
 
 if TYPE_CHECKING:
@@ -36,17 +37,17 @@ def corpus_sheet(corpus: Corpus, *, rows: int = 8, seed: int = 0) -> "Image":
         PAPER,
     )
     pen = ImageDraw.Draw(page)
-    pen.text((MARGIN, MARGIN - 6), "Tuples of the corpus", fill=INK, font=_font(24, bold=True))
-    pen.text((MARGIN, MARGIN + 30), _about(corpus), fill=FAINT, font=_font(14))
+    pen.text((MARGIN, MARGIN - 6), "Tuples of the corpus", fill=INK, font=font(24, bold=True))
+    pen.text((MARGIN, MARGIN + 30), _about(corpus), fill=FAINT, font=font(14))
     for j, name in enumerate(_HEADS):
         left = MARGIN + gutter + j * (cell[0] + GAP)
-        pen.text((left + cell[0] / 2, head - 6), name, fill=INK, font=_font(13, bold=j < 4), anchor="ms")
+        pen.text((left + cell[0] / 2, head - 6), name, fill=INK, font=font(13, bold=j < 4), anchor="ms")
     for i, row in enumerate(chosen):
         top = head + i * (cell[1] + GAP)
-        pen.text((MARGIN, top + cell[1] / 2), f"tuple {row}", fill=INK, font=_font(13, bold=True), anchor="ls")
+        pen.text((MARGIN, top + cell[1] / 2), f"tuple {row}", fill=INK, font=font(13, bold=True), anchor="ls")
         score = corpus.tuples[row].get("score")
         if score is not None:
-            pen.text((MARGIN, top + cell[1] / 2 + 16), f"score {score}", fill=FAINT, font=_font(12), anchor="ls")
+            pen.text((MARGIN, top + cell[1] / 2 + 16), f"score {score}", fill=FAINT, font=font(12), anchor="ls")
         for j, image in enumerate([*corpus.images[row], _pixel_sum(corpus.images[row])]):
             left = MARGIN + gutter + j * (cell[0] + GAP)
             picture = Image.fromarray(np.ascontiguousarray(image))
