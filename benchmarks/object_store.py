@@ -24,13 +24,13 @@ def made(seed: int) -> Representation:
 
 def seconds(folder: Path, references: dict[str, Any]) -> float:
     """Median time until a step has the latents of a run, all of them looked at once."""
-    from unknot.studies.ray_engine import _fetched
-    from unknot.studies.steps import _latents
+    from unknot.studies.ray_engine import fetched
+    from unknot.studies.steps import latents_of
 
     took = []
     for run in sorted(folder.iterdir()):
         began = time.perf_counter()
-        _latents(run, lambda id_: _fetched(references.get(id_))).latents.sum()
+        latents_of(run, lambda id_: fetched(references.get(id_))).latents.sum()
         took.append(time.perf_counter() - began)
     return median(took)
 

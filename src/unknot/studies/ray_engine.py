@@ -157,11 +157,11 @@ def _perform(step: Step, held: Mapping[str, Any]) -> Any:
             f"{step.folder}: is not on this machine ({os.uname().nodename}); all machines of a cluster must see the "
             "study's folder under the same path."
         )
-    made = perform(step, shared=lambda run_id: _fetched(held.get(run_id)))
+    made = perform(step, shared=lambda run_id: fetched(held.get(run_id)))
     return None if made is None else (_size(made), made)
 
 
-def _fetched(reference: Any) -> Any:
+def fetched(reference: Any) -> Any:
     """The latents a reference stands for; None if there is none, or they are lost."""
     if reference is None:
         return None

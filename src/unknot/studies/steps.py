@@ -87,7 +87,7 @@ def perform(step: Step, tell: Tell | None = None, shared: Shared | None = None) 
     return None
 
 
-def _latents(folder: Path, shared: Shared) -> "Representation":
+def latents_of(folder: Path, shared: Shared) -> "Representation":
     """The latents of a run: those in memory if they were made as the file says, else those of the file."""
     from unknot.representation import read_representation
 
@@ -150,7 +150,7 @@ def _score(step: Step, tell: Tell, shared: Shared) -> None:
 
     folder = step.run_folder
     remove_parts(folder)
-    latents, representation = folder / "latents.npz", _latents(folder, shared)
+    latents, representation = folder / "latents.npz", latents_of(folder, shared)
     before = read_scores(folder)
     keys = score_keys(step.values["metrics"], representation.source, step.values["limit"])
     missing = [id_ for id_, key in keys.items() if before.get("keys", {}).get(id_) != key]
@@ -208,7 +208,7 @@ def _rank(step: Step, tell: Tell, shared: Shared) -> None:
 
     values = step.values
     runs = Path(step.folder) / "runs"
-    members = {id_: partial(_latents, runs / id_, shared) for id_, _ in values["members"]}  # read in their turn
+    members = {id_: partial(latents_of, runs / id_, shared) for id_, _ in values["members"]}  # read in their turn
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknotWarning)  # the notes say it
         ranking = rank(
