@@ -104,6 +104,7 @@ def test_ones_own_arrays_open_by_path(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("dsprits", "unknown world 'dsprits'; did you mean 'dsprites'"),
+        ("runs/scenes", "runs/scenes: there is no such file or folder"),
         ("nowhere/mine.npz", r"nowhere/mine\.npz: no such file"),
         ("notes.txt", "is no world; expected an .npz or .npy of images"),
     ],

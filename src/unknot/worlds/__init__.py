@@ -65,6 +65,11 @@ def open_world(name: str | Path, *, data: Path | str | None = None) -> World:
             f"{path}: is no world; expected an .npz or .npy of images, a folder of pictures, or one of "
             f"{', '.join(sorted(WORLDS))}."
         )
+    if len(path.parts) > 1:
+        raise UnknotError(
+            f"{path}: there is no such file or folder. Is it relative to another folder? A run names its world as it was "
+            "given when training began."
+        )
     raise unknown("world", str(name), WORLDS)
 
 

@@ -120,7 +120,7 @@ def print_scores(result: "TaskResult") -> None:
     console = Console()
     table = Table(title="COAT in percent; in brackets where a wrong picture does as well", title_justify="left")
     for column in ("representation", "corpus"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for column in ("L2", "acos"):
         table.add_column(column, justify="right", no_wrap=True)
     for kind in ("encoder", "baseline"):
@@ -140,7 +140,7 @@ def print_scores(result: "TaskResult") -> None:
         title = f"Share of tuples in which the wrong picture does worse: {loss}, {corpus}"
         if title not in tables:
             tables[title] = Table(title=title, title_justify="left", box=None, header_style="bold")
-            tables[title].add_column("representation")
+            tables[title].add_column("representation", overflow="fold")
             for name in names:
                 tables[title].add_column(name, justify="right", no_wrap=True)
         tables[title].add_row(representation, *(shares.get(name, "-") for name in names))
