@@ -22,7 +22,20 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 
 HERE = Path(__file__).parent
 FOLDER = Path("reproduce")
-PARTS = ("betas", "precision", "models", "s0", "s1", "s3", "s4", "reasoning", "slots", "objects", "kills")
+PARTS = (
+    "betas",
+    "precision",
+    "models",
+    "s0",
+    "s1",
+    "s3",
+    "s4",
+    "reasoning",
+    "pixels",
+    "slots",
+    "objects",
+    "kills",
+)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
