@@ -8,7 +8,13 @@ from reproduce import table
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-METRICS = {"beta_vae_score": "BetaVAE", "factor_vae_score": "FactorVAE", "mig": "MIG", "dci": "DCI"}
+METRICS = {
+    "beta_vae_score": "BetaVAE",
+    "factor_vae_score": "FactorVAE",
+    "mig": "MIG",
+    "dci": "DCI",
+    "fairness.unfairness": "unfairness",
+}
 
 
 def run(folder: Path, jobs: int) -> str:
@@ -54,7 +60,8 @@ def _picks(wide: "DataFrame") -> list[dict[str, object]]:
     """The metrics of the run that each ranking would keep, beside the median and the best of all runs."""
     columns = [column for column in wide.columns if column.partition("[")[0] in METRICS]
     picks = {name: wide.loc[wide[name].idxmax(), columns] for name in wide.columns if name.startswith("udr_")}
-    picks |= {"median run": wide[columns].median(), "best run by each metric": wide[columns].max()}
+    best = {c: wide[c].min() if c.endswith("unfairness") else wide[c].max() for c in columns}
+    picks |= {"median run": wide[columns].median(), "best run by each metric": best}
     return [
         {"keep the best by": name, **{METRICS[c.partition("[")[0]]: float(row[c]) for c in columns}}
         for name, row in picks.items()

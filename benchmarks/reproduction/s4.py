@@ -20,8 +20,11 @@ def run(folder: Path, jobs: int) -> str:
     study = read_study(Path(__file__).with_suffix(".yaml"))
     with shown(Console(stderr=True)) as watch:
         run_study(plan(study), folder, jobs=jobs, watch=watch)
-    wide = results(StudyFolder(folder))
+    kept = StudyFolder(folder)
+    wide = results(kept)
     names = [name for name in wide.columns if name.partition("[")[0] in study.metrics]
+    wide["reconstruction error"] = [kept.reconstruction(id_) for id_ in wide["id"]]
+    names.append("reconstruction error")
     steps = study.tasks["reasoning"]["at"]
     rows = []
     for name in names:
