@@ -11,6 +11,7 @@ A run's folder is named by the hash of its spec, so the same spec is never train
     coat.parquet         COAT over steps, where training was given a corpus
     latents.npz          the representation, once it is encoded
     pictures/            reconstructions, traversals, and a Hinton diagram once it is encoded
+    tasks/               results of tasks it was put to
 """
 
 import hashlib

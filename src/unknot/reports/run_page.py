@@ -1,7 +1,7 @@
 """One run as part of a page, or as a page: what `unknot report RUN` writes.
 
-Reads the run's folder only: run.json, scores.json, the curves and the pictures that are there. What is not there yet is
-named with the command that makes it.
+Reads the run's folder only: run.json, scores.json, the curves, the pictures and the results of tasks that are there.
+What is not there yet is named with the command that makes it.
 """
 
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from unknot.errors import UnknotError
 from unknot.reports.charts import SWITCHED_OFF, curves
 from unknot.reports.commands import encode_command, train_command
 from unknot.reports.page import KINDS, Command, Content, Drawing, Gallery, Grid, Picture, Section, write_page
+from unknot.reports.run_tasks import run_tasks
 from unknot.reports.score_page import in_words, read_scores, score_grid, score_rows, verdict_contents
 from unknot.runs import Run
 from unknot.studies.steps import read_source
@@ -39,6 +40,7 @@ def write_run_page(path: Path | str, folder: Path | str) -> Path:
     fields += [[f"version of {name}", str(version)] for name, version in record.get("versions", {}).items()]
     sections = [
         *run_parts(run),
+        *run_tasks(run),
         Section("Where it comes from", contents=[*_commands(run), Grid(("field", "value"), fields, name="spec")]),
     ]
     return write_page(path, spec.label, lead, sections)

@@ -14,12 +14,12 @@ FEW = 4  # results that fit side by side
 def task_section(results: Sequence[TaskResult]) -> Section:
     """The section of the results of one task, over several representations or one."""
     name = results[0].task
-    contents: list[Content] = [_headline(results)]
+    contents: list[Content] = [headline(results)]
     texts = [f"Task {name}."]
     home = f"unknot.reports.task_{name}"
     if find_spec(home) is not None:
         drawn = import_module(home).section(results)
-        texts, contents = [*drawn.paragraphs], [_headline(results), *drawn.contents]
+        texts, contents = [*drawn.paragraphs], [headline(results), *drawn.contents]
     notes = list(dict.fromkeys(note for result in results for note in result.notes))
     parts = [Section("Left out or assumed", notes, name=f"notes-{name}")] if notes else []
     return Section(f"Task: {name}", texts, contents, parts)
@@ -33,7 +33,7 @@ def write_task_page(path: Path | str, results: Sequence[TaskResult]) -> Path:
     return write_page(path, "What it is good for", f"Downstream tasks of {sources}.", sections)
 
 
-def _headline(results: Sequence[TaskResult]) -> Grid:
+def headline(results: Sequence[TaskResult]) -> Grid:
     """The headline numbers: few results stand side by side, many below each other."""
     names = list(dict.fromkeys(name for result in results for name in result.values))
     about = f"task-{results[0].task}"

@@ -105,7 +105,7 @@ def algebra(
             **told,
         )
     print_scores(result)
-    show(result, json=json, html=html)
+    show(result, source=source, json=json, html=html)
     if preview is not None:
         typer.echo(preview)
 

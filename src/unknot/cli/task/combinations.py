@@ -110,7 +110,7 @@ def combinations(
         typer.echo(f"unknot: {stop if stop.args else f'interrupted; {kept}'}", err=True)
         raise typer.Exit(130) from None
     print_table(result)
-    show(result, json=json, html=html)
+    show(result, source=None if model else asked, json=json, html=html)
 
 
 def _spec(words: list[str], world: str, model: str, seed: int, training: dict[str, Any]) -> "RunSpec":

@@ -66,7 +66,7 @@ def fairness(
             **told,
         )
     print_matrix(result)
-    show(result, json=json, html=html)
+    show(result, source=source, json=json, html=html)
 
 
 def print_matrix(result: "TaskResult") -> None:

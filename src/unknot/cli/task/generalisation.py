@@ -87,7 +87,7 @@ def generalisation(
             )
         results.append(result)
         _factors(result)
-        show(result, json=json, html=html if len(models) == 1 else None)
+        show(result, source=model, json=json, html=html if len(models) == 1 else None)
         if output is not None:
             typer.echo(result.write(_free(output, result)))
     if len(results) > 1:

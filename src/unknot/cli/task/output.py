@@ -6,18 +6,25 @@ from typing import Any
 
 import typer
 
+from unknot.errors import UnknotError
 from unknot.tasks.result import TaskResult
 
 PLAIN: dict[str, Any] = {"box": None, "pad_edge": False, "header_style": "bold"}
 
 
 def show(
-    result: TaskResult, *, tables: Sequence[str] = (), json: Path | None = None, html: Path | None = None
+    result: TaskResult,
+    *,
+    source: Path | str | None = None,
+    tables: Sequence[str] = (),
+    json: Path | None = None,
+    html: Path | None = None,
 ) -> None:
     """Print a result and write the files asked for.
 
     Args:
         result: of a task.
+        source: what the user named; the folder of a run also gets the result, for its page.
         tables: names of those to print in full, before the headline numbers.
         json: file for the result.
         html: file for its page.
@@ -46,12 +53,24 @@ def show(
     console.print(table)
     for note in result.notes:
         console.print(note, style="dim", highlight=False, markup=False)
+    if source and (Path(source) / "run.json").is_file():
+        _keep(Path(source), result)
     if json is not None:
         typer.echo(result.write(json))
     if html is not None:
         from unknot.reports.task_page import write_task_page
 
         typer.echo(write_task_page(html, [result]))
+
+
+def _keep(run: Path, result: TaskResult) -> None:
+    """Write a result to the folder of its run; where that cannot be written, the result is not lost over it."""
+    from unknot.tasks.kept_results import keep_result
+
+    try:
+        typer.echo(f"{keep_result(run, result)} (shown by unknot report {run})")
+    except (UnknotError, OSError) as error:
+        typer.echo(f"unknot: the result is not kept with the run: {error}", err=True)
 
 
 def _cell(value: object) -> str:

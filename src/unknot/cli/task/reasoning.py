@@ -117,7 +117,7 @@ def reasoning(
             )
         results.append(result)
         tables = ("accuracy over training", "by relations")
-        show(result, tables=tables, json=json, html=html if len(asked) == 1 else None)
+        show(result, source=one, tables=tables, json=json, html=html if len(asked) == 1 else None)
         if output is not None:
             typer.echo(result.write(output / f"{_name(one, input)}.json"))
     if html is not None and len(results) > 1:
