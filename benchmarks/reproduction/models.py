@@ -7,7 +7,7 @@ from typing import Any
 
 from reproduce import table, workers
 
-from unknot.runs import RunSpec
+from unknot.runs import Run, RunSpec
 
 STEPS = 3_000
 # A hundredth of the papers' steps is in reach of two cores; the learning rate of S0 makes up for part of it.
@@ -54,10 +54,54 @@ def one(spec: RunSpec, folder: Path) -> dict[str, Any]:
 
 
 def run(folder: Path, jobs: int) -> str:
-    """The table of all runs."""
+    """The table of all runs; their curves and traversals are drawn beside it."""
     with workers(jobs) as pool:
         rows = []
         for row in pool.map(partial(one, folder=folder), specs()):
             print(row, flush=True)
             rows.append(row)
+    draw_curves(folder)
+    draw_traversals(folder)
     return table(rows)
+
+
+def trained(folder: Path) -> dict[str, Run]:
+    """The finished runs by what a figure calls them."""
+    from unknot.training import train
+
+    names = [
+        f"{spec.model}, beta {spec.options['beta']:g}" if spec.model == "beta_vae" else spec.model
+        for spec in specs()
+    ]
+    return dict(zip(names, (train(spec, folder) for spec in specs()), strict=True))
+
+
+def draw_curves(folder: Path) -> None:
+    """Reconstruction and what is paid for it, over the steps of training."""
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(2, 5, figsize=(13, 5), sharex=True, sharey=True, layout="constrained")
+    for panel, (name, run) in zip(panels.flat, trained(folder).items(), strict=True):
+        curve = run.curve()
+        rest = curve["loss"] - curve["reconstruction"]
+        panel.plot(curve["step"], curve["reconstruction"], label="reconstruction", color="#1f3a5f")
+        panel.plot(curve["step"], rest, label="all other terms", color="#c8792e")
+        panel.set(title=name, yscale="symlog", ylim=(0, 1000))
+        panel.grid(alpha=0.3)
+    panels[0, 0].legend(frameon=False)
+    figure.supxlabel("step")
+    figure.supylabel("nats for an image")
+    figure.savefig(folder / "curves.png", dpi=110)
+
+
+def draw_traversals(folder: Path) -> None:
+    """The traversals of all runs on one sheet."""
+    from PIL import Image
+
+    pictures = [Image.open(run.folder / "pictures" / "traversals.png") for run in trained(folder).values()]
+    width, height = max(p.width for p in pictures), max(p.height for p in pictures)
+    across = 3
+    sheet = Image.new("RGB", (across * width, -(-len(pictures) // across) * height), "white")
+    for i, picture in enumerate(pictures):
+        sheet.paste(picture, (i % across * width, i // across * height))
+    sheet.resize((sheet.width * 2 // 5, sheet.height * 2 // 5)).save(folder / "traversals.png")
