@@ -1,4 +1,4 @@
-"""A study's folder for the tests of its report: two real runs, and tables with more runs than were trained."""
+"""For the tests of reports: a study with two real runs and more in its tables, and results of tasks."""
 
 import json
 from pathlib import Path
@@ -9,10 +9,14 @@ import pandas as pd
 import pytest
 
 from unknot.encoding import encode
+from unknot.factors import space
 from unknot.reports.scorecard import scorecard_record, to_json
+from unknot.representation import Representation
 from unknot.runs import Run, RunSpec
 from unknot.scoring import score
+from unknot.tasks import TASKS, TaskResult
 from unknot.training import train
+from unknot.worlds.scenes.toy_corpus import toy_corpus
 
 WORLD = "dsprites_rendered"
 SPEC = RunSpec(world=WORLD, latents=4, image_size=32, steps=20, batch_size=8)
@@ -83,3 +87,27 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(study: Path) -> Path:
     """The folder of a scored run."""
     return next(path.parent for path in sorted(study.glob("runs/*/run.json")))
+
+
+@pytest.fixture(scope="session")
+def task_results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TaskResult]:
+    """Task -> a small result of it."""
+    from unknot.tasks.algebra import algebra
+    from unknot.tasks.combinations import combinations
+    from unknot.tasks.fairness import fairness
+    from unknot.tasks.generalisation import generalisation
+    from unknot.tasks.reasoning import reasoning
+
+    grid = space({"shape": 3, "x": 4, "y": 6})
+    classes = grid.classes(np.arange(72)).repeat(4, axis=0)
+    made = Representation(classes * 1.0, classes, grid.names)
+    corpus = toy_corpus(tmp_path_factory.mktemp("toy"), n=8, size=16)
+    results = [
+        combinations(made, pair=("shape", "x"), limit=3, pair_only=True, recipe="paper"),
+        generalisation(lambda images: np.full((len(images), 5), 0.5), WORLD, "extrapolation", rows=200),
+        reasoning(made, steps=10, evaluate_every=5, evaluation_batches=1),
+        fairness(made, rounds=3, points=10),
+        algebra(None, corpus, minibatch=8, pictures=2),
+    ]
+    assert [result.task for result in results] == list(TASKS)
+    return {result.task: result for result in results}

@@ -15,6 +15,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ import pytest
 from unknot.reports.page import Grid, Section, write_page
 from unknot.reports.run_page import write_run_page
 from unknot.reports.study_page import write_study_page
+from unknot.reports.task_page import write_task_page
+from unknot.tasks import TASKS, TaskResult
+from unknot.tasks.kept_results import keep_result
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = (
@@ -140,17 +144,27 @@ class Chromium:
 
 
 @pytest.fixture(scope="module")
-def pages(study: Path, trained: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A page of each kind; every name in one of them is hostile."""
+def pages(
+    study: Path, trained: Path, task_results: dict[str, TaskResult], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """A page of each kind, some with hostile names."""
     folder = tmp_path_factory.mktemp("pages")
     hostile = Path(shutil.copytree(study, folder / "hostile"))
     for name, columns in (("runs", ("model", "setting", "world", "error")), ("scores", ("measures",))):
         path = hostile / "tables" / f"{name}.parquet"
         pd.read_parquet(path).assign(**dict.fromkeys(columns, NASTY)).to_parquet(path)
     table = Grid(("name", "value"), [[NASTY, 1.5], ["=1+1", None], ['a, "b"', -2], ["Zoë", 10]], name=NASTY)
+    run = Path(shutil.copytree(trained, folder / "run"))
+    for result in task_results.values():
+        keep_result(run, result)
+    keep_result(run, replace(task_results["fairness"], settings=task_results["fairness"].settings | {"seed": 1}))
+    (run / "tasks" / "by_hand" / "damaged.json").write_text("{")
+    named = [replace(result, source=NASTY, world=NASTY, notes=[NASTY]) for result in task_results.values()]
     return {
         "study": write_study_page(folder / "study.html", study),
         "run": write_run_page(folder / "run.html", trained),
+        "tasks": write_run_page(folder / "tasks.html", run),
+        "hostile tasks": write_task_page(folder / "hostile_tasks.html", named),
         "hostile": write_study_page(folder / "hostile.html", hostile),
         "table": write_page(folder / "table.html", NASTY, NASTY, [Section(NASTY, contents=[table])]),
     }
@@ -202,7 +216,7 @@ else:
 
     @pytest.mark.parametrize("width", [390, 1200])
     @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-    @pytest.mark.parametrize("name", ["study", "run", "hostile", "table"])
+    @pytest.mark.parametrize("name", ["study", "run", "tasks", "hostile tasks", "hostile", "table"])
     def test_a_page_loads_without_a_complaint_and_fits_the_screen(
         browser: Chromium, pages: dict[str, Path], name: str, dark: bool, width: int
     ) -> None:
@@ -213,6 +227,27 @@ else:
         luminance = browser.run("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]")
         assert luminance < 60 if dark else luminance > 200
         assert browser.run("[...document.images].filter((picture) => !picture.naturalWidth).length") == 0
+
+    def test_the_page_of_a_run_shows_every_task_and_unfolds_each_of_several_results(
+        browser: Chromium, pages: dict[str, Path]
+    ) -> None:
+        browser.emulate()
+        browser.open(pages["tasks"], "#task--fairness-2")
+        titles = browser.run("[...document.querySelectorAll('h2')].map((title) => title.textContent)")
+        assert [title for title in titles if title.startswith("Task: ")] == [f"Task: {name}" for name in TASKS]
+        drawn = "section[id='task--%s']"
+        for name in TASKS:
+            charts = json.dumps(f"{drawn % name} svg")
+            assert browser.run(f"document.querySelectorAll({charts}).length") > 0
+        folded = browser.run(
+            "[...document.querySelectorAll('#task--fairness > details')].map((part) => part.open)"
+        )
+        assert folded == [False, True]
+        names = browser.run("[...document.querySelectorAll('table')].map((table) => table.dataset.name)")
+        assert len(set(names)) == len(names)
+        anchors = browser.run("[...document.querySelectorAll('[id]')].map((one) => one.id)")
+        assert len(set(anchors)) == len(anchors)
+        assert browser.complaints() == []
 
     def test_a_script_that_is_not_the_page_s_own_is_kept_from_running_and_complained_about(
         browser: Chromium, pages: dict[str, Path], tmp_path: Path

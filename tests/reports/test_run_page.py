@@ -2,8 +2,10 @@
 
 import base64
 import json
+import re
 import shlex
 import shutil
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -11,11 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 from unknot.cli import app
+from unknot.encoders import digest
 from unknot.errors import UnknotError
 from unknot.reports.commands import score_command, train_command
 from unknot.reports.run_page import write_run_page
 from unknot.reports.score_page import in_words, read_scores, write_score_page
 from unknot.runs import Run
+from unknot.tasks import TaskResult
+from unknot.tasks.kept_results import keep_result
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -100,6 +105,71 @@ def test_damaged_scores_are_an_error_that_says_how_to_make_them_again(copy: Path
     (copy / "scores.json").write_text(text)
     with pytest.raises(UnknotError, match=r"is damaged .* unknot score"):
         read_scores(copy)
+
+
+def test_tasks_are_shown_and_what_is_missing_is_named(
+    copy: Path, task_results: dict[str, TaskResult], tmp_path: Path
+) -> None:
+    assert f"unknot task fairness {copy}" in write_run_page(tmp_path / "page.html", copy).read_text()
+    fair = task_results["fairness"]
+    keep_result(copy, fair)
+    fair.write(copy / "tasks" / "fairness-of_a_study.json")  # the same settings are shown once
+    html = write_run_page(tmp_path / "page.html", copy).read_text()
+    assert html.count("<h2>Task: ") == html.count('aria-label="latents"') == 1
+    assert "Put to no task yet" not in html
+
+
+def test_several_results_of_a_task_stand_side_by_side_and_say_what_differs(
+    copy: Path, task_results: dict[str, TaskResult], tmp_path: Path
+) -> None:
+    puzzles = task_results["reasoning"]
+    for changed in ({}, {"relations": 1}, {"relations": 1, "seed": 3}):
+        keep_result(copy, replace(puzzles, settings=puzzles.settings | changed))
+    keep_result(copy, replace(puzzles, world="elsewhere"))
+    html = write_run_page(tmp_path / "page.html", copy).read_text()
+    (section,) = re.findall('<section id="task--reasoning">(.*?)</section>', html, re.DOTALL)
+    assert re.findall("<summary>(\\d.*)</summary>", section) == [
+        f"1: relations mixed, seed 0 on {puzzles.world}",
+        f"2: relations 1, seed 0 on {puzzles.world}",
+        f"3: relations 1, seed 3 on {puzzles.world}",
+        "4: relations mixed, seed 0 on elsewhere",
+    ]
+    assert section.count('aria-label="Accuracy over training"') == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("{", "is no result of a task"),
+        ("[]", "is no result of a task"),
+        ('{"task": "page", "source": "", "world": "", "values": {}}', "is no result of a task"),
+        ('{"task": "fairness", "source": "", "world": "", "values": {}, "settings": 3}', "is no result of a task"),
+        ('{"task": "fairness", "source": "", "world": "", "values": {}}', "cannot be drawn (KeyError"),
+        (
+            '{"task": "algebra", "source": "", "world": "", "values": {}, "tables": []}',
+            "cannot be drawn (TypeError",
+        ),
+    ],
+)
+def test_a_damaged_result_is_named_on_the_page_and_costs_no_other(
+    copy: Path, task_results: dict[str, TaskResult], tmp_path: Path, text: str, complaint: str
+) -> None:
+    keep_result(copy, task_results["fairness"])
+    (copy / "tasks" / "by_hand" / "damaged.json").write_text(text)
+    html = unescape(write_run_page(tmp_path / "page.html", copy).read_text())
+    assert "Task: fairness" in html
+    assert f"{copy / 'tasks' / 'by_hand' / 'damaged.json'}: {complaint}" in html
+
+
+def test_a_result_of_weights_that_are_no_more_is_not_shown(
+    copy: Path, task_results: dict[str, TaskResult], tmp_path: Path
+) -> None:
+    fair = task_results["fairness"]
+    for weights, shown in ((digest(copy / "weights.safetensors"), True), ("others", False)):
+        about = {"encoder": {"kind": "run", "weights": weights}}
+        keep_result(copy, replace(fair, settings=fair.settings | about))  # in place of the one before
+        html = write_run_page(tmp_path / "page.html", copy).read_text()
+        assert ("<h2>Task: fairness</h2>" in html) == shown == ("weights that the run no longer has" not in html)
 
 
 def test_factors_are_sorted_into_clearly_partly_and_not_known() -> None:

@@ -79,7 +79,7 @@ def _words(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={_words(one)}" for key, one in value.items())
     if isinstance(value, list):
-        return ", ".join(map(_words, value))
+        return " ".join(map(_words, value))
     return "" if value is None else str(value)
 
 
