@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.runs import Run
+from unknot.runs import Run, RunSpec
 from unknot.worlds import open_world
 from unknot.worlds.world import Images, World
 
@@ -116,7 +116,7 @@ def _run_encoder(run: Run, shape: Shape, device: str, world: World) -> Encoder:
         raise UnknotError(f"{run.folder}: a run needs torch, an extra: pip install unknot[torch].") from None
     from unknot.training import find_device, load_model
 
-    _must_fit(run, world.image_shape, shape)
+    must_fit(str(run.folder), run.spec, world.image_shape, shape)
     where = find_device(device)
     model = load_model(run, world=world).to(where)
     return Encoder(run.folder.name, model_encode(model, run.spec.image_size, where), run_record(run))
@@ -138,12 +138,13 @@ def model_encode(model: Any, image_size: int | None, where: Any) -> Callable[[Im
     return encode
 
 
-def _must_fit(run: Run, trained: Shape, shape: Shape) -> None:
-    resized = run.spec.image_size is not None
+def must_fit(who: str, spec: RunSpec, trained: Shape, shape: Shape) -> None:
+    """An error if a run trained on images of one shape cannot see those of another."""
+    resized = spec.image_size is not None
     if shape[2] != trained[2] or (shape[:2] != trained[:2] and not resized):
         theirs, ours = (f"{h} x {w} x {c}" for h, w, c in (shape, trained))
         raise UnknotError(
-            f"{run.folder}: was trained on images of {ours} ({run.spec.world}); those of the world are {theirs}. "
+            f"{who}: was trained on images of {ours} ({spec.world}); those of the world are {theirs}. "
             "Choose a world with images of the same shape, or a run trained with image_size, which resizes all images."
         )
 

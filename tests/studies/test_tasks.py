@@ -8,12 +8,15 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.reports.study_page import write_study_page
+from unknot.studies.plan import plan
+from unknot.studies.spec import read_study
 from unknot.studies.store import StudyFolder
 from unknot.studies.study import run_study
 from unknot.studies.tables import results
 from unknot.tasks.result import TaskResult
+from unknot.worlds.scenes.toy_corpus import toy_corpus
 
-from .conftest import TINY, Inline, planned
+from .conftest import TINY, Inline, planned, write
 
 FAIR = "tasks:\n  fairness: {targets: [shape], sensitive: [scale], rows: 200, points: 8, rounds: 2}\n"
 
@@ -50,11 +53,82 @@ def test_each_run_is_put_to_each_task_once_and_again_when_its_options_change(tmp
         ("tasks: {fairness: {pionts: 3}}", r"line 13.*unknown option of fairness 'pionts'; did you mean 'points'"),
         ("tasks: 3", r"line 13.*tasks is 3; expected names"),
         ("tasks: {fairness: {folder: here}}", r"line 13.*unknown option of fairness 'folder'"),
+        ("tasks: {fairness: {pool: mean}}", r"line 13.*unknown option of fairness 'pool'"),
+        ("tasks: {fairness: 3}", r"line 13.*options of fairness are 3; expected names and values"),
     ],
 )
 def test_a_misspelt_task_is_an_error_with_its_line(tmp_path: Path, tasks: str, message: str) -> None:
     with pytest.raises(UnknotError, match=message):
         planned(tmp_path, TINY + tasks)
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "message"),
+    [
+        ("algebra", "minibatch: 4", "give a corpus"),
+        ("algebra", "corpus: 3", "corpus is 3; expected a path"),
+        ("algebra", "corpus: no/where", "no/where: no such folder"),
+        ("algebra", "norm: l3", "unknown norm of algebra 'l3'; did you mean 'l2'"),
+        ("reasoning", "steps: many", "steps is 'many'; expected a whole number"),
+        ("reasoning", "steps: true", "steps is True; expected a whole number"),
+        ("reasoning", "steps: 0", "steps is 0; expected at least 1"),
+        ("reasoning", "alternatives: hrd", "unknown alternatives of reasoning 'hrd'; did you mean 'hard'"),
+        ("reasoning", "relations: 4", "relations is 4; expected 1 or 2 or 3 or mixed"),
+        ("reasoning", "classes: {shap: 3}", "unknown factor 'shap'; did you mean 'shape'"),
+        ("reasoning", "classes: {shape: 1, scale: 1, x: 1, y: 1, orientation: 2}", "different wrong answers"),
+        ("reasoning", "at: [100, late]", r"at is \[100, 'late'\]; expected a list, each a whole number"),
+        ("reasoning", "draws: 1000", "1000 draws"),
+        ("reasoning", "input: onehot", "expected no encoder with input onehot"),
+        ("generalisation", "recipe: quik", "unknown recipe of generalisation 'quik'; did you mean 'quick'"),
+        ("generalisation", "split: extrapolate", "did you mean 'extrapolation'"),
+        ("generalisation", "rows: some", "rows is 'some'"),
+        ("generalisation", "steps: 0", "steps is 0"),
+        ("generalisation", "readout: false", "needs the readout"),
+        ("generalisation", "world: shapes3d_rendered", "was trained on images of 64 x 64 x 1"),
+        ("combinations", "held_out: nowhere=3", "unknown factor 'nowhere'"),
+        ("combinations", "held_out: [{scale: 9, shape: 0}]", "'scale' has classes 0..5"),
+        ("combinations", "pair: scale", "pair is 'scale'; expected a list"),
+        ("combinations", "recipe: convergd", "did you mean 'converged'"),
+        ("combinations", "limit: 0", "limit is 0"),
+        ("fairness", "targets: [shap]", "unknown factor 'shap'; did you mean 'shape'"),
+        ("fairness", "points: 0", "points is 0"),
+        ("fairness", "rows: null", "rows is None; expected a whole number or all"),
+        ("fairness", "world: dsprites_renderd", "did you mean 'dsprites_rendered'"),
+    ],
+)
+def test_values_of_tasks_are_checked_before_anything_is_trained(
+    tmp_path: Path, task: str, options: str, message: str
+) -> None:
+    with pytest.raises(UnknotError, match=rf"tiny\.yaml, line 1[45]: .*{message}"):
+        planned(tmp_path, TINY + f"tasks:\n  {task}:\n    {options}\n")
+
+
+def test_factors_are_checked_against_worlds_whose_files_are_not_here(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, TINY.replace("dsprites_rendered", "shapes3d") + "tasks: {combinations: {pair: [size, x]}}"
+    )
+    with pytest.raises(UnknotError, match="line 13: unknown factor 'x'"):
+        plan(read_study(path), data=tmp_path, must_open=False)
+
+
+def test_tasks_that_a_run_cannot_see_the_images_of_are_refused(tmp_path: Path) -> None:
+    toy_corpus(tmp_path / "corpus", n=8, size=32)
+    text = TINY + f"tasks: {{algebra: {{corpus: {tmp_path}/corpus, minibatch: 4}}}}"
+    with pytest.raises(UnknotError, match=r"line 13: .*those of the world are 32 x 32 x 3"):
+        planned(tmp_path, text)
+
+
+def test_runs_are_put_to_object_algebra(tmp_path: Path) -> None:
+    toy_corpus(tmp_path / "corpus", n=16, size=32)
+    text = (
+        TINY.replace("dsprites_rendered", "dsprites_color_rendered").replace("[1, 4]", "1").replace("seeds: 2", "")
+    )
+    text += f"tasks: {{algebra: {{corpus: {tmp_path}/corpus, minibatch: 8, pictures: 1}}}}"
+    progress = run_study(planned(tmp_path, text), tmp_path / "study", engine=Inline())
+    assert not progress.failures and progress.done["task"] == 1
+    table = pd.read_parquet(tmp_path / "study" / "tables" / "tasks.parquet").set_index("name")
+    assert set(table["task"]) == {"algebra"} and table["value"]["l2_coat"] < 1
+    assert "Task: algebra" in write_study_page(tmp_path / "page.html", tmp_path / "study").read_text()
 
 
 def test_the_report_says_which_scores_foretell_reasoning(

@@ -12,6 +12,7 @@ from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS, identity, parse_identity
 from unknot.runs import RunSpec
 from unknot.studies.spec import FIELDS, Entry, StudySpec, Values, method_id
+from unknot.studies.task_options import check_tasks
 from unknot.worlds import open_world
 from unknot.worlds.world import World
 
@@ -77,7 +78,7 @@ class StudyPlan:
 
 
 def plan(study: StudySpec, *, data: Path | None = None, must_open: bool = True) -> StudyPlan:
-    """All runs of a study, checked: models, options, worlds, splits, pairs and metrics.
+    """All runs of a study, checked: models, options, worlds, splits, pairs, metrics and tasks.
 
     Args:
         study: the file.
@@ -97,6 +98,7 @@ def plan(study: StudySpec, *, data: Path | None = None, must_open: bool = True) 
             options, pairs = known[setting]
             full = spec.replace(options=options, pairs=pairs)
             found.setdefault(full.id, (full, _applicable(study, metrics, worlds, full.world)))
+    check_tasks(study, [spec for spec, _ in found.values()], worlds.get)
     labels = settings([spec for spec, _ in found.values()])
     runs = (PlannedRun(spec, label, ids) for (spec, ids), label in zip(found.values(), labels, strict=True))
     return StudyPlan(study, tuple(runs), worlds.missing)

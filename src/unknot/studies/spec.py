@@ -28,7 +28,6 @@ from unknot.studies._yaml import Source, Where, read_yaml
 PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))
 OWN = ("name", "about", "models", "metrics", "tasks", "rows", "limit", "ranking")
-GIVEN = ("device", "data", "folder", "threads", "watch", "say")  # what a task is given by the study
 RANKING = ("methods", "scopes", "partners", "rows")
 METHODS = ("udr_lasso", "udr_spearman")
 SCOPES = ("setting", "all")
@@ -234,9 +233,8 @@ def _words(data: Mapping[str, Any], key: str, source: Source, where: Where = ())
 
 def _tasks(value: Any, source: Source) -> dict[str, dict[str, Any]]:
     """Tasks by name, each with its options: a name, a list of names, or names with options."""
-    from inspect import signature
-
-    from unknot.tasks import TASKS, find_task
+    from unknot.tasks import TASKS
+    from unknot.tasks.options import option_names
 
     names = {value: {}} if isinstance(value, str) else value or {}
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
@@ -248,8 +246,10 @@ def _tasks(value: Any, source: Source) -> dict[str, dict[str, Any]]:
         where: Where = ("tasks", str(name)) if isinstance(value, dict) else ("tasks",)
         if name not in TASKS:
             raise source.unknown(where, "task", str(name), TASKS)
+        if options is not None and not isinstance(options, dict):
+            raise source.fault(where, f"options of {name} are {options!r}; expected names and values.")
         found[name] = dict(options or {})
-        known = [option for option in list(signature(find_task(name)).parameters)[1:] if option not in GIVEN]
+        known = option_names(name)
         for option in found[name]:
             if option not in known:
                 raise source.unknown((*where, str(option)), f"option of {name}", str(option), known)

@@ -64,7 +64,9 @@ def chosen_combinations(
 def _combination(one: str | Mapping[str, int], space: FactorSpace) -> dict[str, int]:
     given = parse_combination(one.removeprefix(COMBINATION)) if isinstance(one, str) else one
     classes = {name: tuple(c) if isinstance(c, Iterable) else (c,) for name, c in given.items()}
-    combination_split(space, classes)  # complains about one factor alone, and about names and classes unknown
+    for name in classes:
+        space.position(name)  # complains about names unknown
+    combination_split(space, classes)  # complains about one factor alone, and about classes unknown
     if len(classes) != 2 or any(len(c) != 1 for c in classes.values()):
         raise UnknotError(
             f"{WHO}: '{combination_name(classes)}' is not one combination of two factors, such as scale=0,shape=2. "

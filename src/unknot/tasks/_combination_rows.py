@@ -160,7 +160,7 @@ def seen_and_novel(rows: Rows, combination: Mapping[str, int], seed: int, tell: 
     At most a third of the others is held out. The rows heads learn from must show both classes, apart.
     """
     name = combination_name(combination)
-    _must_exist(rows, combination)
+    must_exist(rows.space, rows.points, combination)
     z, y = rows.pool(tell)
     novel = rows.novel(combination, tell)
     if not len(novel[1]):
@@ -180,10 +180,11 @@ def seen_and_novel(rows: Rows, combination: Mapping[str, int], seed: int, tell: 
     return Seen((z[train], y[train]), (z[random], y[random]), novel)
 
 
-def _must_exist(rows: Rows, combination: Mapping[str, int]) -> None:
-    if rows.points is not None:
-        columns = [rows.space.position(name) for name in combination]
-        if not (rows.points[:, columns] == list(combination.values())).all(axis=1).any():
+def must_exist(space: FactorSpace, points: Classes | None, combination: Mapping[str, int]) -> None:
+    """An error if none of the points, or None for the whole grid, has a combination."""
+    if points is not None:
+        columns = [space.position(name) for name in combination]
+        if not (points[:, columns] == list(combination.values())).all(axis=1).any():
             raise UnknotError(
                 f"{WHO}: no row has the combination {combination_name(combination)}, so that nothing can be tested "
                 "on it. Choose one that occurs."

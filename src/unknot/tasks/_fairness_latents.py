@@ -50,10 +50,7 @@ def given(
     if made is not None:
         return _given_table(made, str(path or "latents"), rows, seed)
     found, opened, name = opened_encoder(encoder, world, **how)
-    if opened.factors.names == ("image",):
-        raise UnknotError(
-            f"{WHO}: {name} has no factors, so that none can be changed; choose a world with factors."
-        )
+    must_have_factors(opened, name)
     pool = Pool(WHO, found, opened, rows, seed, folder)
     about = {"encoder": dict(found.record), **pool.identity}
     notes = [*pool.notes]
@@ -79,6 +76,14 @@ def given(
 
     source = str(found.record.get("title", found.name))
     return Given(source, name, opened.factors.names, about, notes, score)
+
+
+def must_have_factors(world: World, name: str) -> None:
+    """An error if a world has no factors."""
+    if world.factors.names == ("image",):
+        raise UnknotError(
+            f"{WHO}: {name} has no factors, so that none can be changed; choose a world with factors."
+        )
 
 
 _CONDITIONAL = (

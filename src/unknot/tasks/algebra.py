@@ -23,6 +23,7 @@ from unknot.tasks._algebra_codes import codes_file, find_codes
 from unknot.tasks._algebra_rows import published_rows
 from unknot.tasks._algebra_scores import Made, score_baselines, score_beside, score_encoder
 from unknot.tasks._stages import Say, Watch, teller
+from unknot.tasks.options import Untrained
 from unknot.tasks.quadruples import CorpusTuples, Quadruples, Tuples, read_quadruples
 from unknot.tasks.result import TaskResult
 from unknot.worlds.scenes.corpus import MASKED, Corpus, open_corpus
@@ -96,14 +97,11 @@ def algebra(
     ):
         if word not in known:
             raise unknown(what, word, known)
+    _check(segmented=segmented, pictures=pictures, batch_size=batch_size, seed=seed)
     places = _places(corpus, clear, quadruples)
     kept = None if folder is None else Path(folder)
     options: dict[str, Any] = {"norm": norm, "chance": chance, "minibatch": minibatch, "rng": seed}
-    for name, tuples in places.items():
-        # What cannot be scored is refused before it is encoded.
-        check_codes({role: np.zeros((len(tuples), 1)) for role in MASKED}, norm, chance, minibatch, ALPHA)
-        if isinstance(tuples, CorpusTuples):
-            _same_images(name, tuples, next(iter(places.values())))
+    _can_be_scored(places, norm, chance, minibatch)  # or is refused before it is encoded
     made = Made()
     elsewhere = isinstance(encoder, Mapping) or codes_file(encoder) is not None
     for i, (name, tuples) in enumerate(places.items()):
@@ -145,6 +143,43 @@ def algebra(
         lower_is_better=("tre",),
         seconds=time.perf_counter() - started,
     )
+
+
+def check(
+    run: Untrained,
+    *,
+    corpus: str | None,
+    clear: str | None,
+    quadruples: str | None,
+    norm: Norm,
+    chance: Chance | None,
+    minibatch: int,
+    segmented: int,
+    pictures: int,
+    batch_size: int,
+    seed: int,
+    **_: Any,
+) -> None:
+    """Refuse options that no run can be put to the task with, before there is one."""
+    _check(segmented=segmented, pictures=pictures, batch_size=batch_size, seed=seed)
+    places = _places(corpus, clear, quadruples)
+    _can_be_scored(places, norm, chance, minibatch)
+    for tuples in places.values():
+        run.must_see(tuples.image_shape)
+
+
+def _check(**numbers: int) -> None:
+    for name, number in numbers.items():
+        least = 1 if name == "batch_size" else 0
+        if number < least:
+            raise UnknotError(f"{WHO}: {name} is {number}; expected a whole number from {least} up.")
+
+
+def _can_be_scored(places: Mapping[str, Tuples], norm: Norm, chance: Chance | None, minibatch: int) -> None:
+    for name, tuples in places.items():
+        check_codes({role: np.zeros((len(tuples), 1)) for role in MASKED}, norm, chance, minibatch, ALPHA)
+        if isinstance(tuples, CorpusTuples):
+            _same_images(name, tuples, next(iter(places.values())))
 
 
 def _places(corpus: Any, clear: Any, quadruples: Any) -> dict[str, Tuples]:

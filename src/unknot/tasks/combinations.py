@@ -18,10 +18,19 @@ from unknot.runs import Run, RunSpec
 from unknot.tasks._chosen_combinations import chosen_combinations
 from unknot.tasks._combination_heads import BOTH, answer_table, chance_levels, head_answers, mistake_table
 from unknot.tasks._combination_parts import part_path, read_part, write_part
-from unknot.tasks._combination_rows import WHO, FileRows, Rows, WorldRows, known_space, seen_and_novel
+from unknot.tasks._combination_rows import (
+    WHO,
+    FileRows,
+    Rows,
+    WorldRows,
+    known_space,
+    must_exist,
+    seen_and_novel,
+)
 from unknot.tasks._pool import Pool
 from unknot.tasks._stages import Say, Tell, Watch, teller
 from unknot.tasks.coded_world import as_representation
+from unknot.tasks.options import Untrained
 from unknot.tasks.result import Table, TaskResult
 from unknot.worlds import open_world
 from unknot.worlds.combinations import combination_name, parse_combination
@@ -155,6 +164,23 @@ def combinations(
     if place is not None:
         result.write(place / "combinations.json")
     return result
+
+
+def check(
+    run: Untrained,
+    *,
+    held_out: str | Mapping[str, int] | Sequence[str | Mapping[str, int]],
+    pair: Sequence[str],
+    limit: int | None,
+    rows: int | str,
+    seed: int,
+    **_: Any,
+) -> None:
+    """Refuse options that no run can be put to the task with, before there is one."""
+    _check(rows, seed, limit)
+    space, unseen = run.world.factors, _left_out(run.spec.split)
+    for one in chosen_combinations(held_out or (() if pair else unseen), pair, run.key, space, limit, seed):
+        must_exist(space, run.world.rows, one)
 
 
 def _one(
@@ -300,11 +326,18 @@ def _given_rows(
     if found.record.get("kind") == "run":
         split = (encoder if isinstance(encoder, Run) else Run(encoder)).spec.split
         if split.startswith(COMBINATION):
-            left_out = parse_combination(split.removeprefix(COMBINATION))
-            about["without"] = [dict(zip(left_out, one, strict=True)) for one in product(*left_out.values())]
+            about["without"] = _left_out(split)
             notes = [f"The run was trained inside the split {split}: it knows all other combinations."]
     source = str(found.record.get("title", found.name))
     return WorldRows(Pool(WHO, found, opened, rows, seed, folder), rows, seed), source, name, about, notes
+
+
+def _left_out(split: str) -> list[dict[str, int]]:
+    """The combinations that a run trained inside a split has not seen."""
+    if not split.startswith(COMBINATION):
+        return []
+    left_out = parse_combination(split.removeprefix(COMBINATION))
+    return [dict(zip(left_out, one, strict=True)) for one in product(*left_out.values())]
 
 
 _ONLY_HEADS = (

@@ -12,8 +12,9 @@ from unknot.errors import UnknotError, unknown
 from unknot.metrics.score import Score
 from unknot.representation import Representation
 from unknot.runs import Run
-from unknot.tasks._fairness_latents import WHO, given
+from unknot.tasks._fairness_latents import WHO, given, must_have_factors
 from unknot.tasks._stages import Say, Watch, teller
+from unknot.tasks.options import Untrained
 from unknot.tasks.result import Table, TaskResult, read_result
 from unknot.worlds.world import World
 
@@ -79,8 +80,7 @@ def fairness(
     0.0
     """
     began = time.perf_counter()
-    if rows != "all" and (not isinstance(rows, int) or rows < 10):
-        raise UnknotError(f"{WHO}: rows is {rows!r}; expected at least 10, or all.")
+    _check(rows, points, rounds, seed)
     place, tell = None if folder is None else Path(folder), teller(watch, say)
     made = given(encoder, world, rows, seed, place, device=device, data=data, pool=pool, image_size=image_size)
     chosen = _chosen(made.names, targets, "targets"), _chosen(made.names, sensitive, "sensitive")
@@ -114,6 +114,42 @@ def fairness(
     if kept is not None:
         result.write(kept)
     return result
+
+
+def check(
+    run: Untrained,
+    *,
+    targets: Sequence[str],
+    sensitive: Sequence[str],
+    rows: int | str,
+    points: int,
+    rounds: int,
+    seed: int,
+    **_: Any,
+) -> None:
+    """Refuse options that no run can be put to the task with, before there is one."""
+    _check(rows, points, rounds, seed)
+    must_have_factors(run.world, run.key)
+    names = run.world.factors.names
+    chosen = _chosen(names, targets, "targets"), _chosen(names, sensitive, "sensitive")
+    varying = {factor.name for factor in run.world.factors if factor.size > 1}
+    if not any(a != b for a in varying & set(chosen[0]) for b in varying & set(chosen[1])):
+        raise _no_pairs(*chosen)
+
+
+def _check(rows: int | str, points: int, rounds: int, seed: int) -> None:
+    if rows != "all" and (not isinstance(rows, int) or rows < 10):
+        raise UnknotError(f"{WHO}: rows is {rows!r}; expected at least 10, or all.")
+    for name, number, least in (("points", points, 1), ("rounds", rounds, 1), ("seed", seed, 0)):
+        if number < least:
+            raise UnknotError(f"{WHO}: {name} is {number}; expected a whole number from {least} up.")
+
+
+def _no_pairs(targets: Sequence[str], sensitive: Sequence[str]) -> UnknotError:
+    return UnknotError(
+        f"{WHO}: no target among {', '.join(targets)} has another factor among {', '.join(sensitive)} that varies; "
+        "choose at least two factors."
+    )
 
 
 def _read(path: Path | None) -> TaskResult | None:
@@ -152,10 +188,7 @@ def _tables(
                     }
                 )
     if not pairs:
-        raise UnknotError(
-            f"{WHO}: no target among {', '.join(targets)} has another factor among {', '.join(sensitive)} that varies; "
-            "choose at least two factors."
-        )
+        raise _no_pairs(targets, sensitive)
     by_target: Table = []
     for target in dict.fromkeys(str(row["target"]) for row in pairs):
         own = [row for row in pairs if row["target"] == target]

@@ -22,7 +22,8 @@ from unknot.runs import Run
 from unknot.tasks._split_points import check_rows
 from unknot.tasks._split_work import PROBE, SplitWork, Watch
 from unknot.tasks.coded_world import CodedWorld, as_representation
-from unknot.tasks.predictors import Predictor, Scale, find_predictor
+from unknot.tasks.options import Untrained
+from unknot.tasks.predictors import Scale, find_predictor, must_share_factors, needs_readout
 from unknot.tasks.readout import Recipe
 from unknot.tasks.result import TaskResult
 from unknot.worlds import WORLDS, open_world
@@ -98,28 +99,58 @@ def generalisation(
     (-0.1, -0.388)
     """
     began = time.monotonic()
-    check_rows("generalisation", rows=rows, train_rows=train_rows)
-    if seed < 0:
-        raise UnknotError(f"generalisation: the seed is {seed}; seeds are whole numbers from 0 up.")
+    _check(rows, train_rows, steps, seed)
     made = as_representation(model)
     if made is None:
         opened, key = _world(model, world, data)
     else:
         opened, key = _coded(made, world, data)
-    if opened.factors.names == ("image",):
-        raise UnknotError(f"generalisation: {opened.name} has no factors to predict; choose a world that has.")
+    _must_have_factors(opened)
     if isinstance(opened, CodedWorld):
         predictor = opened.predictor(Path(model).stem if isinstance(model, str | Path) else "", readout, scale)
     else:
         which: Any = model  # no representation, which would be a coded world
         predictor = find_predictor(which, opened, readout=readout, scale=scale, device=device, data=data)
     predictor = replace(predictor, name=name or predictor.name)
-    splits = _splits(split, predictor, key, opened)
+    splits = _splits(split, predictor.trained_in, predictor.needs_readout, key, opened)
     settings: dict[str, Any] = {"rows": rows, "seed": seed, "scale": scale, "readout": predictor.needs_readout}
     if predictor.needs_readout:
         settings |= {"train_rows": train_rows, "steps": steps, "recipe": recipe}
     work = SplitWork(predictor, opened, key, settings, None if folder is None else Path(folder), watch)
     return _joined(work.results(splits), time.monotonic() - began)
+
+
+def check(
+    run: Untrained,
+    *,
+    split: str | Sequence[str],
+    readout: bool | None,
+    rows: int | str,
+    train_rows: int | str,
+    steps: int | None,
+    seed: int,
+    **_: Any,
+) -> None:
+    """Refuse options that no run can be put to the task with, before there is one."""
+    _check(rows, train_rows, steps, seed)
+    _must_have_factors(run.world)
+    reads = needs_readout(run.spec, readout, run.spec.title)
+    if not reads:
+        must_share_factors(run.spec.title, run.spec, run.home, run.world)
+    _splits(split, run.spec.split, reads, run.key, run.world)
+
+
+def _check(rows: int | str, train_rows: int | str, steps: int | None, seed: int) -> None:
+    check_rows("generalisation", rows=rows, train_rows=train_rows)
+    if steps is not None and steps < 1:
+        raise UnknotError(f"generalisation: steps is {steps}; the readout needs at least one.")
+    if seed < 0:
+        raise UnknotError(f"generalisation: the seed is {seed}; seeds are whole numbers from 0 up.")
+
+
+def _must_have_factors(world: World) -> None:
+    if world.factors.names == ("image",):
+        raise UnknotError(f"generalisation: {world.name} has no factors to predict; choose a world that has.")
 
 
 def _world(model: Any, world: World | Path | str | None, data: Path | None) -> tuple[World, str]:
@@ -157,7 +188,7 @@ def _coded(made: Representation, world: World | Path | str | None, data: Path | 
 
 
 def _splits(
-    wanted: str | Split | Sequence[str], predictor: Predictor, key: str, world: World
+    wanted: str | Split | Sequence[str], trained_in: str | None, reads: bool, key: str, world: World
 ) -> Mapping[str, Split]:
     """Label -> split, in the order asked for."""
     if isinstance(wanted, Split):
@@ -169,12 +200,12 @@ def _splits(
         return {_label(wanted, key, world): wanted}
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     if names == [""]:
-        if predictor.trained_in is None and not predictor.needs_readout:
+        if trained_in is None and not reads:
             raise UnknotError(
                 "generalisation: inside which split was the model trained? A function cannot say; name one of "
                 f"{', '.join(KINDS)}, or all."
             )
-        names = [predictor.trained_in or "all"]
+        names = [trained_in or "all"]
     names = list(KINDS) if "all" in names else names
     for name in names:
         if name not in KINDS and not name.startswith(COMBINATION):

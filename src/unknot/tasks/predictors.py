@@ -13,7 +13,7 @@ from unknot.encoders import Encoder, find_encoder, run_record, writable
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.factors import FactorSpace
 from unknot.metrics._inputs import as_array
-from unknot.runs import Run
+from unknot.runs import Run, RunSpec
 from unknot.worlds import open_world
 from unknot.worlds.world import Images, World
 
@@ -72,21 +72,41 @@ def find_predictor(
 def _of_run(
     run: Run, world: World, readout: bool | None, scale: Scale, device: str, data: Path | None
 ) -> Predictor:
+    reads = needs_readout(run.spec, readout, str(run.folder))
+    home = open_world(run.spec.world, data=data)
+    home = world if home.name == world.name else home
+    if not reads:
+        network = checked(_network(run, world, device, home), world.factors, scale)
+        return Predictor(_short_title(run), network, False, run.spec.split)
+    encoder = find_encoder(run, world.image_shape, device=device, data=data, home=home)
+    return Predictor(_short_title(run), encoder, True, run.spec.split)
+
+
+def needs_readout(spec: RunSpec, readout: bool | None, who: str) -> bool:
+    """Whether factors have to be read from the latents of a run, or are predicted by it."""
     try:
         from unknot.models import find
     except ImportError:
-        raise UnknotError(f"{run.folder}: a run needs torch, an extra: pip install unknot[torch].") from None
-    home = open_world(run.spec.world, data=data)
-    home = world if home.name == world.name else home
-    if hasattr(find(run.spec.model), "predict") and readout is not True:
-        network = checked(_network(run, world, device, home), world.factors, scale)
-        return Predictor(_short_title(run), network, False, run.spec.split)
+        raise UnknotError(f"{who}: a run needs torch, an extra: pip install unknot[torch].") from None
+    if hasattr(find(spec.model), "predict"):
+        return readout is True
     if readout is False:
-        raise UnknotError(
-            f"{run.folder}: {run.spec.model} learns latents and predicts no factors; it needs the readout."
-        )
-    encoder = find_encoder(run, world.image_shape, device=device, data=data, home=home)
-    return Predictor(_short_title(run), encoder, True, run.spec.split)
+        raise UnknotError(f"{who}: {spec.model} learns latents and predicts no factors; it needs the readout.")
+    return True
+
+
+def must_share_factors(who: str, spec: RunSpec, home: World, world: World) -> None:
+    """An error if a network trained on one world predicts factors that another does not have."""
+    theirs, ours = (tuple(zip(w.factors.names, w.factors.shape, strict=True)) for w in (home, world))
+    if theirs != ours:
+        raise _others(who, spec, home, world)
+
+
+def _others(who: str, spec: RunSpec, home: World, world: World) -> UnknotError:
+    return UnknotError(
+        f"{who}: predicts the factors of {spec.world} from images of {home.image_shape}; those of {world.name} are "
+        "others. Choose the world it was trained on, or one with the same factors and images."
+    )
 
 
 def _short_title(run: Run) -> str:
@@ -106,12 +126,9 @@ def _network(run: Run, world: World, device: str, home: World) -> Encoder:
     from unknot.batches import as_tensor
     from unknot.training import find_device, load_model
 
-    theirs, ours = (tuple(zip(w.factors.names, w.factors.shape, strict=True)) for w in (home, world))
-    if theirs != ours or (home.image_shape != world.image_shape and run.spec.image_size is None):
-        raise UnknotError(
-            f"{run.folder}: predicts the factors of {run.spec.world} from images of {home.image_shape}; those of "
-            f"{world.name} are others. Choose the world it was trained on, or one with the same factors and images."
-        )
+    must_share_factors(str(run.folder), run.spec, home, world)
+    if home.image_shape != world.image_shape and run.spec.image_size is None:
+        raise _others(str(run.folder), run.spec, home, world)
     place = find_device(device)
     model: Any = load_model(run, world=home).to(place)
 

@@ -21,6 +21,7 @@ from unknot.atomic import written_whole
 from unknot.errors import UnknotError, unknown
 from unknot.representation import Representation, read_representation
 from unknot.runs import Run
+from unknot.tasks.options import Untrained
 from unknot.tasks.panels import (
     INPUTS,
     CodeTable,
@@ -32,7 +33,7 @@ from unknot.tasks.panels import (
 from unknot.tasks.result import Table, TaskResult
 from unknot.worlds import open_world
 from unknot.worlds.puzzle_solvers import accuracies
-from unknot.worlds.puzzles import Alternatives, Relations
+from unknot.worlds.puzzles import Alternatives, Relations, check_puzzles
 from unknot.worlds.quantised import Quantised
 from unknot.worlds.world import World
 
@@ -194,6 +195,32 @@ def reasoning(
                 diverged[i] = reasoner.diverged
     result = _result(curve, baselines, settings | {"steps": steps}, source, world_name, diverged)
     return TaskResult(**{**vars(result), "seconds": round(time.perf_counter() - began, 1)})
+
+
+def check(
+    run: Untrained,
+    *,
+    input: str,
+    steps: int,
+    evaluate_every: int,
+    evaluation_batches: int,
+    batch_size: int,
+    relations: Relations,
+    alternatives: Alternatives,
+    classes: Mapping[str, int] | None,
+    views: int,
+    draws: int,
+    search: str,
+    precision: str,
+    seed: int,
+    **_: Any,
+) -> None:
+    """Refuse options that no run can be put to the task with, before there is one."""
+    from unknot.tasks.wren import draw_settings
+
+    _check(input, run, steps, evaluate_every, evaluation_batches, batch_size, views, seed, precision)
+    draw_settings(draws or 1, seed, search)
+    check_puzzles(Quantised(run.world, classes).factors, relations, alternatives)
 
 
 def baselines_in_words(values: Mapping[str, float]) -> str:

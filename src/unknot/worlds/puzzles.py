@@ -97,8 +97,7 @@ def draw_puzzles(
     >>> made.answers.shape, made.relations.tolist()
     ((5, 6, 3), [2, 2, 2, 2, 2])
     """
-    least, most = _range(space, relations)
-    check_capacity(space, least, most, alternatives)
+    least, most = check_puzzles(space, relations, alternatives)
     from unknot.worlds import _puzzles as compiled
 
     varying = np.flatnonzero(space.sizes > 1)
@@ -119,6 +118,13 @@ def draw_puzzles(
             f"{_sizes(space)}; factors need more classes for balanced answers, or ask for hard or easy ones."
         )
     return made
+
+
+def check_puzzles(space: FactorSpace, relations: Relations, alternatives: Alternatives) -> tuple[int, int]:
+    """The fewest and the most factors that are fixed, or the error why there are no such puzzles."""
+    least, most = _range(space, relations)
+    check_capacity(space, least, most, alternatives)
+    return least, most
 
 
 def check_capacity(space: FactorSpace, least: int, most: int, alternatives: Alternatives) -> None:
@@ -179,4 +185,14 @@ def _sizes(space: FactorSpace) -> str:
     return ", ".join(f"{factor.name} {factor.size}" for factor in space)
 
 
-__all__ = ["ANSWERS", "CHANCE", "PANELS", "Alternatives", "Puzzles", "Relations", "draw_puzzles", "read_relations"]
+__all__ = [
+    "ANSWERS",
+    "CHANCE",
+    "PANELS",
+    "Alternatives",
+    "Puzzles",
+    "Relations",
+    "check_puzzles",
+    "draw_puzzles",
+    "read_relations",
+]
