@@ -7,14 +7,18 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.runs import RunSpec
-from unknot.studies.plan import plan, settings
-from unknot.studies.spec import parse_study, preset_names, read_study
+from unknot.studies.plan import StudyPlan, plan, settings
+from unknot.studies.spec import PRESETS, parse_study, preset_names, read_study
 from unknot.studies.store import StudyFolder
 from unknot.training import build_model
 from unknot.worlds import open_world
+from unknot.worlds.combinations import combination_name, published_combinations
 
 from .conftest import TINY, planned
 
+NETWORKS = (
+    "mlp cnn coord_conv set_encoder rot_eq rot_eq_big spatial_transformer bit_resnet50 bit_resnet101 densenet121"
+)
 HEAD = "world: dsprites_rendered\nsteps: 10\nmetrics: [mig]\n"
 
 
@@ -123,9 +127,51 @@ def test_metrics_that_need_factors_are_refused_for_a_world_without(tmp_path: Pat
 @pytest.mark.parametrize("name", preset_names())
 def test_every_study_that_ships_can_be_planned(name: str, tmp_path: Path) -> None:
     made = plan(read_study(name), data=tmp_path, must_open=name.endswith("_small"))
-    assert {"s1": 5400, "s4": 360}.get(name, len(made.runs)) == len(made.runs)
+    assert {"s0": 880, "s1": 5400, "s3": 3664, "s4": 360}.get(name, len(made.runs)) == len(made.runs)
     if name.endswith("_small"):
         assert sum(run.spec.steps for run in made.runs) <= 20_000
+
+
+def test_the_study_of_s0_trains_without_each_published_combination(tmp_path: Path) -> None:
+    text = (PRESETS / "s0.yaml").read_text().replace("seeds: 5", "seeds: 1")
+    for world, rendered in (("dsprites", "dsprites"), ("shapes3d", "shapes3d"), ("mpi3d_toy", "mpi3d")):
+        text = text.replace(f"world: {world}\n", f"world: {rendered}_rendered\n")
+    made = planned(tmp_path, text)
+    assert {run.spec.model for run in made.runs} == {run.spec.model for run in plan_of("s0", tmp_path).runs}
+    for world in {run.spec.world for run in made.runs}:
+        combinations = published_combinations(world, open_world(world).factors)
+        wanted = {"", *(f"combination:{combination_name(one)}" for one in combinations)}
+        assert wanted == {run.spec.split for run in made.runs if run.spec.world == world}
+
+
+def test_the_study_of_s3_has_the_models_of_its_tables(tmp_path: Path) -> None:
+    runs = plan_of("s3", tmp_path).runs
+    assert len({(run.spec.model, run.spec.options.get("weights", "")) for run in runs}) == 17
+    assert {run.spec.steps for run in runs if run.spec.options.get("weights") == "timm"} == {50_000}
+    assert all(len(run.metrics) == (1 if run.spec.model in NETWORKS else 2) for run in runs)
+    text = (PRESETS / "s3.yaml").read_text().replace("splits: [random,", "splits: [extrapolation] #")
+    text = re.sub("worlds: .*", "worlds: dsprites_rendered", text)
+    assert {run.spec.model for run in planned(tmp_path, text).runs} == {run.spec.model for run in runs}
+
+
+def plan_of(name: str, folder: Path) -> StudyPlan:
+    """The plan of a study that ships, as if no files were here."""
+    return plan(read_study(name), data=folder, must_open=False)
+
+
+def test_planning_needs_no_memory_for_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+    monkeypatch.setattr("unknot.training.feed", lambda spec, model, world: built.append(model))
+    planned(tmp_path, HEAD + "models: bit_resnet101\n")
+    assert sum(p.numel() for p in built[0].parameters()) > 300e6
+    assert all(p.is_meta for p in built[0].parameters())
+
+
+def test_a_model_may_have_metrics_of_its_own(tmp_path: Path) -> None:
+    runs = planned(tmp_path, HEAD + "models:\n  vae:\n  beta_vae: {metrics: [sap, nk]}\n").runs
+    assert [len(run.metrics) for run in runs] == [1, 2] and runs[1].metrics[0].startswith("sap")
+    with pytest.raises(UnknotError, match=r"line 6: .*did you mean 'mig'"):
+        planned(tmp_path, HEAD + "models:\n  beta_vae:\n    metrics: [mgi]\n")
 
 
 def test_study_json_holds_the_study_as_it_was_read(undisturbed: Path, tmp_path: Path) -> None:

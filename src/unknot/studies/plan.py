@@ -11,6 +11,7 @@ from typing import Any
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS, identity, parse_identity
 from unknot.runs import RunSpec
+from unknot.studies._yaml import Where
 from unknot.studies.spec import FIELDS, Entry, StudySpec, Values, method_id
 from unknot.studies.task_options import check_tasks
 from unknot.worlds import open_world
@@ -86,18 +87,18 @@ def plan(study: StudySpec, *, data: Path | None = None, must_open: bool = True) 
         must_open: whether a world whose files are not here is an error; else it is listed in `missing`, and what can
             only be known from it is left unchecked.
     """
-    metrics = _metrics(study)
     worlds = _Worlds(study, data, must_open)
     found: dict[str, tuple[RunSpec, tuple[str, ...]]] = {}
     known: dict[str, tuple[dict[str, Any], str]] = {}
     for entry in study.entries:
+        metrics = _metrics(study, entry)
         for spec in _combinations(study, entry):
             setting = spec.replace(seed=0).id
             if setting not in known:
                 known[setting] = _filled_in(study, entry, spec, worlds)
             options, pairs = known[setting]
             full = spec.replace(options=options, pairs=pairs)
-            found.setdefault(full.id, (full, _applicable(study, metrics, worlds, full.world)))
+            found.setdefault(full.id, (full, _applicable(study, entry, metrics, worlds, full.world)))
     check_tasks(study, [spec for spec, _ in found.values()], worlds.get)
     labels = settings([spec for spec, _ in found.values()])
     runs = (PlannedRun(spec, label, ids) for (spec, ids), label in zip(found.values(), labels, strict=True))
@@ -164,26 +165,37 @@ def _item(values: Values, value: Any) -> tuple[str | int, ...]:
     return (*where, values.values.index(value)) if value in values.values else where
 
 
-def _metrics(study: StudySpec) -> dict[str, str]:
+def _asked(study: StudySpec, entry: Entry) -> tuple[tuple[str, ...], Where]:
+    """The metrics of a model, or of the study, and where they stand."""
+    if entry.metrics is None:
+        return study.metrics, ("metrics",)
+    return entry.metrics, (*entry.where, "metrics")
+
+
+def _metrics(study: StudySpec, entry: Entry) -> dict[str, str]:
     """Full name -> short name of the metrics that were asked for; of all that are not slow if none was."""
-    if not study.metrics:
+    asked, where = _asked(study, entry)
+    if not asked:
         return {identity(metric): name for name, metric in METRICS.items() if not metric.facts.asked}
     found = {}
-    for i, text in enumerate(study.metrics):
+    for i, text in enumerate(asked):
         try:
             name, options = parse_identity(text, METRICS)
         except UnknotError as error:
-            raise study.source.fault(("metrics", i), error) from None
+            raise study.source.fault((*where, i), error) from None
         found[identity(METRICS[name], **options)] = name
     return found
 
 
-def _applicable(study: StudySpec, metrics: Mapping[str, str], worlds: _Worlds, world: str) -> tuple[str, ...]:
+def _applicable(
+    study: StudySpec, entry: Entry, metrics: Mapping[str, str], worlds: _Worlds, world: str
+) -> tuple[str, ...]:
     if worlds.labelled(world):
         return tuple(metrics)
     needing = [id_ for id_, name in metrics.items() if METRICS[name].facts.labels]
-    if needing and study.metrics:
-        raise study.source.fault(("metrics",), f"{', '.join(needing)} needs factors, and {world} has none.")
+    asked, where = _asked(study, entry)
+    if needing and asked:
+        raise study.source.fault(where, f"{', '.join(needing)} needs factors, and {world} has none.")
     return tuple(id_ for id_ in metrics if id_ not in needing)
 
 
@@ -237,7 +249,9 @@ def _filled_in(study: StudySpec, entry: Entry, spec: RunSpec, worlds: _Worlds) -
     """All options of a spec and its law of pairs, from the model itself wherever its world is here."""
     import warnings
 
-    from unknot.models import find, options_of
+    import torch
+
+    from unknot.models import MODELS, find, options_of
     from unknot.training import build_model, feed
 
     values = _merged(study, entry)
@@ -246,7 +260,9 @@ def _filled_in(study: StudySpec, entry: Entry, spec: RunSpec, worlds: _Worlds) -
         if world is not None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UnknotWarning)
-                model, full = build_model(spec, world)
+                # Without memory for weights: the largest model has 382 million. Anyone's own may need its numbers.
+                with torch.device("meta" if spec.model in MODELS else "cpu"):
+                    model, full = build_model(spec, world)
                 feed(full, model, world)
             return full.options, full.pairs
     except UnknotError as error:

@@ -51,12 +51,14 @@ class Entry:
         values: field or option -> values.
         where: in the file.
         preset: the published setting it starts from, if any.
+        metrics: of this model, by short or full name; those of the study if left out.
     """
 
     model: str
     values: Mapping[str, Values]
     where: Where
     preset: str = ""
+    metrics: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -187,13 +189,14 @@ def _entry(name: Any, body: Any, where: Where, source: Source) -> Entry:
         body = {}
     if not isinstance(body, dict):
         raise source.fault(where, f"{name}: expected values such as {{beta: [1, 4]}}, got {body!r}.")
-    values = _fields(body, where, source, skip=("preset", "options"))
+    values = _fields(body, where, source, skip=("preset", "options", "metrics"))
     options = body.get("options") or {}
     if not isinstance(options, dict):
         raise source.fault((*where, "options"), f"options of {name} are {options!r}; expected names and values.")
     for key, value in options.items():
         values[str(key)] = _values(str(key), value, (*where, "options", str(key)), source)
-    return Entry(name, values, where, str(body.get("preset") or ""))
+    metrics = _words(body, "metrics", source, where) if "metrics" in body else None
+    return Entry(name, values, where, str(body.get("preset") or ""), metrics)
 
 
 def _fields(data: Mapping[Any, Any], where: Where, source: Source, skip: tuple[str, ...]) -> dict[str, Values]:
