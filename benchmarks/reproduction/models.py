@@ -104,4 +104,5 @@ def draw_traversals(folder: Path) -> None:
     sheet = Image.new("RGB", (across * width, -(-len(pictures) // across) * height), "white")
     for i, picture in enumerate(pictures):
         sheet.paste(picture, (i % across * width, i // across * height))
-    sheet.resize((sheet.width * 2 // 5, sheet.height * 2 // 5)).save(folder / "traversals.png")
+    small = sheet.resize((sheet.width * 2 // 5, sheet.height * 2 // 5)).convert("L").quantize(16)
+    small.save(folder / "traversals.png", optimize=True)
