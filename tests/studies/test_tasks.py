@@ -10,9 +10,10 @@ from unknot.errors import UnknotError
 from unknot.reports.study_page import write_study_page
 from unknot.studies.plan import plan
 from unknot.studies.spec import read_study
-from unknot.studies.store import StudyFolder
+from unknot.studies.store import Store, StudyFolder
 from unknot.studies.study import run_study
 from unknot.studies.tables import results
+from unknot.studies.task_times import task_seconds
 from unknot.tasks.result import TaskResult
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 
@@ -129,6 +130,22 @@ def test_runs_are_put_to_object_algebra(tmp_path: Path) -> None:
     table = pd.read_parquet(tmp_path / "study" / "tables" / "tasks.parquet").set_index("name")
     assert set(table["task"]) == {"algebra"} and table["value"]["l2_coat"] < 1
     assert "Task: algebra" in write_study_page(tmp_path / "page.html", tmp_path / "study").read_text()
+
+
+def test_the_time_of_tasks_is_that_of_finished_runs_or_of_a_trial(tmp_path: Path) -> None:
+    reasoning = "  reasoning: {steps: 40, evaluate_every: 20, evaluation_batches: 2, classes: {x: 3, y: 3}}\n"
+    made = planned(tmp_path, TINY + FAIR + reasoning)
+    seconds, basis = task_seconds(Store(tmp_path / "none", made))
+    assert seconds > 0
+    assert basis == ["fairness is not counted", "reasoning at the speed of a short trial"]
+
+    made = planned(tmp_path, TINY + FAIR)
+    store = Store(tmp_path / "study", made)
+    for run in made.runs[:3]:
+        TaskResult("fairness", "run", "w", {"unfairness": 0.1}, {}, seconds=7.0).write(
+            store.task_files(run)["fairness"]
+        )
+    assert task_seconds(store) == (7.0, ["fairness as timed in finished runs"])
 
 
 def test_the_report_says_which_scores_foretell_reasoning(

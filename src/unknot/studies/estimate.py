@@ -12,6 +12,7 @@ from unknot.studies.plan import PlannedRun
 from unknot.studies.steps import Kind, read_scores
 from unknot.studies.store import Store
 from unknot.studies.tables import minutes
+from unknot.studies.task_times import task_seconds
 
 TRIAL = 1.0  # seconds of steps that are timed, after two that are not
 ROWS = 256  # images that are encoded in a trial
@@ -71,9 +72,8 @@ def estimate(store: Store, *, data: Path | None = None) -> Estimate:
     basis.append("scoring as timed in finished runs" if timed else "scoring by rule of thumb")
     if unknown:
         basis.append(f"{unknown} runs on worlds that are not here are not counted")
-    if store.plan.study.tasks:
-        basis.append("tasks are not counted")
-    return Estimate({"train": train, "encode": encode, "score": score}, basis)
+    task, of_tasks = task_seconds(store, data=data)
+    return Estimate({"train": train, "encode": encode, "score": score, "task": task}, basis + of_tasks)
 
 
 def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
