@@ -1,7 +1,10 @@
 """What goes wrong in training is said clearly, and nothing is lost."""
 
+import errno
+import io
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -48,6 +51,8 @@ class Fails(GaussianAutoencoder):
             spike = spike / 0
         if step == 27 and self.way == "gradient":
             spike = (0 * spike).abs().sqrt()
+        if step == 27 and self.way == "explosion":
+            spike = 1e12 * (spike + 1)
         self.steps = step
         return {"reconstruction": fit, "kl": kl(q), "spike": spike}
 
@@ -62,6 +67,11 @@ class Fails(GaussianAutoencoder):
         ("loss", "diverged at step 27: the term 'spike' became"),
         ("later", "diverged at step 27: the term 'spike' became"),
         ("gradient", "diverged at step 27: the gradient is no longer finite"),
+        (
+            "explosion",
+            r"diverged at step 27: the gradient exploded, to a norm of 1e\+12 after a median of \d+; "
+            r"the largest term was 'spike' at 9\.\d+e\+11",
+        ),
         ("weights", "diverged at step 40: the weights 'weight' are no longer finite"),
     ],
 )
@@ -79,6 +89,21 @@ def test_divergence_names_the_step_and_the_term_and_keeps_the_last_good_checkpoi
     assert all(bool(torch.isfinite(weight).all()) for weight in state["model"].values())
 
 
+def test_an_explosion_is_found_at_the_same_step_by_a_run_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(MODELS, "fails", Fails)
+    spec = RunSpec(**SMALL, model="fails", options={"way": "explosion"})
+    said = []
+    for checkpoint_every in (13, 60):  # the second goes on after step 26
+        with pytest.raises(
+            UnknotError, match=r"the gradient exploded.*the checkpoint of step 26 is kept"
+        ) as error:
+            train(spec, tmp_path, checkpoint_every=checkpoint_every)
+        said.append(str(error.value))
+    assert said[0] == said[1]
+
+
 def test_a_learning_rate_far_too_high_is_reported_as_divergence(tmp_path: Path) -> None:
     with pytest.raises(UnknotError, match=r"diverged at step .*no checkpoint was written yet.*now 1e"):
         train(RunSpec(**{**SMALL, "lr": 1e10}), tmp_path)
@@ -94,6 +119,11 @@ def _stopped(folder: Path, spec: RunSpec) -> Run:
     with pytest.raises(KeyboardInterrupt):
         train(spec, folder, watch=press)
     return Run(folder / spec.id)
+
+
+@pytest.fixture(scope="module")
+def stopped(whole: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return _stopped(tmp_path_factory.mktemp("stopped"), whole.spec)
 
 
 def test_a_checkpoint_that_cannot_be_used_is_an_error_and_kept(whole: Run, tmp_path: Path) -> None:
@@ -151,6 +181,46 @@ def test_a_full_disk_is_an_error_and_nothing_is_lost(whole: Run, tmp_path: Path)
     assert run.checkpoint.read_bytes() == good
     assert not list(run.folder.glob(".*.part"))
     assert train(spec, tmp_path).weights.read_bytes() == whole.weights.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (errno.ENOSPC, "checkpoint.pt"),
+        (errno.EROFS, "checkpoint.pt"),
+        (errno.ENOSPC, "curve.parquet"),
+        (errno.ENOSPC, "weights.safetensors"),
+        (errno.EROFS, "weights.safetensors"),
+    ],
+)
+def test_a_disk_that_takes_no_more_is_an_error_and_nothing_is_lost(
+    number: int, name: str, whole: Run, stopped: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, opened = whole.spec, io.open
+    run = Run(Path(shutil.copytree(stopped.folder, tmp_path / spec.id)))
+
+    def refuse(file: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        if name in str(file) and mode != "rb":
+            raise OSError(number, os.strerror(number), str(file))
+        return opened(file, mode, *rest, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(io, "open", refuse)  # what a Path opens files with
+        with pytest.raises(UnknotError, match=rf"{name}: cannot be written \({os.strerror(number)}\)"):
+            train(spec, tmp_path, checkpoint_every=7)
+    assert not run.finished
+    assert not list(run.folder.glob(".*.part"))
+    assert torch.load(run.checkpoint, weights_only=True)["step"] == (50 if name == "checkpoint.pt" else 56)
+    assert train(spec, tmp_path).weights.read_bytes() == whole.weights.read_bytes()
+
+
+def test_a_run_whose_folder_cannot_be_made_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Any, *_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    with pytest.raises(UnknotError, match=r"runs.*cannot be written \(Read-only file system\)"):
+        train(RunSpec(**SMALL), tmp_path / "runs")
 
 
 @pytest.mark.skipif(os.name == "posix" and os.geteuid() == 0, reason="root may write anywhere")

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from unknot.atomic import remove_parts, written_whole
 from unknot.batches import Feed
-from unknot.curve import Broken, Curve, Row
+from unknot.curve import Broken, Curve, Exploded, Row
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.models.model import Batch, Player, Terms, players
 from unknot.models.terms import kl_per_latent
@@ -73,9 +73,16 @@ class Trainer:
             optimiser_of(player, moved, self.spec.lr)
             for player, moved in zip(self.players, self.parameters, strict=True)
         ]
-        self.losses = [torch.compile(player.loss) if compiled else player.loss for player in self.players]
+        self.losses = [_compiled(player.loss) if compiled else player.loss for player in self.players]
         self.generator = torch.Generator(device=device)
-        self.curve = Curve()
+        self.prefixes = ["" if i == self.main else f"{player.name}." for i, player in enumerate(self.players)]
+        self.curve = Curve(
+            norms=[
+                prefix + GRADIENT
+                for prefix, player in zip(self.prefixes, self.players, strict=True)
+                if not player.clip  # cut back, a step stays small
+            ]
+        )
         self.latents: list[Row] = []  # KL of each latent
         self.segmentation: list[Row] = []  # how well masks fit the true objects
         self.coat: list[Row] = []  # how well objects add up, if there is a meter
@@ -151,11 +158,10 @@ class Trainer:
         set_rate(self.optimisers[index], player, self.spec.lr, self.step)
         self.optimisers[index].step()
         self.optimisers[index].zero_grad(set_to_none=True)
-        prefix = "" if index == self.main else f"{player.name}."
         values = {**terms, GRADIENT: norm}
         if index == self.main:
             values["loss"] = loss
-        self.curve.add(self.step, {prefix + name: value for name, value in values.items()})
+        self.curve.add(self.step, {self.prefixes[index] + name: value for name, value in values.items()})
 
     def _autocast(self) -> Any:
         if self.spec.precision == "float32":
@@ -164,9 +170,9 @@ class Trainer:
 
     def read_curve(self) -> None:
         """Fetch the values of the latest steps; an error if training has diverged."""
-        broken = self.curve.read()
-        if broken is not None:
-            self._diverged(broken.step, _what_broke(broken))
+        news = self.curve.read()
+        if news is not None:
+            self._diverged(news.step, _what_broke(news) if isinstance(news, Broken) else _what_exploded(news))
 
     def _weights_must_be_finite(self) -> None:
         for name, parameter in self.model.named_parameters():
@@ -324,11 +330,42 @@ def seed_of(*words: int) -> int:
     return int(low) | (int(high) & 0x7FFFFFFF) << 32
 
 
+def _compiled(loss: Callable[..., Terms | None]) -> Callable[..., Terms | None]:
+    """A loss compiled when it is first called, which needs more than torch."""
+    from torch._dynamo.exc import TorchDynamoException
+
+    fast = torch.compile(loss)
+
+    def call(batch: Batch, step: int, generator: torch.Generator) -> Terms | None:
+        try:
+            return fast(batch, step, generator)
+        except TorchDynamoException as error:
+            why = str(error).strip().splitlines()[0]
+            raise UnknotError(
+                f"torch.compile does not work here ({why}). On a CPU it needs a C++ compiler such as g++; or train "
+                "without --compile (compiled=False)."
+            ) from error
+
+    return call
+
+
 def _what_broke(broken: Broken) -> str:
     terms = {n: v for n, v in broken.values.items() if n != "loss" and not n.endswith(GRADIENT)}
     if not terms:
         return "the gradient is no longer finite, though every term of the loss is"
     return ", ".join(f"the term '{name}' became {value}" for name, value in terms.items())
+
+
+def _what_exploded(found: Exploded) -> str:
+    player = found.name.removesuffix(GRADIENT)  # with its dot, or nothing
+    own = [name for name in found.values if name.rpartition(".")[0] == player[:-1] and name != found.name]
+    terms = [name for name in own if name != "loss"] or own
+    largest = max(terms, key=lambda name: abs(found.values[name]))
+    whose = f" of '{player[:-1]}'" if player else ""
+    return (
+        f"the gradient{whose} exploded, to a norm of {found.norm:.3g} after a median of {found.median:.3g}; "
+        f"the largest term was '{largest}' at {found.values[largest]:.3g}"
+    )
 
 
 def _check_terms(model: str, terms: Terms) -> None:

@@ -1,6 +1,7 @@
 """`unknot train` and `unknot models`, as a user runs them."""
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
+from torch._dynamo.exc import InternalTorchDynamoError
 from typer.testing import CliRunner
 
 import unknot.training
@@ -68,6 +71,35 @@ def test_a_run_is_trained_and_its_folder_printed_and_a_second_time_it_says_so(tm
     assert "already trained" in second.stderr
     assert second.stdout.splitlines() == [str(folder)]
     assert run.weights.stat().st_mtime_ns == stamp
+
+
+COMPILED = [*SMALL, "--model", "mlp", "--steps", "3"]
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ compiler")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, when it loads its compiler
+def test_a_compiled_run_has_the_weights_of_a_plain_one_but_for_rounding(tmp_path: Path) -> None:
+    weights = []
+    for more in (["--compile"], []):
+        done = CliRunner().invoke(app, ["train", *COMPILED, "--output", str(tmp_path / str(len(more))), *more])
+        assert done.exit_code == 0, done.stderr
+        weights.append(unknot.training.load_model(Run(Path(done.stdout.splitlines()[-1]))).state_dict())
+    for name, plain in weights[1].items():
+        torch.testing.assert_close(weights[0][name], plain, rtol=1e-3, atol=1e-5)
+
+
+def test_without_a_compiler_the_error_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compile_nothing(_: object) -> Callable[..., object]:
+        def call(*_: object) -> object:
+            raise InternalTorchDynamoError("No working C++ compiler found\nmore")
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", compile_nothing)
+    done = CliRunner().invoke(app, ["train", *COMPILED, "--output", str(tmp_path), "--compile"])
+    assert isinstance(done.exception, UnknotError)
+    assert "torch.compile does not work here (No working C++ compiler found)" in str(done.exception)
+    assert "or train without --compile" in str(done.exception)
 
 
 def test_two_processes_never_train_the_same_run_and_ctrl_c_says_how_to_go_on(start: Start, tmp_path: Path) -> None:
