@@ -2,9 +2,13 @@ import pytest
 import torch
 from torch import nn
 
+from unknot import trainer
 from unknot.errors import UnknotError
 from unknot.models.model import Setting
 from unknot.models.networks import ARCHITECTURES, Decoder, Encoder, GaussianAutoencoder, initialise
+from unknot.runs import RunSpec
+from unknot.training import build_model, feed, load_model, train
+from unknot.worlds import open_world
 
 
 def n_parameters(module: nn.Module) -> int:
@@ -140,3 +144,20 @@ def test_a_part_that_is_a_copy_of_another_is_told_when_weights_are_drawn():
     twins = Twins()
     initialise(nn.Sequential(twins), "glorot", torch.Generator().manual_seed(0))
     assert torch.equal(twins.first.weight, twins.second.weight)
+
+
+def test_the_network_of_s2_trains_at_its_size(tmp_path, monkeypatch):
+    """A few steps of the VAE of the COAT paper: 128 pixels, 256 latents, squared errors."""
+    monkeypatch.setattr(trainer, "KL_IMAGES", 4)
+    monkeypatch.setattr(trainer.Trainer, "_draw", lambda *_, **__: None)
+    of_s2 = {"architecture": "coat128", "decoder": "gaussian", "latents": 256, "image_size": 128, "lr": 2e-4}
+    run = train(RunSpec(world="shapes3d_rendered", model="vae", batch_size=2, steps=8, **of_s2), tmp_path)
+    before, _ = build_model(run.spec, open_world("shapes3d_rendered"))
+    after = load_model(run)
+    held_out = feed(run.spec, before, open_world("shapes3d_rendered")).batch(1000)
+    with torch.no_grad():
+        losses = [
+            sum(model.loss(held_out, 8, torch.Generator().manual_seed(0)).values()) for model in (before, after)
+        ]
+        assert after.represent(held_out.images).mean.shape == (2, 256)
+    assert losses[1] < losses[0]
