@@ -295,6 +295,14 @@ def test_the_readout_reads_true_and_sign_flipped_factors_on_every_split(kind: st
     assert min(found.values.values()) > 0.99, found.values
 
 
+@pytest.mark.parametrize("world", ["shapes3d", "mpi3d_real"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_readout_reads_the_factors_of_other_worlds_too(world: str, kind: str) -> None:
+    found = oracle(world, kind, rows=2000, train_rows=20_000, steps=2000, recipe="quick")
+    assert len(found.values) == 2
+    assert min(found.values.values()) > 0.99, found.values
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Any:
     from unknot.training import train
