@@ -99,3 +99,10 @@ def test_names_are_escaped_in_every_chart() -> None:
     for svg in _nasty():
         assert not _all(svg, "script")
         assert "".join(ElementTree.fromstring(svg).itertext()).count("<script>")
+
+
+@pytest.mark.parametrize("label", ["x" * n for n in range(2, 23)])
+def test_labels_that_fit_are_not_cut(label: str) -> None:
+    svg = box_plot("mig", [(label, [Dot(1.0, "")])])
+    assert f">{label}<" in svg
+    assert f">{label}<" in hinton(np.ones((1, 1)), [label]) or len(label) > 20

@@ -73,7 +73,7 @@ def text(x: float, y: float, words: str, style: str = "", *, anchor: str = "", t
 
 def short(words: str, width: float) -> str:
     """The words, cut with an ellipsis where they would be wider."""
-    room = max(2, int(width / LETTER))
+    room = max(2, int(width / LETTER + 0.01))  # six letters are 42.599999999999994 wide
     return words if len(words) <= room else words[: room - 1] + "…"
 
 
