@@ -241,6 +241,7 @@ def test_a_folder_that_is_read_only_is_an_error(tmp_path: Path) -> None:
         ({"options": {"bata": 4}}, {}, "unknown option of beta_vae 'bata'; did you mean 'beta'"),
         ({"options": {"beta": -1.0}}, {}, "beta_vae: beta is -1.0; a weight cannot be negative"),
         ({"options": {"beta": "high"}}, {}, "beta_vae: beta is 'high'; expected float"),
+        ({"options": {"beta": True}}, {}, "beta_vae: beta is True; expected float"),
         ({"world": "dsprite_rendered"}, {}, "unknown world 'dsprite_rendered'; did you mean 'dsprites_rendered'"),
         ({"split": "compositional"}, {}, "unknown .*'compositional'; did you mean 'composition'"),
         ({"architecture": "conv65"}, {}, "unknown architecture 'conv65'; did you mean 'conv64'"),

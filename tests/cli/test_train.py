@@ -127,6 +127,8 @@ def test_two_processes_never_train_the_same_run_and_ctrl_c_says_how_to_go_on(sta
         (["--bata", "4"], "unknown option of beta_vae 'bata'; did you mean 'beta'"),
         (["--beta", "-1"], "beta_vae: beta is -1.0; a weight cannot be negative"),
         (["--beta", "inf"], "run: options.beta is inf; expected a finite number"),
+        (["--beta"], "train: option --beta needs a value, such as --beta 4"),
+        (["--model", "factor_vae", "--gamma", "--seed", "1"], "train: option --gamma needs a value"),
         (["--latents", "0"], "run: latents is 0"),
         (["--architecture", "conv65"], "unknown architecture 'conv65'"),
         (["--precision", "float16"], "run: precision is 'float16'"),

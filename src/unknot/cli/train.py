@@ -53,10 +53,12 @@ def train(
     """Train a model on a world; options of the model follow as --NAME VALUE (such as --beta 4)."""
     from unknot.runs import RunSpec
 
+    options = model_options(context.args)
+    _flags_must_be_boolean(model, options)
     spec = RunSpec(
         world=world,
         model=model,
-        options=model_options(context.args),
+        options=options,
         steps=steps,
         seed=seed,
         latents=latents,
@@ -152,6 +154,18 @@ def model_options(words: list[str]) -> dict[str, Any]:
         value = rest.pop(0) if rest and not rest[0].startswith("--") else "True"
         options[name[2:].replace("-", "_")] = _value(value)
     return options
+
+
+def _flags_must_be_boolean(model: str, options: dict[str, Any]) -> None:
+    """An error for `--beta` with its value forgotten."""
+    from unknot.models import find, options_of
+
+    known = options_of(find(model))
+    for name, value in options.items():
+        default = known[name].default if name in known else None
+        if value is True and isinstance(default, int | float | str) and not isinstance(default, bool):
+            word = f"--{name.replace('_', '-')}"
+            raise UnknotError(f"train: option {word} needs a value, such as {word} {_shown(default)}.")
 
 
 def _value(text: str) -> bool | int | float | str:

@@ -109,8 +109,11 @@ def build(name: str, setting: Setting, options: Mapping[str, Any]) -> tuple[nn.M
 
 def _like(default: Any, value: Any, where: str) -> Any:
     """The value in the type of the default, or an error."""
-    if default is None or default is inspect.Parameter.empty or isinstance(value, type(default)):
+    if default is None or default is inspect.Parameter.empty:
         return value
-    if isinstance(default, float) and isinstance(value, int):
-        return float(value)
+    if isinstance(value, bool) == isinstance(default, bool):  # True is an int in Python, and no number here
+        if isinstance(value, type(default)):
+            return value
+        if isinstance(default, float) and isinstance(value, int):
+            return float(value)
     raise UnknotError(f"{where} is {value!r}; expected {type(default).__name__}, such as {default!r}.")
