@@ -219,6 +219,25 @@ def test_a_folder_of_another_task_or_with_a_damaged_checkpoint_is_refused(tmp_pa
         reasoning(world=pictures(), input="onehot", steps=10, folder=tmp_path, **QUICK)
 
 
+def test_a_folder_of_an_encoder_or_of_latents_changed_since_is_refused(tmp_path: Path) -> None:
+    def edited(images: np.ndarray) -> np.ndarray:
+        return 1 - read_classes(images)
+
+    edited.__qualname__, edited.__module__ = read_classes.__qualname__, read_classes.__module__
+    reasoning(read_classes, pictures(), steps=10, folder=tmp_path / "function", **QUICK)
+    (tmp_path / "function" / "task.json").unlink()  # as after a stop: the codes alone tell
+    with pytest.raises(UnknotError, match="changed since; choose another folder"):
+        reasoning(edited, pictures(), steps=10, folder=tmp_path / "function", **QUICK)
+    classes = SMALL.classes(np.arange(SMALL.size))
+    for shift in (0.0, 1.0):
+        file = Representation(classes + shift, classes, SMALL.names).write(tmp_path / "grid.npz")
+        if shift:
+            with pytest.raises(UnknotError, match="changed since; choose another folder"):
+                reasoning(file, steps=10, folder=tmp_path / "file", **QUICK)
+        else:
+            reasoning(file, steps=10, folder=tmp_path / "file", **QUICK)
+
+
 def test_a_reasoner_that_diverges_counts_as_chance_and_says_so() -> None:
     codes = SMALL.classes(np.arange(48)) * np.float32(1e38)
     found = reasoning(

@@ -8,6 +8,7 @@ Reference: van Steenkiste et al. 2019, Are Disentangled Representations Helpful 
 arXiv:1905.12506.
 """
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unknot.atomic import written_whole
 from unknot.errors import UnknotError, unknown
 from unknot.representation import Representation, read_representation
 from unknot.runs import Run
+from unknot.tasks._pool import FEW
 from unknot.tasks.options import Untrained
 from unknot.tasks.panels import (
     INPUTS,
@@ -164,7 +167,7 @@ def reasoning(
     def encoding(done: int, total: int) -> None:
         tell(Progress("encoding", done, total, float("nan")))
 
-    panels, source, world_name, record = _panels(
+    panels, source, world_name, record, fingerprint = _panels(
         encoder, world, input, classes, views, kept, encoding, seed=seed, device=device, data=data
     )
     space = panels.space if isinstance(panels, CodeTable) else panels.factors
@@ -178,7 +181,7 @@ def reasoning(
     )
     baselines = accuracies(lesson.puzzles(BASELINE_PUZZLES, np.random.default_rng([seed, 4])))
     if kept is not None:
-        _same_task(kept, settings)
+        _same_task(kept, settings, fingerprint)
     asked = {*range(evaluate_every, steps + 1, evaluate_every), *(step for step in at if step <= steps), steps}
     curve: Table = []
     diverged = {}
@@ -272,15 +275,16 @@ def _panels(
     seed: int,
     device: str,
     data: Path | None,
-) -> tuple["CodeTable | Quantised", str, str, Mapping[str, Any]]:
-    """What is seen of panels, whose it is, the world's name, and what is known of the encoder."""
+) -> tuple["CodeTable | Quantised", str, str, Mapping[str, Any], str]:
+    """What is seen of panels, whose it is, the world's name, what is known of the encoder, and its fingerprint."""
     if isinstance(encoder, str | Path) and Path(encoder).is_file():
         encoder, name = read_representation(encoder), Path(encoder).stem
     else:
         name = "representation"
     if isinstance(encoder, Representation):
         made = representation_table(encoder, classes)
-        return made, name, str(encoder.source.get("world", "")), encoder.source.get("encoder", {})
+        about = encoder.source.get("encoder", {})
+        return made, name, str(encoder.source.get("world", "")), about, _digest(made.codes, made.starts)
     if isinstance(encoder, Path) or (isinstance(encoder, str) and Path(encoder).is_dir()):
         encoder = Run(encoder)
     if world is None and not isinstance(encoder, Run):
@@ -294,18 +298,32 @@ def _panels(
     if input != "representation":
         tables = {"onehot": onehot_table, "integer": integer_table}
         seen = coarse if input == "cnn" else tables[input](coarse.factors)
-        return seen, SOURCES[input], label, {}
+        return seen, SOURCES[input], label, {}, ""
     several = views if opened.stochastic else 1
-    found = _kept_codes(kept, coarse)
+    how: dict[str, Any] = {"device": device, "data": data}
+    fingerprint = "" if kept is None else _fingerprint(encoder, coarse, seed, **how)
+    found = _kept_codes(kept, coarse, fingerprint)
     if found is None:
-        how = {"device": device, "data": data}
         made, record = encoded_table(encoder, coarse, views=several, seed=seed, watch=watch, **how)
         if kept is not None:
-            _keep_codes(kept, made, record)
+            _keep_codes(kept, made, {**record, "fingerprint": fingerprint})
     else:
         made, record = found
     source = encoder.spec.label if isinstance(encoder, Run) else str(record["encoder"].get("name", "encoder"))
-    return made, source, label, record["encoder"]
+    return made, source, label, record["encoder"], fingerprint
+
+
+def _fingerprint(encoder: Any, world: Quantised, seed: int, **how: Any) -> str:
+    """Of what the encoder makes of a few images: a function edited since is another one."""
+    from unknot.encoding import encode_points, opened_encoder
+
+    found, _, _ = opened_encoder(encoder, world, **how)
+    few = np.linspace(0, world.factors.size - 1, FEW).astype(np.int64)
+    return _digest(encode_points(found, world, world.factors.classes(few), seed=[seed, 0]))
+
+
+def _digest(*arrays: NDArray[Any]) -> str:
+    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()[:16]
 
 
 def _keep_codes(folder: Path, made: CodeTable, record: Mapping[str, Any]) -> None:
@@ -313,7 +331,9 @@ def _keep_codes(folder: Path, made: CodeTable, record: Mapping[str, Any]) -> Non
         np.savez(file, codes=made.codes, starts=made.starts, source=np.array(json.dumps(record)))
 
 
-def _kept_codes(folder: Path | None, coarse: Quantised) -> tuple[CodeTable, Mapping[str, Any]] | None:
+def _kept_codes(
+    folder: Path | None, coarse: Quantised, fingerprint: str
+) -> tuple[CodeTable, Mapping[str, Any]] | None:
     path = None if folder is None else folder / "codes.npz"
     if path is None or not path.is_file():
         return None
@@ -324,11 +344,21 @@ def _kept_codes(folder: Path | None, coarse: Quantised) -> tuple[CodeTable, Mapp
         raise UnknotError(f"{path}: is damaged ({error}); remove it to encode anew.") from None
     if len(starts) != coarse.factors.size + 1:
         raise UnknotError(f"{path}: holds codes of another grid; choose another folder.")
+    _same_codes(path, source.get("fingerprint"), fingerprint)
     return CodeTable(coarse.factors, codes, starts), source
 
 
-def _same_task(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Refuse a folder of another task; its checkpoints would not fit."""
+def _same_codes(path: Path, before: str | None, now: str) -> None:
+    """Refuse what was made from other codes; files of earlier versions do not say which."""
+    if before is not None and before != now:
+        raise UnknotError(
+            f"{path}: is of an encoder or of latents that have been changed since; choose another folder, or remove "
+            f"{path.parent}."
+        )
+
+
+def _same_task(folder: Path, settings: Mapping[str, Any], fingerprint: str) -> None:
+    """Refuse a folder of another task or of other codes; its checkpoints would not fit."""
     path = folder / "task.json"
     now = json.loads(json.dumps(settings))
     if path.is_file():
@@ -338,9 +368,10 @@ def _same_task(folder: Path, settings: Mapping[str, Any]) -> None:
             raise UnknotError(
                 f"{folder}: keeps a task with another {', '.join(other)}; choose another folder, or remove it."
             )
+        _same_codes(path, before.get("fingerprint"), fingerprint)
         return
     with written_whole(path) as beside:
-        beside.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+        beside.write_text(json.dumps(now | {"fingerprint": fingerprint}, indent=1) + "\n", encoding="utf-8")
 
 
 def _result(
