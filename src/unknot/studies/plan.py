@@ -1,7 +1,7 @@
 """The runs of a study: every combination of its values, checked before anything is trained."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -100,13 +100,18 @@ def plan(study: StudySpec, *, data: Path | None = None, must_open: bool = True) 
             full = spec.replace(options=options, pairs=pairs)
             found.setdefault(full.id, (full, _applicable(study, entry, metrics, worlds, full.world)))
     check_tasks(study, [spec for spec, _ in found.values()], worlds.get)
-    labels = settings([spec for spec, _ in found.values()])
+    named: dict[str, set[str]] = {}
+    for entry in study.entries:
+        named.setdefault(entry.model, set()).update(entry.values)
+    labels = settings([spec for spec, _ in found.values()], named)
     runs = (PlannedRun(spec, label, ids) for (spec, ids), label in zip(found.values(), labels, strict=True))
     return StudyPlan(study, tuple(runs), worlds.missing)
 
 
-def settings(specs: Sequence[RunSpec]) -> list[str]:
+def settings(specs: Sequence[RunSpec], named: Mapping[str, Collection[str]] | None = None) -> list[str]:
     """For each spec a label of the values in which the specs of its model differ, but for world, split and seed.
+
+    Where none differs, the label holds the values `named` for the model (model -> names) that are not its defaults.
 
     >>> base = RunSpec(world="dsprites_rendered", steps=100)
     >>> settings([base.replace(options={"beta": beta, "anneal": 0}, seed=s) for beta in (1.0, 4.0) for s in (0, 1)])
@@ -121,10 +126,23 @@ def settings(specs: Sequence[RunSpec]) -> list[str]:
         of_model = [values for spec, values in zip(specs, flat, strict=True) if spec.model == model]
         keys = list(of_model[0])
         telling[model] = [key for key in keys if len({repr(values.get(key)) for values in of_model}) > 1]
+        if not telling[model] and (own := (named or {}).get(model)):
+            usual = _defaults(model)
+            telling[model] = [key for key in keys if key in own and of_model[0][key] != usual.get(key)]
     return [
         ", ".join(f"{key} {_word(values[key])}" for key in telling[spec.model]) or "default"
         for spec, values in zip(specs, flat, strict=True)
     ]
+
+
+def _defaults(model: str) -> dict[str, Any]:
+    """The values of a run of a model for which nothing is given."""
+    from unknot.models import find, options_of
+
+    kind = find(model)
+    fields = {name: field.default for name, field in RunSpec.model_fields.items()}
+    options = {name: parameter.default for name, parameter in options_of(kind).items()}
+    return {**fields, "pairs": getattr(kind, "pairs", ""), **options}
 
 
 def _word(value: Any) -> str:
