@@ -36,6 +36,40 @@ def test_log_variances_and_source_are_kept_and_flattened_with_the_latents(tmp_pa
     assert read_representation(tmp_path / "odd.npz").source == {}
 
 
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"factors": FACTORS[:5]}, "latents has 6 rows, factors has 5"),
+        ({"latents": LATENTS[:, 0]}, r"latents has shape \(6,\)"),
+        ({"kl": np.ones(3)}, r"kl has shape \(3,\); expected 2"),
+        ({"latents_test": LATENTS, "factors_test": FACTORS[:5]}, "latents_test has 6 rows, factors_test has 5"),
+        ({"latents_test": LATENTS[:, :1]}, r"latents_test \(6, 1\)"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused_before_writing_and_when_read(
+    tmp_path: Path, arrays: dict[str, np.ndarray], message: str
+) -> None:
+    whole = {"latents": LATENTS, "factors": FACTORS} | arrays
+    with pytest.raises(UnknotError, match=message):
+        Representation(**whole)
+    np.savez(tmp_path / "r.npz", **whole)
+    with pytest.raises(UnknotError, match=r"r\.npz.*" + message):
+        read_representation(tmp_path / "r.npz")
+
+
+def test_the_kl_of_slots_is_one_number_per_latent_of_each_slot_or_of_all() -> None:
+    slots = np.zeros((4, 3, 2))
+    assert Representation(slots, kl=np.ones((3, 2))).flattened().kl.shape == (6,)
+    assert Representation(slots, kl=np.array([1.0, 2.0])).flattened().kl.tolist() == [1, 2, 1, 2, 1, 2]
+
+
+def test_two_files_of_other_lengths_are_named(tmp_path: Path) -> None:
+    np.save(tmp_path / "z.npy", LATENTS)
+    np.save(tmp_path / "y.npy", FACTORS[:5])
+    with pytest.raises(UnknotError, match=r"z\.npy, .*y\.npy: .*6 rows, factors has 5"):
+        read_representation(tmp_path / "z.npy", tmp_path / "y.npy")
+
+
 def test_npz_without_names_gets_numbered_ones(tmp_path: Path) -> None:
     np.savez(tmp_path / "r.npz", latents=LATENTS, factors=FACTORS)
     assert read_representation(tmp_path / "r.npz").factor_names == ("factor_0", "factor_1")

@@ -4,7 +4,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -69,7 +70,7 @@ def candidates(
         raise UnknotError(f"rank: two models are called '{again}'; give each a name of its own.")
     found = [replace(c, name=label) for c, label in zip(found, labels, strict=True)]
     if kl is not None:
-        found = [replace(c, load=partial(_with_kl, c.load, k)) for c, k in zip(found, kl, strict=True)]
+        found = [replace(c, load=partial(_with_kl, c.load, k, c.name)) for c, k in zip(found, kl, strict=True)]
     return found
 
 
@@ -160,7 +161,7 @@ def _candidate(model: Any, i: int) -> Candidate:
         return _run_candidate(model)
     if callable(model):
         return Candidate(name, partial(_called, model, name), name)
-    return Candidate(name, partial(_as_representation, model), name)
+    return Candidate(name, partial(_as_representation, model, name), name)
 
 
 def _run_candidate(run: Run) -> Candidate:
@@ -184,12 +185,26 @@ def _called(make: Callable[[], Any], name: str) -> Representation:
     return _candidate(made, 0).load()
 
 
-def _as_representation(model: Any) -> Representation:
-    return model if isinstance(model, Representation) else Representation(latents=as_array(model))
+def _as_representation(model: Any, name: str) -> Representation:
+    if isinstance(model, Representation):
+        return model
+    with _naming(name):
+        return Representation(latents=as_array(model))
 
 
-def _with_kl(load: Callable[[], Representation], kl: Any) -> Representation:
-    return replace(load(), kl=None if kl is None else as_array(kl))
+def _with_kl(load: Callable[[], Representation], kl: Any, name: str) -> Representation:
+    representation = load()
+    with _naming(name):
+        return replace(representation, kl=None if kl is None else as_array(kl))
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say whose arrays are at fault."""
+    try:
+        yield
+    except UnknotError as error:
+        raise UnknotError(f"rank: {name}: {str(error).removeprefix('representation: ')}") from None
 
 
 def _not_twice(found: Sequence[Candidate]) -> None:

@@ -51,6 +51,11 @@ class Representation:
     source: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        shape = np.shape(self.latents)
+        if len(shape) not in (2, 3):
+            raise UnknotError(
+                f"representation: latents has shape {shape}; expected (n_samples, n_latents), or (n, k, d) for slots."
+            )
         if self.factors is not None:
             if self.factors.ndim not in (1, 2):
                 raise UnknotError(
@@ -78,6 +83,27 @@ class Representation:
             raise UnknotError(
                 f"representation: logvars has shape {self.logvars.shape}, latents {self.latents.shape}; make them one."
             )
+        if self.kl is not None and np.shape(self.kl) not in (shape[1:], shape[-1:]):
+            raise UnknotError(
+                f"representation: kl has shape {np.shape(self.kl)}; expected {shape[-1]} numbers, one per latent."
+            )
+        self._same_rows("latents", "factors")
+        self._same_rows("latents_test", "factors_test")
+        for name in ("latents", "factors"):
+            given, test = getattr(self, name), getattr(self, f"{name}_test")
+            if test is not None and np.shape(test)[1:] != np.shape(given)[1:]:
+                raise UnknotError(
+                    f"representation: {name} has shape {np.shape(given)}, {name}_test {np.shape(test)}; all but the "
+                    "number of rows must agree."
+                )
+
+    def _same_rows(self, latents: str, factors: str) -> None:
+        a, b = getattr(self, latents), getattr(self, factors)
+        if a is not None and b is not None and len(a) != len(b):
+            raise UnknotError(
+                f"representation: {latents} has {len(a)} rows, {factors} has {len(b)}; both need one row per sample. "
+                "Did a data loader drop its last batch?"
+            )
 
     def flattened(self) -> "Representation":
         """The same rows with slots (n, k, d) laid side by side as (n, k * d) latents."""
@@ -86,7 +112,7 @@ class Representation:
             return None if rows is None else rows.reshape(len(rows), -1)
 
         latents = self.latents.reshape(len(self.latents), -1)
-        kl = None if self.kl is None else self.kl.ravel()
+        kl = None if self.kl is None else np.broadcast_to(self.kl, self.latents.shape[1:]).ravel()
         return replace(
             self, latents=latents, latents_test=flat(self.latents_test), logvars=flat(self.logvars), kl=kl
         )
@@ -127,7 +153,7 @@ def read_representation(path: Path | str, factors: Path | str | None = None) -> 
     if path.suffix in TABLES:
         return _read_table(path)
     if path.suffix == ".npy":
-        return Representation(latents=_read_npy(path))
+        return _from_arrays(path, {"latents": _read_npy(path)})
     raise UnknotError(
         f"{path}: a '{path.suffix or 'nameless'}' file is not a representation; expected .npz, .safetensors, .csv, "
         ".parquet, or two files (latents, then factors) of .npy, .csv or .parquet."
@@ -276,7 +302,10 @@ def _read_pair(latents: Path, factors: Path) -> Representation:
 
     z, _ = values(latents)
     y, names = values(factors)
-    return Representation(latents=z, factors=y, factor_names=names)
+    try:
+        return Representation(latents=z, factors=y, factor_names=names)
+    except UnknotError as error:
+        raise UnknotError(f"{latents}, {factors}: {error}") from None
 
 
 def _columns(frame: Any) -> NDArray[Any]:
