@@ -57,19 +57,21 @@ def test_scoring_a_run_encodes_it_first_and_only_once(run: Run) -> None:
 
 def test_an_own_function_is_encoded_from_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "own_functions.py").write_text(OWN)
-    done = _unknot("encode", "--encoder", "own_functions:two", "--world", WORLD, "--rows", "40", cwd=tmp_path)
+    words = ["--encoder", "own_functions:two", "--world", WORLD, "--rows", "40"]
+    done = _unknot("encode", *words, "-o", "two.npz", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert read_representation(tmp_path / "latents.npz").latents.shape == (40, 2)
+    assert read_representation(tmp_path / "two.npz").latents.shape == (40, 2)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "either the folder of a run or --encoder"),
-        (["--encoder", "numpy:mean"], "needs a world"),
+        (["--encoder", "numpy:mean", "-o", "latents.npz"], "needs a world"),
+        (["--encoder", "numpy:mean", "--world", WORLD], "--encoder needs -o FILE"),
         (["--encoder", "numpy:mean", "--world", WORLD, "--rows", "none"], "--rows is 'none'"),
         (["--encoder", "numpy:mean", "--world", WORLD, "-o", "latents.txt"], "does not end in .npz"),
-        (["--encoder", "numpy:mean", "--world", WORLD, "--rows", "4"], "returned"),
+        (["--encoder", "numpy:mean", "--world", WORLD, "--rows", "4", "-o", "latents.npz"], "returned"),
         (["--encoder", "numpy:mean", "--world", WORLD, "--pictures"], "--pictures are of runs"),
         (["nowhere"], "is not a run"),
     ],
@@ -98,7 +100,8 @@ def test_an_interrupt_leaves_the_file_from_before(tmp_path: Path) -> None:
         "n = 0\ndef two(images):\n    global n\n    n += 1\n    if n == 3:\n        raise KeyboardInterrupt\n"
         "    return images.mean(axis=(2, 3))[:, :2]\n"
     )
-    done = _unknot("encode", "--encoder", "own_functions:two", "--world", WORLD, "--rows", "900", cwd=tmp_path)
+    words = ["--encoder", "own_functions:two", "--world", WORLD, "--rows", "900", "-o", "latents.npz"]
+    done = _unknot("encode", *words, cwd=tmp_path)
     assert done.returncode == 130
     assert target.read_bytes() == before
     assert not list(tmp_path.glob(".*.part"))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -28,7 +28,10 @@ def encode(
     ] = "",
     seed: Annotated[int, typer.Option(help="Decides which images.")] = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file; latents.npz in the run's folder if left out.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The file; in the run's folder if left out, and needed with --encoder."
+        ),
     ] = None,
     pool: Annotated[str, typer.Option(help="For timm and hf: own, mean, class or slots.")] = "",
     image_size: Annotated[
@@ -49,7 +52,11 @@ def encode(
     if run is None and pictures:
         raise UnknotError("encode: --pictures are of runs; an encoder cannot draw.")
     wanted = _rows(rows)
-    target = output or _target(run, world, wanted, split, seed)
+    if output is None and run is None:
+        raise UnknotError(
+            "encode: --encoder needs -o FILE, such as -o latents.npz; only a run has a folder for it."
+        )
+    target = output or _target(cast(Path, run), world, wanted, split, seed)
     if target.suffix != ".npz":
         raise UnknotError(f"encode: '{target}' does not end in .npz.")
     console = Console(stderr=True)
@@ -100,13 +107,11 @@ def _rows(text: str) -> Any:
     return int(text)
 
 
-def _target(run: Path | None, world: str, rows: int | str, split: str, seed: int) -> Path:
+def _target(run: Path, world: str, rows: int | str, split: str, seed: int) -> Path:
     """Where latents go by default: a name for each setting, so that none takes another's place.
 
     `latents.npz` in a run's folder is that of the default setting alone, which `unknot score RUN` reads.
     """
-    if run is None:
-        return Path("latents.npz")
     parts = [re.sub(r"\W+", "_", word).strip("_") for word in (world, split)]
     parts += [str(rows)] if rows != ROWS else []
     parts += [f"seed{seed}"] if seed else []
