@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 from unknot.cli import app
 from unknot.errors import UnknotError
 from unknot.factors import space
+from unknot.reports.task_page import write_task_page
 from unknot.representation import Representation
+from unknot.tasks.result import read_result
 
 QUICK = ["--evaluate-every", "5", "--evaluation-batches", "1", "--g", "8x2", "--f", "8x1", "--steps", "10"]
 SPACE = space({"shape": 3, "x": 4, "y": 4})
@@ -50,6 +52,18 @@ def test_true_factors_of_a_world_need_no_run_and_settings_are_drawn() -> None:
         "--input", "onehot", "--world", "abstract_dsprites_rendered", *QUICK, "--draws", "2", "--at", "5,10"
     )
     assert "accuracy_5" in said and "accuracy_best" in said
+
+
+def test_a_kind_of_puzzle_that_no_evaluation_held_is_a_dash(tmp_path: Path) -> None:
+    page, file = tmp_path / "page.html", tmp_path / "result.json"
+    few = ["--steps", "2", "--evaluate-every", "1", "--evaluation-batches", "1", "--batch-size", "2"]
+    said = _run("--input", "onehot", "--world", "abstract_dsprites_rendered", *few, "--json", file, "--html", page)
+    lines = [line.split() for line in said.splitlines()]
+    assert any(line[:2] in (["1", "-"], ["2", "-"], ["3", "-"]) for line in lines), said
+    tables = json.loads(file.read_text())["tables"]
+    assert {frozenset(row) for row in tables["curve"]} == {frozenset(tables["curve"][0])}
+    again = write_task_page(tmp_path / "again.html", [read_result(file)])
+    assert again.read_text().count("<svg") == page.read_text().count("<svg") > 0
 
 
 def test_a_puzzle_is_drawn_without_training(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The reasoning task on a page: learning curves beside what a shortcut gets, and what scores have to do with them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +137,7 @@ def _by_relations_over_steps(result: TaskResult) -> str:
     steps = [float(row["step"] or 0) for row in rows]
     names = [name for name in rows[0] if name.startswith("accuracy_k")]
     curves = [
-        Curve(f"{name[10:]} fixed", steps, [float(row[name] or 0) for row in rows], dashes=i)
+        Curve(f"{name[10:]} fixed", steps, [_number(row[name]) for row in rows], dashes=i)
         for i, name in enumerate(names)
     ]
     return step_curves("By the number of fixed factors", curves, references={"chance": CHANCE}, bounds=(0.1, 1.0))
@@ -146,8 +147,13 @@ def _by_relations(result: TaskResult) -> str:
     rows = []
     for row in result.tables["by relations"]:
         others = {ROWS[name]: float(row[name] or 0) for name in ("third_row", "answers_only")}
-        rows.append((f"{row['relations']} fixed", float(row["accuracy"] or 0), others))
+        rows.append((f"{row['relations']} fixed", _number(row["accuracy"]), others))
     return dumbbells("Accuracy beside shortcuts", rows)
+
+
+def _number(value: Any) -> float:
+    """A number; NaN for what did not occur in an evaluation."""
+    return math.nan if value is None else float(value)
 
 
 def _relations_table(results: Sequence[TaskResult]) -> Grid:

@@ -383,6 +383,10 @@ def _result(
     diverged: Mapping[int, int],
 ) -> TaskResult:
     steps = sorted({int(row["step"] or 0) for row in curve})
+    kinds = [f"accuracy_k{k}" for k in baselines["rule"] if k > 0]
+    curve = [  # a small evaluation lacks some
+        {n: v for n, v in row.items() if n not in kinds} | {kind: row.get(kind) for kind in kinds} for row in curve
+    ]
     means = {step: {n: _mean(curve, step, n) for n in curve[0] if n not in ("draw", "step")} for step in steps}
     last = means[steps[-1]]
     spread = [float(row["accuracy"] or 0) for row in curve if row["step"] == steps[-1]]
@@ -426,7 +430,9 @@ def _result(
 
 
 def _mean(curve: Table, step: int, name: str) -> float:
-    return float(np.mean([float(row[name] or 0) for row in curve if row["step"] == step]))
+    """Over reasoners; NaN if none of them was asked."""
+    known = [float(row[name] or 0) for row in curve if row["step"] == step and row.get(name) is not None]
+    return float(np.mean(known)) if known else float("nan")
 
 
 __all__ = ["Progress", "reasoning"]
