@@ -9,6 +9,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from unknot import Representation, UnknotError, read_representation
+from unknot.errors import UnknotWarning
 
 LATENTS = np.arange(12, dtype=np.float32).reshape(6, 2)
 FACTORS = np.array([[0, 1], [1, 0], [0, 0], [1, 1], [2, 0], [2, 1]])
@@ -112,6 +113,19 @@ def test_two_files_hold_latents_and_factors_apart(tmp_path: Path, suffix: str) -
     np.testing.assert_array_equal(read.latents, LATENTS)
     np.testing.assert_array_equal(read.factors, FACTORS)
     assert read.factor_names == (("factor_0", "factor_1") if suffix == "npy" else ("shape", "x"))
+
+
+def test_of_a_table_of_both_only_the_latents_are_latents_beside_a_file_of_factors(tmp_path: Path) -> None:
+    both = pd.DataFrame({"latent_0": LATENTS[:, 0], "factor_shape": FACTORS[:, 0], "latent_1": LATENTS[:, 1]})
+    both.to_csv(tmp_path / "both.csv", index=False)
+    np.save(tmp_path / "y.npy", FACTORS)
+    with pytest.warns(UnknotWarning, match="both.csv: only its columns latent_.* left out: factor_shape"):
+        read = read_representation(tmp_path / "both.csv", tmp_path / "y.npy")
+    np.testing.assert_array_equal(read.latents, LATENTS)
+    np.save(tmp_path / "z.npy", LATENTS)
+    with pytest.warns(UnknotWarning, match="left out: latent_0, latent_1"):
+        read = read_representation(tmp_path / "z.npy", tmp_path / "both.csv")
+    assert read.factor_names == ("factor_shape",)
 
 
 def test_slots_are_flattened_only_when_asked() -> None:

@@ -18,6 +18,7 @@ holds latents and factors apart.
 """
 
 import json
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.atomic import written_whole
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, UnknotWarning, unknown
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars")
 KEYS = (*ARRAYS, "factor_names", "source")
@@ -292,20 +293,32 @@ def _read_table(path: Path) -> Representation:
 
 
 def _read_pair(latents: Path, factors: Path) -> Representation:
-    def values(path: Path) -> tuple[NDArray[Any], tuple[str, ...]]:
+    def values(path: Path, prefix: str) -> tuple[NDArray[Any], tuple[str, ...]]:
         if path.suffix == ".npy":
             return _read_npy(path), ()
         if path.suffix in TABLES:
-            frame = _read_frame(path)
+            frame = _only(path, _read_frame(path), prefix)
             return _columns(frame), tuple(map(str, frame.columns))
         raise UnknotError(f"{path}: of two files each must be .npy, .csv or .parquet.")
 
-    z, _ = values(latents)
-    y, names = values(factors)
+    z, _ = values(latents, "latent_")
+    y, names = values(factors, "factor_")
     try:
         return Representation(latents=z, factors=y, factor_names=names)
     except UnknotError as error:
         raise UnknotError(f"{latents}, {factors}: {error}") from None
+
+
+def _only(path: Path, frame: Any, prefix: str) -> Any:
+    """A table of latents and factors taken for one of the two: its columns, with a warning that names the others."""
+    own = [c for c in frame.columns if str(c).startswith(prefix)]
+    both = any(str(c).startswith("factor_" if prefix == "latent_" else "latent_") for c in frame.columns)
+    if not own or len(own) == len(frame.columns) or not (both or prefix == "latent_"):
+        return frame
+    others = [str(c) for c in frame.columns if c not in own]
+    text = f"{path}: only its columns {prefix}... are used; left out: {', '.join(others)}."
+    warnings.warn(text, UnknotWarning, stacklevel=5)
+    return frame[own]
 
 
 def _columns(frame: Any) -> NDArray[Any]:

@@ -85,6 +85,17 @@ def test_slots_are_flattened_only_when_asked(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["input"]["n_latents"] == 4
 
 
+def test_what_is_left_out_of_a_file_of_latents_is_said(tmp_path: Path) -> None:
+    rows = "".join(f"{i % 5},{i % 3}\n" for i in range(60))
+    (tmp_path / "both.csv").write_text("latent_0,factor_a\n" + rows)
+    (tmp_path / "y.csv").write_text("a,b\n" + rows)
+    runner = CliRunner().invoke(
+        app, ["score", str(tmp_path / "both.csv"), str(tmp_path / "y.csv"), "--metrics=mig"]
+    )
+    assert runner.exit_code == 0, runner.output
+    assert "left out: factor_a" in " ".join(runner.output.split())
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -48,7 +48,11 @@ def score(
     run_folder = file if file.is_dir() else None
     if run_folder is not None:
         file = _encoded(run_folder, console)
-    representation = read_representation(file, factors_file)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", UnknotWarning)
+        representation = read_representation(file, factors_file)
+    for warning in said:
+        console.print(f"note: {warning.message}", markup=False, highlight=False, style="dim")
     if flatten_slots:
         representation = representation.flattened()
     if plot is not None:
