@@ -136,6 +136,14 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path, study: Path
     assert sorted(study.rglob("*")) == before
 
 
+def test_a_dry_run_counts_no_ranking_of_too_few_runs(tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(TINY.replace("seeds: 2", "seeds: 1").replace("[1, 4]", "1"))
+    done = CliRunner().invoke(
+        app, ["study", str(tmp_path / "tiny.yaml"), "-o", str(tmp_path / "out"), "--dry-run"]
+    )
+    assert re.search(r"rank +0 +0", done.output), done.output
+
+
 def test_a_dry_run_of_a_new_study_tries_the_speed_of_training(tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(TINY.replace("steps: 12", "steps: 100000"))
     done = CliRunner().invoke(

@@ -76,7 +76,7 @@ def test_a_failing_run_is_tried_again_and_then_reported_while_the_rest_goes_on(t
     assert [kind for kind, id_ in engine.steps if id_ == broken] == ["train", "train"]
     assert progress.retried == 1
     ((title, error, log),) = progress.failures
-    assert (title, error) == (f"train {'beta_vae, dsprites_rendered, seed 0'}", "RuntimeError: no space left")
+    assert (title, error) == ("train beta_vae, beta 1, dsprites_rendered, seed 0", "RuntimeError: no space left")
     assert "the log" in log.read_text()
     runs = tables(tmp_path / "out")["runs"].set_index("id")
     assert runs.loc[broken, "status"] == "failed"
@@ -146,6 +146,23 @@ def test_one_seed_a_setting_has_no_ranking_within_settings_and_a_note_says_so(
     ranks = tables(finished)["ranks"]
     assert set(ranks["scope"]) == {"all"}
     assert len(ranks) == 2
+    assert progress.total["rank"] == progress.done["rank"] == 1
+
+
+def test_a_failure_leaves_the_number_of_planned_steps_as_it_was(tmp_path: Path) -> None:
+    made = planned(tmp_path, TINY.replace("beta: [1, 4]", "beta: 1"))
+    totals = set()
+
+    def sabotage(step: Step) -> None:
+        if step.id == made.runs[0].id:
+            raise RuntimeError("broken")
+
+    def watch(progress: Progress) -> None:
+        totals.add(sum(progress.total.values()))
+
+    progress = run_study(made, tmp_path / "out", engine=Inline(sabotage), retries=0, watch=watch)
+    assert totals == {2 * 3 + 2}
+    assert len(progress.notes) == 2
 
 
 def test_runs_of_different_splits_are_ranked_apart_and_scored_on_their_test_part(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def _show_plan(made: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
             kind, str(len(left) - todo), str(todo), in_words(seconds / workers) if todo and seconds else ""
         )
     n_metrics = len({id_ for run in made.runs for id_ in run.metrics})
-    keys = [store.ranking_key(g, method, scope)[0] for g in made.groups for method, scope in made.rankings]
+    keys = [store.ranking_key(*ranking)[0] for ranking in store.planned_rankings]
     complete = not any(left)
     ranked = sum(complete and store.ranked(key) for key in keys)
     table.add_row("rank", str(ranked), str(len(keys) - ranked), "")

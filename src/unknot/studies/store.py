@@ -9,7 +9,7 @@ tables/*.parquet       runs, scores, tasks, ranks: made of the above, and made a
 
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
@@ -135,6 +135,16 @@ class Store:
         ]
         return digest([method, scope, how.partners, how.rows, self.plan.study.rows, members, weights]), members
 
+    @property
+    def planned_rankings(self) -> list[tuple[RankGroup, str, str]]:
+        """(runs, method, scope) of the rankings there will be if no run fails."""
+        return [
+            (group, method, scope)
+            for group in self.plan.groups
+            for method, scope in self.plan.rankings
+            if not too_few(scope, [f"{run.spec.model}, {run.setting}" for run in group.runs])
+        ]
+
     def ranked(self, key: str) -> bool:
         """Whether a ranking is there."""
         return (self.folder / "ranks" / f"{key}.json").is_file()
@@ -201,6 +211,11 @@ class StudyFolder:
         if not path.is_file():
             raise UnknotError(f"{self.folder}: has no tables yet; run `unknot study` first.")
         return pd.read_parquet(path)
+
+
+def too_few(scope: str, settings: Sequence[str]) -> bool:
+    """Whether runs with these settings cannot be ranked: none of them has another to be compared with."""
+    return len(settings) < 2 or (scope == "setting" and len(set(settings)) == len(settings))
 
 
 def belongs_to(folder: Path, study: StudySpec) -> None:

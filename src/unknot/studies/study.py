@@ -14,7 +14,7 @@ from typing import Any
 from unknot.studies.engines import Advance, Engine, Outcome, open_engine
 from unknot.studies.plan import PlannedRun, StudyPlan
 from unknot.studies.steps import RUN_KINDS, Kind, Step
-from unknot.studies.store import Store
+from unknot.studies.store import Store, too_few
 
 TABLES_EVERY = 30.0  # seconds between two writings of the tables while a study runs
 SHARED_DISK = 5.0  # seconds until every machine of a cluster sees a file
@@ -113,7 +113,7 @@ class _Work:
         self.waiting: deque[Step] = deque()
         self.advanced: dict[Step, int] = {}  # training step at which one under way was first seen
         left = {run.id: store.missing(run) for run in store.runs}
-        n, rankings = len(store.runs), len(store.plan.groups) * len(store.plan.rankings)
+        n, rankings = len(store.runs), len(store.planned_rankings)
         self.by_id = {run.id: run for run in store.runs}
         self.progress = Progress(
             total={
@@ -146,11 +146,9 @@ class _Work:
             for method, scope in self.store.plan.rankings:
                 key, members = self.store.ranking_key(group, method, scope)
                 current.add(key)
-                settings = [setting for _, setting in members]
-                if len(members) < 2 or (scope == "setting" and len(set(settings)) == len(settings)):
+                if too_few(scope, [setting for _, setting in members]):
                     where = f"{group.world}, {group.split} split" if group.split else group.world
                     self.progress.notes.append(f"{where}: too few runs for a ranking by {method}, scope {scope}.")
-                    self.progress.total["rank"] -= 1
                 elif self.store.ranked(key):
                     self.progress.done["rank"] += 1
                 else:
