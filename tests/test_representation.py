@@ -128,6 +128,29 @@ def test_of_a_table_of_both_only_the_latents_are_latents_beside_a_file_of_factor
     assert read.factor_names == ("factor_shape",)
 
 
+def test_a_csv_without_header_loses_no_row(tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "z.csv", LATENTS + 0.5, delimiter=",")
+    np.savetxt(tmp_path / "y.csv", FACTORS + 3, delimiter=",", fmt="%d")
+    read = read_representation(tmp_path / "z.csv", tmp_path / "y.csv")
+    np.testing.assert_array_equal(read.latents, LATENTS + 0.5)
+    np.testing.assert_array_equal(read.factors, FACTORS + 3)
+    assert read.factor_names == ("factor_0", "factor_1")
+    with pytest.raises(UnknotError, match="first line is all numbers"):
+        read_representation(tmp_path / "z.csv")
+
+
+def test_the_columns_that_pandas_counts_are_a_header(tmp_path: Path) -> None:
+    pd.DataFrame(LATENTS).to_csv(tmp_path / "z.csv", index=False)
+    pd.DataFrame(FACTORS).to_csv(tmp_path / "y.csv", index=False)
+    read = read_representation(tmp_path / "z.csv", tmp_path / "y.csv")
+    np.testing.assert_array_equal(read.latents, LATENTS)
+    (tmp_path / "y.csv").write_text("0\n1\n0\n1\n0\n1\n")
+    with pytest.raises(
+        UnknotError, match=r"6 rows, factors has 5.* first line of .*y\.csv, 0, was taken for a header"
+    ):
+        read_representation(tmp_path / "z.csv", tmp_path / "y.csv")
+
+
 def test_slots_are_flattened_only_when_asked() -> None:
     slots = Representation(np.arange(24.0).reshape(4, 3, 2), np.zeros((4, 1), int), (), np.zeros((2, 3, 2)))
     assert slots.flattened().latents.shape == (4, 6)

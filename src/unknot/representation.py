@@ -17,6 +17,7 @@ has columns `latent_...` and `factor_<name>`; a pair of `.npy`, `.csv` or `.parq
 holds latents and factors apart.
 """
 
+import csv
 import json
 import warnings
 import zipfile
@@ -264,8 +265,9 @@ def _read_frame(path: Path) -> Any:
     import pandas as pd
 
     _must_exist(path)
+    how = {"header": None} if path.suffix == ".csv" and _without_header(path) else {}
     try:
-        frame = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+        frame = pd.read_csv(path, **how) if path.suffix == ".csv" else pd.read_parquet(path)
     except (ValueError, OSError, UnicodeDecodeError) as error:
         raise UnknotError(f"{path}: is not a readable {path.suffix[1:]} table ({error}).") from None
     words = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
@@ -274,7 +276,37 @@ def _read_frame(path: Path) -> Any:
     return frame
 
 
+def _first_cells(path: Path) -> list[str]:
+    """The cells of the first line of a CSV that is not blank."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        line = next((line for line in file if line.strip()), "")
+    return next(csv.reader([line]), [])
+
+
+def _without_header(path: Path) -> bool:
+    """Whether a CSV begins with a row of numbers; 0, 1, 2, ... is how pandas heads columns that have no names."""
+    cells = _first_cells(path)
+    return bool(cells) and all(map(_is_number, cells)) and cells != _counted(cells)
+
+
+def _counted(cells: Sequence[str]) -> list[str]:
+    return [str(i) for i in range(len(cells))]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def _read_table(path: Path) -> Representation:
+    if path.suffix == ".csv" and _without_header(path):
+        raise UnknotError(
+            f"{path}: its first line is all numbers, so nothing says which columns are latents; begin the file with a "
+            "line of names, latent_... and factor_<name>, or give latents and factors as two files."
+        )
     frame = _read_frame(path)
     latents = [c for c in frame.columns if str(c).startswith("latent_")]
     factors = [c for c in frame.columns if str(c).startswith("factor_")]
@@ -298,15 +330,19 @@ def _read_pair(latents: Path, factors: Path) -> Representation:
             return _read_npy(path), ()
         if path.suffix in TABLES:
             frame = _only(path, _read_frame(path), prefix)
-            return _columns(frame), tuple(map(str, frame.columns))
+            # pandas numbers the columns of a file without header by whole numbers, which are not names
+            named = not all(isinstance(c, int) for c in frame.columns)
+            return _columns(frame), tuple(map(str, frame.columns)) if named else ()
         raise UnknotError(f"{path}: of two files each must be .npy, .csv or .parquet.")
 
-    z, _ = values(latents, "latent_")
+    z, latent_names = values(latents, "latent_")
     y, names = values(factors, "factor_")
     try:
         return Representation(latents=z, factors=y, factor_names=names)
     except UnknotError as error:
-        raise UnknotError(f"{latents}, {factors}: {error}") from None
+        heads = [(p, n) for p, n in ((latents, latent_names), (factors, names)) if n and list(n) == _counted(n)]
+        said = "".join(f" The first line of {p}, {','.join(n)}, was taken for a header." for p, n in heads)
+        raise UnknotError(f"{latents}, {factors}: {error}{said}") from None
 
 
 def _only(path: Path, frame: Any, prefix: str) -> Any:
