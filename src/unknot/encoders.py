@@ -13,6 +13,7 @@ In Python a function itself is an encoder too, and so is a `torch.nn.Module`, wh
 """
 
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.home import home_world
 from unknot.runs import Run, RunSpec
-from unknot.worlds import open_world
 from unknot.worlds.world import Images, World
 
 POOLS = ("own", "mean", "class", "slots")
@@ -83,7 +84,7 @@ timm:NAME or hf:NAME.
         option = "pool" if pool else "image_size"
         raise UnknotError(f"encode: {option} is for timm and hf networks; other encoders see images as they are.")
     if isinstance(which, Run):
-        return _run_encoder(which, shape, device, home or open_world(which.spec.world, data=data))
+        return _run_encoder(which, shape, device, home or home_world(which, data=data))
     if isinstance(which, str):
         which = _imported(which)
     if hasattr(which, "state_dict") and hasattr(which, "forward"):
@@ -91,6 +92,20 @@ timm:NAME or hf:NAME.
     if not callable(which):
         raise UnknotError(f"encoder: {which!r} is no function from images to latents, and no run.")
     return Encoder(_label(which), which, {"kind": "function", "name": _label(which)})
+
+
+def must_exist(which: Any) -> None:
+    """An error if an encoder can only be a path, by its looks, and nothing is there.
+
+    >>> must_exist("runs/nope")
+    Traceback (most recent call last):
+    unknot.errors.UnknotError: runs/nope: no such file or folder.
+    """
+    looks = isinstance(which, Path)
+    if isinstance(which, str) and ":" not in os.path.splitdrive(which)[1]:
+        looks = "/" in which or os.sep in which or which.endswith(".npz")
+    if looks and not Path(which).exists():
+        raise UnknotError(f"{which}: no such file or folder.")
 
 
 def run_record(run: Run) -> dict[str, Any]:

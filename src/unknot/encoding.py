@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from unknot.encoders import Encoder, find_encoder, run_record
 from unknot.errors import UnknotError
 from unknot.factors import Classes, Indices
+from unknot.home import fingerprint, home_world, is_home
 from unknot.metrics._inputs import as_array
 from unknot.representation import Representation, read_representation
 from unknot.runs import Run
@@ -120,8 +121,13 @@ def opened_encoder(
     run = _as_run(encoder)
     if world is None and run is None:
         raise UnknotError("encode: an encoder of one's own needs a world; name one, such as dsprites_rendered.")
-    named = run.spec.world if world is None and run is not None else world
-    opened = open_world(named, data=data) if isinstance(named, str | Path) else cast(World, named)
+    if world is None and run is not None:
+        named: World | Path | str | None = run.spec.world
+        opened = home_world(run, data=data)
+    else:
+        named = world
+        opened = open_world(world, data=data) if isinstance(world, str | Path) else cast(World, world)
+    at_home = world is None or (run is not None and isinstance(world, str | Path) and is_home(run, str(world)))
     found = find_encoder(
         run or encoder,
         opened.image_shape,
@@ -129,7 +135,7 @@ def opened_encoder(
         data=data,
         pool=pool,
         image_size=image_size,
-        home=opened if world is None else None,
+        home=opened if at_home else None,
     )
     return found, opened, _name(named)
 
@@ -167,6 +173,7 @@ def encode_points(
 def representation_of(run: Run | Path | str, *, watch: Watch | None = None, data: Path | None = None) -> Path:
     """The file of a run's representation with default settings, encoded now unless it is there already."""
     run = run if isinstance(run, Run) else Run(run)
+    run.must_match_world(fingerprint(run.spec.world) if run.world_file else "")
     # A study keeps latents of other rows under the first name; those are its own, and stay.
     usual, beside = run.folder / "latents.npz", run.folder / "latents-default.npz"
     expected = _source(run_record(run), run.spec.world, ROWS, "", 0) if run.finished else None

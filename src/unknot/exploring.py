@@ -15,13 +15,13 @@ from torch import Tensor, nn
 from unknot.batches import as_tensor
 from unknot.encoding import mean_kl
 from unknot.errors import UnknotError
+from unknot.home import home_world
 from unknot.reports.explorer import Code, Decoded, Seen, Slider
 from unknot.reports.latent_pictures import plan_traversal
 from unknot.represent import represent
 from unknot.run_pictures import shown_images
 from unknot.runs import Run
 from unknot.training import feed, find_device, load_model
-from unknot.worlds import open_world
 from unknot.worlds.world import World
 
 PRIOR_SPAN = 3.0  # standard deviations that a slider goes to either side
@@ -44,7 +44,7 @@ class ExploredRun:
         run = run if isinstance(run, Run) else Run(run)
         spec = run.spec
         self._device = find_device(device)
-        self._world = open_world(spec.world, data=data)
+        self._world = home_world(run, data=data)
         self._model = load_model(run, world=self._world).to(self._device)
         self._size = spec.image_size
         _must_draw(run, self._model, self._world)

@@ -109,11 +109,11 @@ def shown_images(batches: Feed) -> Tensor:
 
 def draw_run(run: Run | Path | str, made: Representation, *, data: Path | None = None) -> list[Path]:
     """Draw all pictures of a finished run again, with the representation it was encoded to."""
+    from unknot.home import home_world
     from unknot.training import feed, load_model
-    from unknot.worlds import open_world
 
     run = run if isinstance(run, Run) else Run(run)
-    world = open_world(run.spec.world, data=data)
+    world = home_world(run, data=data)
     model = load_model(run, world=world)
     images = shown_images(feed(run.spec, model, world))
     folder = run.folder / "pictures"

@@ -130,17 +130,18 @@ class Run:
             raise UnknotError(f"{folder}: is not a run; it has no run.json. `unknot train` makes one.")
 
     @classmethod
-    def create(cls, parent: Path | str, spec: RunSpec, *, source: str = "") -> "Run":
+    def create(cls, parent: Path | str, spec: RunSpec, *, source: str = "", world_file: str = "") -> "Run":
         """The folder of a spec below `parent`, new or from before.
 
         Args:
             parent: made if need be.
             spec: the run's.
             source: a hash of the file of anyone's own model, which is not part of the spec.
+            world_file: the fingerprint of anyone's own file of images, which is not part of the spec either.
         """
         folder = Path(parent) / spec.id
         if not (folder / "run.json").exists():
-            about = {"id": spec.id, "title": spec.title, "source": source}
+            about = {"id": spec.id, "title": spec.title, "source": source, "world_file": world_file}
             record = {"spec": spec.model_dump(), **about, **_circumstances()}
             with written_whole(folder / "run.json") as beside:
                 beside.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -152,7 +153,21 @@ class Run:
                 f"{folder}: the file of {spec.model} has changed since this run was started, and going on would mix "
                 "the two; undo the change, or move the folder away to train anew."
             )
+        run.must_match_world(world_file)
         return run
+
+    @property
+    def world_file(self) -> str:
+        """The fingerprint of the file of images it was trained on; empty for named worlds and for older runs."""
+        return str(self.record.get("world_file", ""))
+
+    def must_match_world(self, found: str) -> None:
+        """An error if the file of images is another by now than when training began; what is not known passes."""
+        if found and self.world_file and found != self.world_file:
+            raise UnknotError(
+                f"{self.folder}: {self.spec.world} has changed since this run was started, and its results would mix "
+                "the two; undo the change, or move the folder away to train anew."
+            )
 
     @contextmanager
     def locked(self, *, wait: bool = False) -> Iterator[None]:

@@ -16,6 +16,7 @@ from torch import nn
 from unknot._memory import kept_memory
 from unknot.batches import Feed
 from unknot.errors import UnknotError
+from unknot.home import fingerprint, home_world
 from unknot.models import build
 from unknot.models.model import Setting
 from unknot.models.networks import initialise
@@ -79,7 +80,9 @@ def train(
         from unknot.coat_curve import coat_meter
 
         meter = coat_meter(coat, world, spec.image_size, every=coat_every)
-    run = Run.create(folder, spec, source=_source(model) + _load_pretrained(model))
+    run = Run.create(
+        folder, spec, source=_source(model) + _load_pretrained(model), world_file=fingerprint(spec.world)
+    )
     if run.finished:
         return run
     with run.locked(wait=wait), _threads(threads), kept_memory(), torch.random.fork_rng(devices=[]):
@@ -150,7 +153,7 @@ def load_model(run: Run, *, data: Path | None = None, world: World | None = None
 
     if not run.finished:
         raise UnknotError(f"{run.folder}: is not finished; `unknot train` with the same options goes on.")
-    model, _ = build_model(run.spec, world or open_world(run.spec.world, data=data))
+    model, _ = build_model(run.spec, world or home_world(run, data=data))
     try:
         model.load_state_dict(load_file(run.weights))
     except Exception as error:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from unknot.encoders import Encoder, find_encoder
+from unknot.home import home_world
 from unknot.runs import Run
 from unknot.tasks._algebra_run import Decoder
 from unknot.tasks._stages import Tell
 from unknot.tasks._tuple_codes import CLIPPED, FLOATS, read_codes, tuple_codes
 from unknot.tasks.quadruples import Tuples
-from unknot.worlds import open_world
 from unknot.worlds.world import World
 
 
@@ -53,7 +53,7 @@ def find_codes(
         return Found(file.name, read_codes(file, tuples.roles, len(tuples)), {"kind": "codes", "file": file.name})
     is_folder = isinstance(encoder, Path) or (isinstance(encoder, str) and Path(encoder).is_dir())
     run = encoder if isinstance(encoder, Run) else Run(encoder) if is_folder else None
-    home: World | None = open_world(run.spec.world, data=data) if run is not None else None
+    home: World | None = home_world(run, data=data) if run is not None else None
     opened: Encoder = find_encoder(
         run or encoder, tuples.image_shape, device=device, data=data, pool=pool, image_size=image_size, home=home
     )

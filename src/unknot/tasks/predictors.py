@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from unknot.encoders import Encoder, find_encoder, run_record, writable
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.factors import FactorSpace
+from unknot.home import home_world
 from unknot.metrics._inputs import as_array
 from unknot.runs import Run, RunSpec
-from unknot.worlds import open_world
 from unknot.worlds.world import Images, World
 
 Scale = Literal["unit", "classes"]
@@ -73,7 +73,7 @@ def _of_run(
     run: Run, world: World, readout: bool | None, scale: Scale, device: str, data: Path | None
 ) -> Predictor:
     reads = needs_readout(run.spec, readout, str(run.folder))
-    home = open_world(run.spec.world, data=data)
+    home = home_world(run, data=data)
     home = world if home.name == world.name else home
     if not reads:
         network = checked(_network(run, world, device, home), world.factors, scale)

@@ -49,6 +49,15 @@ class FolderPictures:
         return np.asarray(fitted, dtype=np.uint8).reshape(*square, self.channels)
 
 
+def pictures(folder: Path) -> list[Path]:
+    """The pictures in a folder and its subfolders, sorted by name; hidden ones are left out."""
+    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    return sorted(
+        (path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)),
+        key=lambda path: path.relative_to(folder).parts,
+    )
+
+
 def read(folder: Path, *, size: int = 64, fit: Fit = "crop", channels: int = 3, name: str = "") -> ArrayWorld:
     """A world of pictures told apart by number alone: its one factor, "image", is their position by name.
 
@@ -68,11 +77,7 @@ def read(folder: Path, *, size: int = 64, fit: Fit = "crop", channels: int = 3, 
         )
     if not folder.is_dir():
         raise UnknotError(f"{folder}: is not a folder of pictures.")
-    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
-    paths = sorted(
-        (path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)),
-        key=lambda path: path.relative_to(folder).parts,
-    )
+    paths = pictures(folder)
     if not paths:
         raise UnknotError(f"{folder}: holds no pictures; looked for {', '.join(sorted(SUFFIXES))}.")
     return ArrayWorld(FolderPictures(paths, size, fit, channels), name=name or folder.resolve().name)
