@@ -200,6 +200,15 @@ def _bad(tmp_path: Path, case: str) -> Path:
         case "csv columns":
             path = tmp_path / "bad.csv"
             path.write_text("latent_0,y\n1,2\n")
+        case "csv semicolons":
+            path = tmp_path / "bad.csv"
+            path.write_text("latent_0;factor_y\n1,5;2\n")
+        case "csv spaces":
+            path = tmp_path / "bad.csv"
+            np.savetxt(path, LATENTS)
+        case "csv header only":
+            path = tmp_path / "bad.csv"
+            path.write_text("latent_0,factor_y\n")
         case "csv words":
             path = tmp_path / "bad.csv"
             path.write_text("latent_0,factor_y\n1,red\n")
@@ -228,6 +237,9 @@ def _bad(tmp_path: Path, case: str) -> Path:
         ("a number", r"factors has shape \(\)"),
         ("safetensors names", "expected a JSON list"),
         ("csv columns", "'y' is neither"),
+        ("csv semicolons", "is separated by ';'"),
+        ("csv spaces", "is separated by spaces"),
+        ("csv header only", "has no rows"),
         ("csv words", "hold text"),
         ("safetensors", "not a readable safetensors"),
         ("npy", "not a readable .npy"),

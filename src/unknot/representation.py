@@ -265,11 +265,15 @@ def _read_frame(path: Path) -> Any:
     import pandas as pd
 
     _must_exist(path)
-    how = {"header": None} if path.suffix == ".csv" and _without_header(path) else {}
+    if path.suffix == ".csv":
+        _refuse_other_separators(path)
+    how: dict[str, Any] = {"header": None} if path.suffix == ".csv" and _without_header(path) else {}
     try:
         frame = pd.read_csv(path, **how) if path.suffix == ".csv" else pd.read_parquet(path)
     except (ValueError, OSError, UnicodeDecodeError) as error:
         raise UnknotError(f"{path}: is not a readable {path.suffix[1:]} table ({error}).") from None
+    if not len(frame):
+        raise UnknotError(f"{path}: has no rows; expected one per sample.")
     words = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
     if words:
         raise UnknotError(f"{path}: column(s) {', '.join(words)} hold text; expected numbers only.")
@@ -277,8 +281,9 @@ def _read_frame(path: Path) -> Any:
 
 
 def _first_cells(path: Path) -> list[str]:
-    """The cells of the first line of a CSV that is not blank."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    """The cells of the first line of a CSV that is not blank; none if there is none, or it cannot be read."""
+    line = ""
+    with suppress(OSError), path.open(encoding="utf-8-sig", errors="replace") as file:
         line = next((line for line in file if line.strip()), "")
     return next(csv.reader([line]), [])
 
@@ -291,6 +296,18 @@ def _without_header(path: Path) -> bool:
 
 def _counted(cells: Sequence[str]) -> list[str]:
     return [str(i) for i in range(len(cells))]
+
+
+def _refuse_other_separators(path: Path) -> None:
+    cells = _first_cells(path)
+    if len(cells) != 1:
+        return
+    for mark, name in ((";", "';'"), ("\t", "tabs"), (" ", "spaces")):
+        parts = cells[0].strip().split(mark)
+        if len(parts) > 1 and (mark != " " or all(map(_is_number, filter(None, parts)))):  # a name may have spaces
+            raise UnknotError(
+                f"{path}: is separated by {name}; write it separated by commas, with decimal points."
+            )
 
 
 def _is_number(cell: str) -> bool:
