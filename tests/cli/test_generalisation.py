@@ -78,6 +78,8 @@ def test_latents_are_read_out_and_one_json_is_written(here: Path) -> None:
         (["mine:half", "mine:half", "--json", "a.json"], "-o FOLDER"),
         (["--oracle"], "give --world and no model"),
         ([], "name a model"),
+        (["runs/nope"], "runs/nope: no such file or folder"),
+        (["runs/nope", "--world", "dsprites_rendered"], "runs/nope: no such file or folder"),
     ],
 )
 def test_mistakes_are_named(here: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str) -> None:

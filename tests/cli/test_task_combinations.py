@@ -103,6 +103,7 @@ def test_a_killed_command_does_only_what_is_missing_when_it_is_given_again(tmp_p
         (["--model", "beta_vea", "--world", WORLD], "did you mean 'beta_vae'"),
         (["a:b", "--rows", "many", "--world", WORLD], "--rows is 'many'"),
         (["nowhere:nothing", "--world", WORLD], "cannot be imported"),
+        (["runs/nope"], "runs/nope: no such file or folder"),
         (
             ["--model", "beta_vae", "--world", WORLD, "--held-out", "scale=7,shape=0"],
             "no image has the combination",

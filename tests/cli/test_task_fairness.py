@@ -39,6 +39,8 @@ def test_an_encoder_is_judged_and_the_files_asked_for_are_written(tmp_path: Path
         (["nowhere:nothing", "--world", WORLD], "cannot be imported"),
         (["unknot.demo:main", "--rows", "none"], "--rows is 'none'"),
         (["numpy:ravel"], "needs a world"),
+        (["runs/nope"], "runs/nope: no such file or folder"),
+        (["nope.npz"], "nope.npz: no such file or folder"),
     ],
 )
 def test_mistakes_end_in_one_message(words: list[str], complaint: str) -> None:

@@ -83,6 +83,8 @@ def test_a_puzzle_is_drawn_without_training(tmp_path: Path) -> None:
         (["--input", "onehot", "--classes", "x"], "--classes is 'x'"),
         (["--relations", "4", "--input", "onehot"], "relations is '4'"),
         (["--preview", "puzzle.png"], "--preview needs --world"),
+        (["nope.npz"], r"nope\.npz: no such file or folder"),
+        (["runs/nope"], "runs/nope: no such file or folder"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words: list[str], message: str) -> None:

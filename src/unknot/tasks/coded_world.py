@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unknot.encoders import Encoder
+from unknot.encoders import Encoder, must_exist
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
 from unknot.metrics._inputs import check_latents
@@ -81,6 +81,7 @@ class CodedWorld:
 
 def as_representation(which: Any) -> Representation | None:
     """The representation that was given, or whose file was named; None for everything else."""
+    must_exist(which)
     if isinstance(which, str | Path) and (Path(which).suffix in _FILES or Path(which).is_file()):
         return read_representation(which)
     return which if isinstance(which, Representation) else None

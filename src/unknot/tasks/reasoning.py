@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.atomic import written_whole
+from unknot.encoders import must_exist
 from unknot.errors import UnknotError, unknown
 from unknot.representation import Representation, read_representation
 from unknot.runs import Run
@@ -277,6 +278,7 @@ def _panels(
     data: Path | None,
 ) -> tuple["CodeTable | Quantised", str, str, Mapping[str, Any], str]:
     """What is seen of panels, whose it is, the world's name, what is known of the encoder, and its fingerprint."""
+    must_exist(encoder)
     if isinstance(encoder, str | Path) and Path(encoder).is_file():
         encoder, name = read_representation(encoder), Path(encoder).stem
     else:
