@@ -153,6 +153,29 @@ def test_a_mistake_exits_with_code_2_and_no_traceback(start: Start) -> None:
     assert len(said.splitlines()) == 1
 
 
+OWN = """from unknot.models.beta_vae import VAE
+
+class Bad(VAE):
+    def loss(self, batch, step, generator):
+        return {}["oops"]
+
+class Unmade(VAE):
+    def __init__(self, setting):
+        super().__init__(setting, 1, 2, 3)
+"""
+
+
+@pytest.mark.parametrize(("name", "line"), [("Bad", "line 5, in loss"), ("Unmade", "line 9, in __init__")])
+def test_a_fault_in_ones_own_model_is_named_by_its_line(name: str, line: str, tmp_path: Path) -> None:
+    (tmp_path / "sparse.py").write_text(OWN)
+    command = [sys.executable, "-m", "unknot", "train", *SMALL, "--steps", "2", "--model", f"sparse:{name}"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert re.search(rf"Error: .*\nIn .*sparse\.py, {line}", done.stderr), done.stderr
+    assert "should not have happened" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_ctrl_c_before_the_first_step_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def pressed(*_: object, **__: object) -> Run:
         raise KeyboardInterrupt

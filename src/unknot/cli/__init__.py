@@ -2,6 +2,9 @@
 
 import os
 import sys
+import sysconfig
+import traceback
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -75,8 +78,23 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("UNKNOT_DEBUG"):
             raise
-        kind = type(error).__name__
-        _stop(f"{kind}: {error}\nThis should not have happened; UNKNOT_DEBUG=1 shows where it did.", 1)
+        what, place = f"{type(error).__name__}: {error}", _own_line(error)
+        if place:
+            _stop(f"{what}\nIn {place}; UNKNOT_DEBUG=1 shows the whole traceback.", 1)
+        _stop(f"{what}\nThis should not have happened; UNKNOT_DEBUG=1 shows where it did.", 1)
+
+
+def _own_line(error: Exception) -> str:
+    """The last line of the user's own code that an error came through, such as the loss of a model; or nothing."""
+    installed = [
+        Path(__file__).parents[1],
+        *(Path(sysconfig.get_path(key)) for key in ("stdlib", "purelib", "platlib")),
+    ]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.is_file() and not any(path.is_relative_to(folder) for folder in installed):
+            return f"{path}, line {frame.lineno}, in {frame.name}"
+    return ""
 
 
 def _stop(message: str, code: int) -> None:
