@@ -79,6 +79,19 @@ def test_mistakes_are_said_in_one_sentence(folder: Path, tmp_path: Path) -> None
             ask(*words)
 
 
+def test_a_source_that_is_none_is_refused_before_a_corpus_is_made(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for source, message in (
+        (tmp_path / "nope", "nope: no such file or folder"),
+        ("nope.npz", "no such file or folder"),
+        (tmp_path / "empty", "is not a run"),
+        ("nowhere:nothing", "cannot be imported"),
+    ):
+        with pytest.raises(UnknotError, match=message):
+            ask(source, "--corpus", tmp_path / "corpora", "--tuples", 8, "--size", 16, "--minibatch", 8)
+    assert not (tmp_path / "corpora").exists()
+
+
 def test_a_corpus_with_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     toy_corpus(tmp_path, n=4, size=16)
     (tmp_path / "images.npy").unlink()

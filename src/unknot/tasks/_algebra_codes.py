@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unknot.encoders import Encoder, find_encoder
+from unknot.encoders import Encoder, find_encoder, must_exist
 from unknot.home import home_world
 from unknot.runs import Run
 from unknot.tasks._algebra_run import Decoder
@@ -32,6 +32,17 @@ def codes_file(encoder: Any) -> Path | None:
     if path is not None and (path.suffix == ".npz" or (path / "A.npy").is_file()):
         return path
     return None
+
+
+def check_source(encoder: str) -> None:
+    """Refuse a name that is no run, no codes and no function, before a corpus is made for it."""
+    must_exist(encoder)
+    if codes_file(encoder) is not None:
+        return
+    if Path(encoder).is_dir():
+        Run(encoder)
+    elif encoder.partition(":")[0] not in ("timm", "hf"):
+        find_encoder(encoder, (64, 64, 3))  # of any shape: it is only imported
 
 
 def find_codes(

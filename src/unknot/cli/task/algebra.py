@@ -65,6 +65,7 @@ def algebra(
     pictures that differ from D in one thing. Prints L2-COAT and acos-COAT in percent, whether every wrong picture does
     worse (else the score is in brackets), and the same for pixels and for codes that must pass or fail.
     """
+    from unknot.tasks._algebra_codes import check_source
     from unknot.tasks.algebra import algebra as task
 
     if quadruples is not None and (corpus is not None or preview is not None):
@@ -74,6 +75,8 @@ def algebra(
             f"algebra: --tuples {tuples} are fewer than a minibatch of {minibatch}, over which chance is averaged; ask "
             f"for more, or for --minibatch {tuples}."
         )
+    if source:
+        check_source(source)
     with progress_bar() as told:
         given: dict[str, Any] = {"quadruples": quadruples}
         if quadruples is None:
