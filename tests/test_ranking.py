@@ -347,9 +347,15 @@ def test_runs_are_encoded_once_and_grouped_by_all_but_the_seed(
     )
     with pytest.raises(UnknotError, match=r"different worlds .*abstract_dsprites"):
         rank([*runs, other])
-    Run.create(tmp_path, runs[0].spec.replace(seed=9))
-    with pytest.raises(UnknotError, match="not trained to its end"):
-        rank([*runs, Run(tmp_path / runs[0].spec.replace(seed=9).id)])
+    unfinished = Run.create(tmp_path, runs[0].spec.replace(seed=9))
+    with pytest.warns(UnknotWarning, match=f"left out, as not trained to the end .*: {unfinished.folder.name}"):
+        rest = rank([unfinished, *runs], threshold=-1, groups=["x", "a", "a", "b", "b"])
+    assert rest.names == found.names
+    assert rest.settings == ("a", "a", "b", "b")
+    np.testing.assert_array_equal(rest.scores, found.scores)
+    assert unfinished.folder.name in rest.notes[0]
+    with pytest.raises(UnknotError, match=rf"1 of 2 models can be compared.*{unfinished.folder.name}"):
+        rank([runs[0], unfinished])
 
 
 def test_an_interrupt_passes_through() -> None:

@@ -74,6 +74,18 @@ def candidates(
     return found
 
 
+def trained(found: Sequence[Candidate]) -> list[int]:
+    """Positions of the models that can be ranked: all but runs that are not trained to their end."""
+    kept = [i for i, c in enumerate(found) if c.run is None or c.run.finished]
+    if len(kept) < 2:
+        others = ", ".join(c.name for i, c in enumerate(found) if i not in kept)
+        raise UnknotError(
+            f"rank: {len(kept)} of {len(found)} models can be compared, and at least two are needed; not trained "
+            f"to the end (stopped, diverged or still training): {others}."
+        )
+    return kept
+
+
 def settings_of(found: Sequence[Candidate], groups: Sequence[Any] | str | None) -> tuple[str, ...]:
     """The setting of each model: given, found in its name by a pattern, or all of a run's spec but the seed.
 
@@ -165,14 +177,13 @@ def _candidate(model: Any, i: int) -> Candidate:
 
 
 def _run_candidate(run: Run) -> Candidate:
-    if not run.finished:
-        raise UnknotError(
-            f"{run.folder}: is not trained to its end; `unknot train` with the same options goes on."
-        )
-
     def load() -> Representation:
         from unknot.encoding import representation_of
 
+        if not run.finished:
+            raise UnknotError(
+                f"{run.folder}: is not trained to its end; it was stopped, diverged or is at it still."
+            )
         return read_representation(representation_of(run))
 
     return Candidate("", load, str(run.folder), run)
@@ -219,7 +230,7 @@ def _not_twice(found: Sequence[Candidate]) -> None:
 
 
 def _one_world(found: Sequence[Candidate]) -> None:
-    worlds = {c.run.spec.world: c.path for c in found if c.run is not None}
+    worlds = {c.run.spec.world: c.path for c in found if c.run is not None and c.run.finished}
     if len(worlds) > 1:
         which = "; ".join(f"{path} on {world}" for world, path in worlds.items())
         raise UnknotError(

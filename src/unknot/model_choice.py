@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot._candidates import candidates
+from unknot._candidates import candidates, trained
 from unknot.errors import UnknotError
 from unknot.metrics._inputs import as_array
 from unknot.metrics._ranks import average_ranks, correlation
@@ -193,11 +193,12 @@ def supervised_scores(
         seed: of the metrics.
         watch: told how many models are done, and of how many.
 
-    Edge cases: NaN where a metric refused a model.
+    Edge cases: NaN where a metric refused a model; runs that are not trained to their end are left out, as `rank` does.
     """
     from unknot.scoring import score
 
-    found = candidates(representations)
+    given = candidates(representations)
+    found = [given[i] for i in trained(given)]
     columns: dict[str, NDArray[np.float64]] = {}
     for i, model in enumerate(found):
         representation = model.load()

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot._candidates import Candidate, candidates, settings_of
+from unknot._candidates import Candidate, candidates, settings_of, trained
 from unknot._shelf import Shelf, compare
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.metrics.udr import ACTIVE_STD, Method, Normaliser
@@ -160,7 +160,8 @@ def rank(
     choose hyper-parameters, and `all_to_all` to choose one model among all.
 
     Edge cases: a model without an informative latent, or alone in its setting, has no score: NaN, with a warning
-    and a note; it is left out of the others' medians.
+    and a note; it is left out of the others' medians. A run that is not trained to its end is left out, with a
+    warning and a note.
     Departs from the paper: `alpha` is what its released code runs; the paper's own is "cv". A model of S has at most
     S - 1 partners, where the paper counts S.
     Reference: Duan et al. 2020, Unsupervised Model Selection for Variational Disentangled Representation Learning,
@@ -194,7 +195,12 @@ def rank(
     (array([0.9, 0.9, 0.9, 0.3]), 3)
     """
     _check(method, alpha, normaliser, rows, partners, seed)
-    found = candidates(representations, names, kl)
+    given = candidates(representations, names, kl)
+    kept = trained(given)
+    found = [given[i] for i in kept]
+    if groups is not None and not isinstance(groups, str) and len(groups) == len(given):
+        groups = [groups[i] for i in kept]
+    unfinished = [c.name for i, c in enumerate(given) if i not in kept]
     settings = settings_of(found, groups)
     members = [np.arange(len(found))] if all_to_all else _members(settings)
     if max(map(len, members)) < 2:
@@ -223,7 +229,7 @@ def rank(
         pairs.append(wanted)
         pair_scores.append(values)
         shelf.forget()
-    serious = _without_score(found, settings, members, shelf)
+    serious = [*_left_out(unfinished), *_without_score(found, settings, members, shelf)]
     for note in serious:
         warnings.warn(f"rank: {note}", UnknotWarning, stacklevel=2)
     fewest = min(table.shape[1] for table in chosen if table.shape[1])
@@ -308,6 +314,14 @@ def _check(
         raise UnknotError(f"rank: partners is {partners}; each model needs at least one to be compared with.")
     if seed < 0:
         raise UnknotError(f"rank: the seed is {seed}; seeds are whole numbers from 0 up.")
+
+
+def _left_out(unfinished: Sequence[str]) -> list[str]:
+    if not unfinished:
+        return []
+    return [
+        f"left out, as not trained to the end (stopped, diverged or still training): {_listed(unfinished, 20)}."
+    ]
 
 
 def _without_score(

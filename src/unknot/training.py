@@ -152,7 +152,9 @@ def load_model(run: Run, *, data: Path | None = None, world: World | None = None
     from safetensors.torch import load_file
 
     if not run.finished:
-        raise UnknotError(f"{run.folder}: is not finished; `unknot train` with the same options goes on.")
+        raise UnknotError(
+            f"{run.folder}: is not finished; `unknot train` with the same options goes on, unless it diverged."
+        )
     model, _ = build_model(run.spec, world or home_world(run, data=data))
     try:
         model.load_state_dict(load_file(run.weights))
