@@ -1,6 +1,7 @@
 """`unknot study` and `unknot results`, as a user runs them."""
 
 import json
+import os
 import random
 import re
 import signal
@@ -17,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unknot.cli import app, main
+from unknot.errors import UnknotError
 
 TINY = """\
 name: tiny
@@ -103,21 +105,30 @@ def test_killed_at_three_random_moments_a_study_ends_with_the_same_tables(
     assert not list((tmp_path / "out").rglob(".*.part"))
 
 
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(
-    tmp_path: Path, study: Path, killable: list[subprocess.Popen[str]]
+    sign: signal.Signals, tmp_path: Path, study: Path, killable: list[subprocess.Popen[str]]
 ) -> None:
     words = _command("study", study.parent / "tiny.yaml", "-o", tmp_path / "out", "--jobs", 2)
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    (tmp_path / "tmp").mkdir()
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    )
     killable.append(process)
     assert process.stderr is not None
     for line in process.stderr:
         if "train done" in line:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(sign)
             break
     _, said = process.communicate()
     assert process.returncode == 130
     assert "stopped; the same command goes on" in said
     assert "Traceback" not in said
+    assert not list((tmp_path / "tmp").glob("unknot-*"))
     assert "waiting" in set(pd.read_parquet(tmp_path / "out" / "tables" / "runs.parquet")["status"])
     assert subprocess.run(words, capture_output=True).returncode == 0
     _same_tables(tmp_path / "out", study)
@@ -237,6 +248,16 @@ def test_results_are_one_row_a_run_and_one_column_a_metric_in_every_format(study
     assert pd.read_parquet(tmp_path / "table.parquet")["id"].tolist() == table["id"].tolist()
     results("-o", tmp_path / "table.md")
     assert (tmp_path / "table.md").read_text().splitlines() == markdown
+
+
+def test_results_are_written_to_no_file_of_an_unknown_form(study: Path, tmp_path: Path) -> None:
+    for name in ("out.xlsx", "out.txt", "out"):
+        done = CliRunner().invoke(app, ["results", str(study), "-o", str(tmp_path / name)])
+        assert isinstance(done.exception, UnknotError)
+        assert "ends in none of .csv, .parquet, .md, .tex, .json" in str(done.exception)
+    done = CliRunner().invoke(app, ["results", str(study), "-o", str(tmp_path / "out.txt"), "--format", "csv"])
+    assert done.exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
 
 
 def test_a_failed_run_is_reported_with_its_log_and_exit_code_1(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """`unknot study` and `unknot results`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,7 +73,7 @@ def study(
     console = Console(stderr=True)
     opened = open_engine(engine, jobs=jobs, address=address, num_cpus=cpus, num_gpus=gpus)
     try:
-        with shown(console) as watch:
+        with _sigterm_is_ctrl_c(), shown(console) as watch:
             how = {"retries": retries, "device": device, "data": data, "checkpoint_every": checkpoint_every}
             progress = run_study(made, folder, engine=opened, watch=watch, **how)  # type: ignore[arg-type]
     except KeyboardInterrupt:
@@ -99,7 +101,11 @@ def results(
     from unknot.studies.tables import results as table_of
 
     endings = {".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".json": "json"}
-    form = form or endings.get(output.suffix if output else "", "csv")
+    if output and not form and output.suffix.lower() not in endings:
+        raise UnknotError(
+            f"{output}: ends in none of {', '.join(endings)}; name the file so, or its form with --format."
+        )
+    form = form or (endings[output.suffix.lower()] if output else "csv")
     if form not in FORMATS:
         raise unknown("format", form, FORMATS)
     if form == "parquet" and output is None:
@@ -116,6 +122,22 @@ def results(
         else:
             beside.write_text(formatted(table, form), encoding="utf-8")
     typer.echo(output)
+
+
+@contextmanager
+def _sigterm_is_ctrl_c() -> Iterator[None]:
+    """Let the signal that ends a job of a cluster stop the block as Ctrl-C does: state is saved, nothing is left."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():  # which alone may say what a signal does
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _list() -> None:
