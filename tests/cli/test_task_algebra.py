@@ -92,6 +92,14 @@ def test_a_source_that_is_none_is_refused_before_a_corpus_is_made(tmp_path: Path
     assert not (tmp_path / "corpora").exists()
 
 
+def test_a_corpus_too_small_for_tre_is_scored_without_it(tmp_path: Path) -> None:
+    toy_corpus(tmp_path / "toy", n=4, size=16)
+    codes = {role: np.random.default_rng(0).normal(size=(4, 3)) for role in ROLES}
+    np.savez(tmp_path / "mine.npz", **codes)
+    out = ask(tmp_path / "mine.npz", "--corpus", tmp_path / "toy", "--minibatch", 4)
+    assert "l2_coat" in out and "TRE is left out: the corpus was cut from 4 main scenes" in out
+
+
 def test_a_corpus_with_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     toy_corpus(tmp_path, n=4, size=16)
     (tmp_path / "images.npy").unlink()

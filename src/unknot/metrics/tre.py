@@ -14,6 +14,7 @@ from unknot.metrics.score import Score
 F64 = NDArray[np.float64]
 Composition = Literal["add", "transformer"]
 HELD_OUT = 0.2
+GROUPS = 5  # of which some can be held out
 WIDTH, HEADS, LAYERS, RATE = 128, 4, 2, 1e-3  # of the transformer
 
 
@@ -112,7 +113,7 @@ def _check(z: F64, objects: Any, present: Any, context: Any) -> tuple[F64, NDArr
 
 def _held_out(n: int, groups: Any, rng: np.random.Generator) -> NDArray[np.bool_]:
     group = np.arange(n) if groups is None else np.unique(as_array(groups), return_inverse=True)[1].reshape(-1)
-    if group.shape != (n,) or group.max() < 4:
+    if group.shape != (n,) or group.max() < GROUPS - 1:
         raise UnknotError(f"tre: groups are {group.shape}; expected at least five groups over {n} rows.")
     many = int(group.max()) + 1
     chosen = rng.permutation(many)[: max(1, round(HELD_OUT * many))]

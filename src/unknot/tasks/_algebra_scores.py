@@ -17,7 +17,7 @@ from unknot.atomic import written_whole
 from unknot.errors import UnknotError
 from unknot.metrics.coat import Coat, coat
 from unknot.metrics.slots import Blank, blanked, duplicates, without_duplicates
-from unknot.metrics.tre import Composition, tre
+from unknot.metrics.tre import GROUPS, Composition, tre
 from unknot.tasks._algebra_codes import Found
 from unknot.tasks._algebra_rows import baselines, negative_rows, score_row
 from unknot.tasks._algebra_run import drawn_columns, segmentation, shown_columns
@@ -103,16 +103,7 @@ def score_beside(
 ) -> None:
     """TRE, measures of masks, and pictures."""
     if isinstance(tuples, CorpusTuples):
-        codes = np.concatenate([np.asarray(found.codes[role]) for role in MASKED])
-        if codes.ndim == 3:
-            codes = codes.mean(axis=1)
-            made.notes.append("TRE is of the mean over slots, which does not depend on their order.")
-        scenes = [attributes(tuples.corpus.tuples, role) for role in MASKED]
-        parts = (np.concatenate([scene[i] for scene in scenes]) for i in range(3))
-        error = tre(codes, *parts, composition=composition, groups=np.tile(tuples.scenes, 4), rng=seed)
-        made.values["tre"] = error.value
-        if not error.parts["collapsed"]:
-            made.values["tre_normalised"] = error.parts["normalised"]
+        _score_tre(made, found, tuples, composition, seed)
         if found.decoder is not None and hasattr(found.decoder.model, "masks") and segmented:
             made.values |= segmentation(found.decoder, tuples, segmented)
     if pictures:
@@ -121,6 +112,26 @@ def score_beside(
         made.draw(
             drawn_columns(found.decoder, found.codes, rows) if draws and found.decoder else {}, tuples, pictures
         )
+
+
+def _score_tre(made: Made, found: Found, tuples: CorpusTuples, composition: Composition, seed: int) -> None:
+    scenes = len(np.unique(tuples.scenes))
+    if scenes < GROUPS:
+        made.notes.append(
+            f"TRE is left out: the corpus was cut from {scenes} main scenes, and at least {GROUPS} are needed to "
+            "hold some out. Ask for more tuples."
+        )
+        return
+    codes = np.concatenate([np.asarray(found.codes[role]) for role in MASKED])
+    if codes.ndim == 3:
+        codes = codes.mean(axis=1)
+        made.notes.append("TRE is of the mean over slots, which does not depend on their order.")
+    said = [attributes(tuples.corpus.tuples, role) for role in MASKED]
+    parts = (np.concatenate([scene[i] for scene in said]) for i in range(3))
+    error = tre(codes, *parts, composition=composition, groups=np.tile(tuples.scenes, 4), rng=seed)
+    made.values["tre"] = error.value
+    if not error.parts["collapsed"]:
+        made.values["tre_normalised"] = error.parts["normalised"]
 
 
 def score_baselines(
