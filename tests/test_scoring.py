@@ -174,6 +174,15 @@ def test_bad_options_are_refused_in_words(options: dict[str, object], message: s
         unknot.score(*_code(), **options)
 
 
+def test_one_name_needs_no_list_and_a_scorecard_prints_one_line_for_each_metric() -> None:
+    latents, factors = _code()
+    card = unknot.score(latents, factors, metrics="mig")
+    assert list(card.records) == ["mig[bins=20]"]
+    value = card["mig"].value
+    assert str(card) == repr(card) == f"Scorecard of 600 rows, 3 latents, 2 factors\nmig[bins=20]  {value:.3f}"
+    assert "mig" not in {name for name, _ in plan(latents, factors, exclude="mig").tasks}
+
+
 def test_a_representation_or_its_file_scores_like_its_arrays(tmp_path: "pytest.TempPathFactory") -> None:
     latents, factors = _code()
     expected = unknot.score(latents, factors, metrics=["mig"])["mig"].value

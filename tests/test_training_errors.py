@@ -262,6 +262,11 @@ def test_a_wrong_input_is_named_before_a_folder_is_made(
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_world_in_place_of_a_spec_is_refused() -> None:
+    with pytest.raises(UnknotError, match=r"train: 'dsprites_rendered' is not a RunSpec; expected one, such as"):
+        train("dsprites_rendered")
+
+
 def test_images_without_factors_train_only_models_that_need_none(tmp_path: Path) -> None:
     np.save(tmp_path / "images.npy", np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), dtype=np.uint8))
     spec = RunSpec(world=str(tmp_path / "images.npy"), batch_size=4, steps=2)

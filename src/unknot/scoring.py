@@ -91,6 +91,17 @@ class Scorecard:
         """Full name -> value of every metric that could be computed."""
         return {id_: float(record.score) for id_, record in self.records.items() if record.score is not None}
 
+    def __repr__(self) -> str:
+        """One line for what was scored, and one for each metric."""
+        rows, width = self.plan.representation.latents.shape
+        factors = len(self.plan.representation.factor_names)
+        lines = [f"Scorecard of {rows} rows, {width} latents, {factors} factors"]
+        wide = max(map(len, self.records), default=0)
+        for id_, record in self.records.items():
+            said = f"refused: {record.refused}" if record.score is None else f"{float(record.score):.3f}"
+            lines.append(f"{id_:{wide}}  {said}")
+        return "\n".join(lines)
+
 
 def score(latents: Any, factors: Any = None, *, jobs: int = 1, **options: Any) -> Scorecard:
     """Score latents against factors with every metric that applies.
@@ -115,8 +126,8 @@ def plan(
     latents: Any,
     factors: Any = None,
     *,
-    metrics: Sequence[str] | None = None,
-    exclude: Sequence[str] = (),
+    metrics: Sequence[str] | str | None = None,
+    exclude: Sequence[str] | str = (),
     seed: int = 0,
     limit: int | None = None,
     bootstrap: int = 0,
@@ -129,7 +140,7 @@ def plan(
     Args:
         latents: as in `score`.
         factors: as in `score`.
-        metrics: which ones, by short or full name (`"mig"`, `"dci[lasso]"`). Left out, all that apply, but for those
+        metrics: which, by short or full name (`"mig"`, `"dci[lasso]"`). Left out, all that apply, but for those
             that take minutes or whose number another one reports (`facts.asked`).
         exclude: which ones not.
         seed: decides splits, resamples and whatever a metric draws.
@@ -249,8 +260,10 @@ def _nothing_beside(
 
 
 def _choose(
-    metrics: Sequence[str] | None, exclude: Sequence[str], *, labelled: bool
+    metrics: Sequence[str] | str | None, exclude: Sequence[str] | str, *, labelled: bool
 ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    metrics = [metrics] if isinstance(metrics, str) else metrics
+    exclude = [exclude] if isinstance(exclude, str) else exclude
     left_out = {parse_identity(text, METRICS)[0] for text in exclude}
     if metrics:
         wanted = [parse_identity(text, METRICS) for text in metrics]

@@ -64,6 +64,10 @@ def train(
 
     Ctrl-C lets the step end, writes a checkpoint and raises `KeyboardInterrupt` with a message that says so.
     """
+    if not isinstance(spec, RunSpec):
+        raise UnknotError(
+            f"train: {spec!r} is not a RunSpec; expected one, such as RunSpec(world='dsprites_rendered', steps=1000)."
+        )
     for name, number in (
         ("checkpoint_every", checkpoint_every),
         ("threads", threads),
