@@ -70,6 +70,8 @@ def test_a_puzzle_is_drawn_without_training(tmp_path: Path) -> None:
     words = ("--world", "abstract_dsprites_rendered", "--relations", "1", "--classes", "x=2,y=2,scale=2")
     said = _run("--preview", tmp_path / "puzzle.png", "--solved", *words)
     assert "puzzle.png" in said and (tmp_path / "puzzle.png").read_bytes()[:4] == b"\x89PNG"
+    again = _run("--input", "onehot", "--preview", tmp_path / "again.png", *words)
+    assert "accuracy" not in again and (tmp_path / "again.png").is_file()
 
 
 @pytest.mark.parametrize(

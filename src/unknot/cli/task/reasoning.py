@@ -67,7 +67,9 @@ def reasoning(
     ] = None,
     json: Annotated[Path | None, typer.Option(help="File for the result of one run.")] = None,
     html: Annotated[Path | None, typer.Option(help="File for a page with figures.")] = None,
-    preview: Annotated[Path | None, typer.Option(help="File for a picture of a puzzle.")] = None,
+    preview: Annotated[
+        Path | None, typer.Option(help="Only draw a puzzle to this file; nothing is trained.")
+    ] = None,
     solved: Annotated[bool, typer.Option("--solved", help="Mark the right answer in the picture.")] = False,
 ) -> None:
     """Train relation networks on puzzles seen through a representation; accuracy over training steps."""
@@ -85,8 +87,7 @@ def reasoning(
     }
     if preview is not None:
         _preview(preview, world or _world_of(runs), solved, **puzzle)
-        if not asked:
-            return
+        return
     if not asked or (input and len(asked) > 1) or (encoder and len(asked) > 1):
         raise UnknotError("reasoning: give folders of runs, or --encoder, or --input onehot, integer or cnn.")
     if json is not None and len(asked) > 1:
