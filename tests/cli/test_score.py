@@ -106,6 +106,7 @@ def test_what_is_left_out_of_a_file_of_latents_is_said(tmp_path: Path) -> None:
         ([GOLDENS / "goldens.json"], "not a representation"),
         ([GOLDENS / "m1.npz", "--seed", "-1"], "expected 0 or more"),
         ([GOLDENS / "m1.npz", "--plot", "who.foo"], "'.foo' is not a picture"),
+        ([GOLDENS / "m1.npz", "--json", "-", "--csv", "-"], "--json and --csv both write to standard output"),
     ],
 )
 def test_mistakes_end_with_code_2_and_no_traceback(words: list[str | Path], message: str) -> None:
@@ -113,6 +114,15 @@ def test_mistakes_end_with_code_2_and_no_traceback(words: list[str | Path], mess
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--json", "--csv", "--html"])
+def test_an_input_is_not_overwritten(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "x.npz"
+    path.write_bytes((GOLDENS / "m1.npz").read_bytes())
+    made = CliRunner().invoke(app, ["score", str(path), option, str(tmp_path / "." / "x.npz")])
+    assert "is an input, which would be overwritten" in str(made.exception)
+    assert path.read_bytes() == (GOLDENS / "m1.npz").read_bytes()
 
 
 def test_an_unwritable_target_is_a_clear_error(tmp_path: Path) -> None:

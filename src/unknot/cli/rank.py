@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from unknot.cli.score import names_in, put
+from unknot.cli.score import check_targets, names_in, put
 from unknot.errors import UnknotError, UnknotWarning
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def rank(
 
     if groups and group_by:
         raise UnknotError("rank: --groups and --group-by both say what the settings are; give one of them.")
+    check_targets(models, {"--json": json, "--csv": csv, "--plot": plot, "--matrix": matrix})
     _check_outputs(plot, matrix, against)
     quiet = "-" in (json, csv)
     console = Console(stderr=quiet)

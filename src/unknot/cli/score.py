@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
@@ -43,6 +44,7 @@ def score(
     from unknot.representation import read_representation
     from unknot.scoring import Record, plan, run, scorecard
 
+    check_targets([file, factors_file], {"--json": json, "--csv": csv, "--plot": plot, "--html": html})
     quiet = "-" in (json, csv)
     console = Console(stderr=quiet)
     run_folder = file if file.is_dir() else None
@@ -131,6 +133,24 @@ def _write(card: "Scorecard", files: list[Path], json: str, csv: str, plot: Path
         from unknot.reports.hinton import hinton_figure
 
         hinton_figure(card.shares, [v.factor for v in card.verdicts], plot, title=title)
+
+
+def check_targets(inputs: Sequence[Path | None], targets: Mapping[str, Path | str | None]) -> None:
+    """Refuse to write over what is read, or to write two things to one place."""
+    read = {path.resolve() for path in inputs if path is not None}
+    taken: dict[Path | str, str] = {}
+    for option, target in targets.items():
+        if not target:
+            continue
+        place = "-" if target == "-" else Path(target).resolve()
+        if place in read:
+            raise UnknotError(f"{option} {target}: is an input, which would be overwritten; name another file.")
+        if place in taken:
+            where = "standard output" if place == "-" else str(target)
+            raise UnknotError(
+                f"{taken[place]} and {option} both write to {where}; give one of them a file of its own."
+            )
+        taken[place] = option
 
 
 def put(target: str, text: str) -> None:
