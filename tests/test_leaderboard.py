@@ -87,6 +87,24 @@ def test_results_come_from_files_and_folders_of_them(tmp_path: Path) -> None:
         own_results([tmp_path / "empty"])
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "r.json: no such file"),
+        ('{"scores": {}}', "r.json: is no result of a task; it has no 'task'"),
+        ("[1]", "it has no 'task'"),
+        ('{"task": "generalisation"}', "it has no 'values'"),
+        ('{"task": "generalisation", "values": 3}', "is no result of a task"),
+        ("world,split", "cannot be read as JSON"),
+    ],
+)
+def test_a_file_that_is_no_result_is_named_with_the_reason(tmp_path: Path, text: str | None, message: str) -> None:
+    if text is not None:
+        (tmp_path / "r.json").write_text(text)
+    with pytest.raises(UnknotError, match=message):
+        own_results([tmp_path / "r.json"])
+
+
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(UnknotError, match="unknown world of the leaderboard 'dsprite'; did you mean 'dsprites'"):
         leaderboard(world="dsprite")

@@ -64,9 +64,19 @@ def read_result(path: Path | str) -> TaskResult:
     """
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UnknotError(f"{path}: no such file.") from None
+    except (OSError, ValueError) as error:
+        raise UnknotError(f"{path}: is no result of a task; it cannot be read as JSON ({error}).") from None
+    missing = [name for name in ("task", "values") if not isinstance(record, dict) or name not in record]
+    if missing:
+        raise UnknotError(
+            f"{path}: is no result of a task; it has no '{missing[0]}'. Results are written by unknot task."
+        )
+    try:
         record["values"] = {name: math.nan if v is None else float(v) for name, v in record["values"].items()}
         return TaskResult(**record)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise UnknotError(f"{path}: is no result of a task ({error}); they are written by unknot task.") from None
 
 
