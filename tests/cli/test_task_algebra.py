@@ -97,6 +97,8 @@ def test_a_corpus_too_small_for_tre_is_scored_without_it(tmp_path: Path) -> None
     codes = {role: np.random.default_rng(0).normal(size=(4, 3)) for role in ROLES}
     np.savez(tmp_path / "mine.npz", **codes)
     out = ask(tmp_path / "mine.npz", "--corpus", tmp_path / "toy", "--minibatch", 4)
+    piped = ask(tmp_path / "mine.npz", "--corpus", tmp_path / "toy", "--minibatch", 4, "--json", "-")
+    assert json.loads(piped)["task"] == "algebra"
     assert "l2_coat" in out and "TRE is left out: the corpus was cut from 4 main scenes" in out
 
 

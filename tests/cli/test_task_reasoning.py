@@ -66,6 +66,16 @@ def test_a_kind_of_puzzle_that_no_evaluation_held_is_a_dash(tmp_path: Path) -> N
     assert again.read_text().count("<svg") == page.read_text().count("<svg") > 0
 
 
+def test_a_dash_for_json_is_standard_output_alone(
+    latents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["task", "reasoning", str(latents), *QUICK, "-o", "out", "--json", "-"]
+    done = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert json.loads(done.stdout) == json.loads((tmp_path / "out" / "factors.json").read_text())
+    assert "Chance is 0.167" in done.stderr and not (tmp_path / "-").exists()
+
+
 def test_a_puzzle_is_drawn_without_training(tmp_path: Path) -> None:
     words = ("--world", "abstract_dsprites_rendered", "--relations", "1", "--classes", "x=2,y=2,scale=2")
     said = _run("--preview", tmp_path / "puzzle.png", "--solved", *words)

@@ -47,10 +47,13 @@ class TaskResult:
         """Write one JSON file; a number that does not exist is null."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(_plain(asdict(self)), indent=1, ensure_ascii=False, allow_nan=False)
         with written_whole(path) as beside:
-            beside.write_text(text + "\n", encoding="utf-8")
+            beside.write_text(self.as_json() + "\n", encoding="utf-8")
         return path
+
+    def as_json(self) -> str:
+        """What `write` writes."""
+        return json.dumps(_plain(asdict(self)), indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def read_result(path: Path | str) -> TaskResult:

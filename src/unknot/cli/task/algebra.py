@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unknot.cli.task.bar import progress_bar
-from unknot.cli.task.output import show
+from unknot.cli.task.output import JSON, json_alone, show
 from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def algebra(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for codes; the corpus' own if left out.")
     ] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the result to this file.")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help=JSON)] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page to this file.")] = None,
     preview: Annotated[Path | None, typer.Option(help="Write a picture of some tuples to this file.")] = None,
     pool: Annotated[str, typer.Option(help="For timm and hf: own, mean, class or slots.")] = "",
@@ -107,10 +107,11 @@ def algebra(
             folder=output,
             **told,
         )
-    print_scores(result)
-    show(result, source=source, json=json, html=html)
-    if preview is not None:
-        typer.echo(preview)
+    with json_alone(result, json):
+        print_scores(result)
+        show(result, source=source, json=json, html=html)
+        if preview is not None:
+            typer.echo(preview)
 
 
 def print_scores(result: "TaskResult") -> None:

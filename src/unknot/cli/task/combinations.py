@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unknot.cli.task.bar import progress_bar, rows_or_all
-from unknot.cli.task.output import show
+from unknot.cli.task.output import JSON, json_alone, show
 from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def combinations(
             "--output", "-o", help="Folder for runs and finished combinations; the same command goes on there."
         ),
     ] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the result to this file.")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help=JSON)] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page to this file.")] = None,
     steps: Annotated[int, typer.Option(help="With --model: updates.")] = 300_000,
     latents: Annotated[int, typer.Option(help="With --model: size of the representation.")] = 10,
@@ -109,8 +109,9 @@ def combinations(
         )
         typer.echo(f"unknot: {stop if stop.args else f'interrupted; {kept}'}", err=True)
         raise typer.Exit(130) from None
-    print_table(result)
-    show(result, source=None if model else asked, json=json, html=html)
+    with json_alone(result, json):
+        print_table(result)
+        show(result, source=None if model else asked, json=json, html=html)
 
 
 def _spec(words: list[str], world: str, model: str, seed: int, training: dict[str, Any]) -> "RunSpec":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unknot.cli.task.bar import progress_bar, rows_or_all
-from unknot.cli.task.output import show
+from unknot.cli.task.output import JSON, json_alone, show
 
 if TYPE_CHECKING:
     from unknot.tasks.result import TaskResult
@@ -33,7 +33,7 @@ def fairness(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for latents and the result, read the next time.")
     ] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the result to this file.")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help=JSON)] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page to this file.")] = None,
     pool: Annotated[str, typer.Option(help="For timm and hf: own, mean, class or slots.")] = "",
     image_size: Annotated[int | None, typer.Option(help="For timm and hf: resize images.")] = None,
@@ -65,8 +65,9 @@ def fairness(
             folder=output,
             **told,
         )
-    print_matrix(result)
-    show(result, source=source, json=json, html=html)
+    with json_alone(result, json):
+        print_matrix(result)
+        show(result, source=source, json=json, html=html)
 
 
 def print_matrix(result: "TaskResult") -> None:

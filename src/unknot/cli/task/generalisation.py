@@ -48,11 +48,13 @@ def generalisation(
         Path | None,
         typer.Option("--output", "-o", help="Folder for one JSON a model, and for what is done so far."),
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="File for the result of one model.")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="File for the result of one model; - for standard output.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="File for a page with figures.")] = None,
 ) -> None:
     """Predict factors on images unlike those of training: R² by split and factor, beside what a constant scores."""
-    from unknot.cli.task.output import show
+    from unknot.cli.task.output import json_alone, show
 
     if oracle:
         _oracle(models or [], world, split or ["all"], rows, steps, recipe, seed, json, html)
@@ -86,10 +88,11 @@ def generalisation(
                 watch=watch,
             )
         results.append(result)
-        _factors(result)
-        show(result, source=model, json=json, html=html if len(models) == 1 else None)
-        if output is not None:
-            typer.echo(result.write(_free(output, result)))
+        with json_alone(result, json):
+            _factors(result)
+            show(result, source=model, json=json, html=html if len(models) == 1 else None)
+            if output is not None:
+                typer.echo(result.write(_free(output, result)))
     if len(results) > 1:
         _compare(results)
         if html is not None:
@@ -109,13 +112,14 @@ def _oracle(
     json: Path | None,
     html: Path | None,
 ) -> None:
-    from unknot.cli.task.output import show
+    from unknot.cli.task.output import json_alone, show
     from unknot.tasks.oracle import oracle
 
     if models or not world:
         raise UnknotError("generalisation: --oracle reads true factors; give --world and no model.")
     found = oracle(world, split, rows=_rows("rows", rows), steps=steps, recipe=recipe, seed=seed)  # type: ignore[arg-type]
-    show(found, tables=("oracle",), json=json, html=html)
+    with json_alone(found, json):
+        show(found, tables=("oracle",), json=json, html=html)
 
 
 def _factors(result: "TaskResult") -> None:

@@ -1,6 +1,8 @@
 """What every task prints: its headline numbers as a table, its notes, and the files asked for."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,20 @@ import typer
 from unknot.errors import UnknotError
 from unknot.tasks.result import TaskResult
 
+JSON = "Write the result to this file; - for standard output."
+STDOUT = Path("-")
 PLAIN: dict[str, Any] = {"box": None, "pad_edge": False, "header_style": "bold"}
+
+
+@contextmanager
+def json_alone(result: TaskResult, json: Path | None) -> Iterator[None]:
+    """With --json -, what is printed inside goes to stderr, and standard output is given the JSON alone."""
+    if json != STDOUT:
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield
+    typer.echo(result.as_json())
 
 
 def show(
@@ -26,7 +41,7 @@ def show(
         result: of a task.
         source: what the user named; the folder of a run also gets the result, for its page.
         tables: names of those to print in full, before the headline numbers.
-        json: file for the result.
+        json: file for the result; that of standard output is left to `json_alone`.
         html: file for its page.
     """
     from rich.console import Console
@@ -55,7 +70,7 @@ def show(
         console.print(note, style="dim", highlight=False, markup=False)
     if source and (Path(source) / "run.json").is_file():
         _keep(Path(source), result)
-    if json is not None:
+    if json is not None and json != STDOUT:
         typer.echo(result.write(json))
     if html is not None:
         from unknot.reports.task_page import write_task_page

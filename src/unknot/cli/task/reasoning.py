@@ -65,7 +65,9 @@ def reasoning(
             "--output", "-o", help="Folder for results, codes and checkpoints: the same command goes on."
         ),
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="File for the result of one run.")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="File for the result of one run; - for standard output.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="File for a page with figures.")] = None,
     preview: Annotated[
         Path | None, typer.Option(help="Only draw a puzzle to this file; nothing is trained.")
@@ -73,7 +75,7 @@ def reasoning(
     solved: Annotated[bool, typer.Option("--solved", help="Mark the right answer in the picture.")] = False,
 ) -> None:
     """Train relation networks on puzzles seen through a representation; accuracy over training steps."""
-    from unknot.cli.task.output import show
+    from unknot.cli.task.output import json_alone, show
     from unknot.worlds.puzzles import read_relations
 
     asked: list[Any] = [*(runs or []), *([encoder] if encoder else []), *([None] if input else [])]
@@ -118,9 +120,10 @@ def reasoning(
             )
         results.append(result)
         tables = ("accuracy over training", "by relations")
-        show(result, source=one, tables=tables, json=json, html=html if len(asked) == 1 else None)
-        if output is not None:
-            typer.echo(result.write(output / f"{_name(one, input)}.json"))
+        with json_alone(result, json):
+            show(result, source=one, tables=tables, json=json, html=html if len(asked) == 1 else None)
+            if output is not None:
+                typer.echo(result.write(output / f"{_name(one, input)}.json"))
     if html is not None and len(results) > 1:
         from unknot.reports.task_page import write_task_page
 
