@@ -1,5 +1,6 @@
 """The command line. Each command is a short layer over a function that Python users call themselves."""
 
+import inspect
 import os
 import sys
 import sysconfig
@@ -12,6 +13,7 @@ import typer
 from unknot import __version__
 from unknot.cli.data import app as data
 from unknot.cli.demo import demo
+from unknot.cli.docstrings import joined
 from unknot.cli.encode import encode
 from unknot.cli.explore import explore
 from unknot.cli.leaderboard import leaderboard
@@ -49,6 +51,9 @@ app.add_typer(task, name="task")
 app.command()(leaderboard)
 app.add_typer(data, name="data")
 app.command()(demo)
+for _commands in (app, task, data):
+    for _command in _commands.registered_commands:
+        _command.help = _command.help or joined(inspect.getdoc(_command.callback) or "")
 
 
 def _version(wanted: bool) -> None:

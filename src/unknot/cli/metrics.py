@@ -1,17 +1,13 @@
 """`unknot metrics`: what each metric is, before it is run."""
 
 import inspect
-import re
-import textwrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unknot.cli.docstrings import reflowed
 from unknot.errors import unknown
 
-FULL = 80  # a docstring's line of this length goes on in the next one
-FORMULA = re.compile(r"\S {2,}\S")
-ITEM = re.compile(r' *("?\w+"?|Edge cases): |Departs ')  # begins on a line of its own
 WIDE = 120  # terminals narrower than this show short names alone: titles would be cut to syllables
 
 if TYPE_CHECKING:
@@ -68,7 +64,7 @@ def _explain(console: "Console", key: str) -> None:
     facts = metric.facts
     console.print(Text(f"{identity(metric)}: {facts.title}", style="bold"))
     doc = (inspect.getdoc(metric) or "").partition("\n>>>")[0]
-    console.print(Text(_reflowed(doc.rstrip(), console.width)))
+    console.print(Text(reflowed(doc.rstrip(), console.width)))
     console.print()
     direction = "higher is better" if facts.higher_is_better else "lower is better"
     facts_lines = {
@@ -91,28 +87,3 @@ def _explain(console: "Console", key: str) -> None:
     for label, text in facts_lines.items():
         grid.add_row(label, Text(text))
     console.print(grid)
-
-
-def _reflowed(doc: str, width: int) -> str:
-    """A docstring for a terminal narrower than it was written for: paragraphs are filled anew, formulas stay."""
-    if max(map(len, doc.splitlines())) < width:
-        return doc
-    paragraphs: list[str] = []
-    open_ended = False
-    for line in doc.splitlines():
-        if open_ended and line.strip() and not FORMULA.search(line) and not ITEM.match(line):
-            paragraphs[-1] += " " + line.strip()
-        else:
-            paragraphs.append(line)
-        open_ended = len(line) >= FULL and not FORMULA.search(line)
-    return "\n".join(_filled(text, width) for text in paragraphs)
-
-
-def _filled(text: str, width: int) -> str:
-    indent = len(text) - len(text.lstrip())
-    hanging = " " * (indent + 4 if indent or FORMULA.search(text) else 0)
-    if len(text) < width:
-        return text
-    if FORMULA.search(text):  # its parts, which wide gaps separate, go under one another
-        return f"\n{hanging}".join(re.split(r" {2,}", text.strip()))
-    return textwrap.fill(text, width - 1, subsequent_indent=hanging)

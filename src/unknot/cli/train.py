@@ -189,6 +189,7 @@ def models(
     from rich.table import Table
     from rich.text import Text
 
+    from unknot.cli.docstrings import reflowed
     from unknot.models import MODELS, find, options_of
 
     console = Console()
@@ -204,7 +205,7 @@ def models(
         return
     kind = find(name)
     console.print(Text(name, style="bold"))
-    console.print(Text(inspect.getdoc(kind) or ""))
+    console.print(Text(reflowed(inspect.getdoc(kind) or "", console.width)))
     defaults = (f"--{option} {_shown(p.default)}" for option, p in options_of(kind).items())
     console.print(Text.assemble(("\noptions  ", "bold"), ", ".join(defaults) or "none"))
     presets = getattr(kind, "presets", {})
