@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,14 @@ def test_few_rows_are_said_and_a_missing_number_is_not_the_best() -> None:
     board = [e for e in leaderboard([result(None), result(0.1, name="b", rows=497_280)]) if e.own]
     assert [e.model for e in board] == ["b", "mine"] and math.isnan(board[1].r2)
     assert (board[0].note, board[1].note) == ("", "over 10 of 497,280 test images")
+
+
+def test_a_run_that_has_seen_the_test_part_is_marked() -> None:
+    texts = ["extrapolation: the run was trained on all of its world, so it has seen images of this test part."]
+    board = leaderboard([replace(result(0.9), notes=texts), result(0.1, name="b")])
+    said = {e.model: e.note for e in board if e.own}
+    assert said["mine"] == "has seen images of this test part; over 10 of 497,280 test images"
+    assert said["b"] == "over 10 of 497,280 test images"
 
 
 def test_further_published_numbers_can_be_added(tmp_path: Path) -> None:

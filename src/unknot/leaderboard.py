@@ -158,16 +158,28 @@ def board_of(world: str) -> str:
 
 
 def _own(result: TaskResult, source: str) -> list[Entry]:
+    from unknot.tasks._split_work import SEEN
     from unknot.worlds import WORLDS
 
     images = WORLDS[result.world].title if result.world in WORLDS else result.world
     entries = []
     for row in result.tables.get("splits", []):
         rows, there = int(str(row["rows"])), int(str(row["test_part"]))
-        note = f"over {rows:,} of {there:,} test images" if rows < there else ""
+        notes = [f"over {rows:,} of {there:,} test images"] if rows < there else []
+        if any(text.startswith(f"{row['split']}: ") and SEEN in text for text in result.notes):
+            notes.insert(0, SEEN)
         r2 = math.nan if row["r2"] is None else float(str(row["r2"]))
         entries.append(
-            Entry(board_of(result.world), images, str(row["split"]), result.source, r2, True, source, note)
+            Entry(
+                board_of(result.world),
+                images,
+                str(row["split"]),
+                result.source,
+                r2,
+                True,
+                source,
+                "; ".join(notes),
+            )
         )
     return entries
 

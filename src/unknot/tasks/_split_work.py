@@ -24,6 +24,7 @@ from unknot.tasks.result import Table, TaskResult, read_result
 from unknot.worlds.splits import Split
 from unknot.worlds.world import World
 
+SEEN = "has seen images of this test part"  # by which a leaderboard knows such notes
 PROBE = 500  # test images whose predictions a result keeps, the same for every predictor, to compare errors
 CHUNK = 4096  # points whose predictions are in memory at a time
 
@@ -169,7 +170,7 @@ class SplitWork:
         seen = self.predictor.trained_in
         if seen is not None and seen != label:
             where = f"the training part of the {seen} split" if seen else "all of its world"
-            notes.append(f"{label}: the run was trained on {where}, so it has seen images of this test part.")
+            notes.append(f"{label}: the run was trained on {where}, so it {SEEN}.")
         constant = [n for n, v in zip(made.space.names, baselines.variance, strict=True) if v == 0]
         return notes + ([f"{', '.join(constant)}: constant, so there is no R²."] if constant else [])
 
