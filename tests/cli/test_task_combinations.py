@@ -119,6 +119,14 @@ def test_mistakes_end_in_one_message(words: list[str], complaint: str, tmp_path:
     assert not list(tmp_path.glob("**/run.json"))
 
 
+def test_where_runs_are_kept_is_said_if_no_folder_is_named(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["task", "combinations", "--model", "beta_vae", "--world", WORLD, "--held-out", "scale=0"]
+    for more, said in (([], True), (["-o", "mine"], False)):
+        done = CliRunner().invoke(app, [*words, *more])
+        assert ("runs are kept in combinations" in done.stderr) == said
+
+
 def test_train_and_encode_take_a_combination_as_split(tmp_path: Path) -> None:
     words = (
         "train",

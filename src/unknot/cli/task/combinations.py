@@ -1,5 +1,6 @@
 """`unknot task combinations`: novel combinations of familiar features."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,7 +48,10 @@ def combinations(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Folder for runs and finished combinations; the same command goes on there."
+            "--output",
+            "-o",
+            help="Folder for runs and finished combinations, where the same command goes on; with --model "
+            "./combinations if left out.",
         ),
     ] = None,
     json: Annotated[Path | None, typer.Option("--json", help=JSON)] = None,
@@ -77,7 +81,10 @@ def combinations(
         training = {"steps": steps, "latents": latents, "architecture": architecture, "decoder": decoder}
         training |= {"batch_size": batch_size, "lr": lr, "precision": precision, "image_size": image_size}
         asked = _spec(words, world, model, seed, training)
-        output, image_size = output or Path("combinations"), None
+        if output is None:
+            output = Path("combinations")
+            typer.echo(f"runs are kept in {output}{os.sep}; -o FOLDER chooses another folder", err=True)
+        image_size = None
     else:
         asked = _source(words)
     from unknot.tasks.combinations import combinations as task
