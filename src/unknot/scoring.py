@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from unknot._scored_rows import Data, chosen
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
-from unknot.metrics._inputs import Rows, as_array, check_latents, column_names, prepare
+from unknot.metrics._inputs import Rows, as_array, check_latents, column_names, dead, prepare
 from unknot.metrics.score import Score, identity, parse_identity
 from unknot.metrics.verdict import Verdict, information_shares, verdicts
 from unknot.representation import Representation, read_representation
@@ -67,6 +68,20 @@ class Plan:
     def ids(self) -> list[str]:
         """Full names of the metrics, in the order they are shown."""
         return [identity(METRICS[name], **options) for name, options in self.tasks]
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What holds for all metrics: factors cut into bins, latents that are constant."""
+        said = [] if self.rows is None else list(self.rows.notes)
+        latents = np.asarray(self.representation.latents, dtype=np.float64)
+        gone = np.flatnonzero(dead(latents)) if len(latents) else np.empty(0, dtype=np.int64)
+        if len(gone):
+            which = ", ".join(map(str, gone[:20])) + (f" and {len(gone) - 20} more" if len(gone) > 20 else "")
+            said.append(
+                f"constant latent(s): {which}. They carry nothing but are counted, which moves metrics that divide by "
+                "the number of latents, such as modularity, completeness and mutual_info_score."
+            )
+        return tuple(said)
 
 
 @dataclass(frozen=True)

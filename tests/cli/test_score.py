@@ -116,6 +116,22 @@ def test_mistakes_end_with_code_2_and_no_traceback(words: list[str | Path], mess
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("labelled", [True, False])
+def test_constant_latents_are_listed(tmp_path: Path, labelled: bool) -> None:
+    factors = np.random.default_rng(0).integers(0, 4, (200, 2))
+    latents = np.column_stack([factors[:, 0], np.full(200, 0.1), factors[:, 1], np.zeros(200)])
+    given = {"factors": factors} if labelled else {}
+    np.savez(tmp_path / "r.npz", latents=latents, **given)
+    metric = "modularity" if labelled else "mutual_info_score"
+    words = ["score", str(tmp_path / "r.npz"), "--metrics", metric, "--json", str(tmp_path / "r.json")]
+    made = CliRunner().invoke(app, words)
+    assert made.exit_code == 0, made.output
+    assert "note: constant latent(s): 1, 3." in made.output
+    assert json.loads((tmp_path / "r.json").read_text())["input"]["notes"][0].startswith(
+        "constant latent(s): 1, 3."
+    )
+
+
 @pytest.mark.parametrize("option", ["--json", "--csv", "--html"])
 def test_an_input_is_not_overwritten(tmp_path: Path, option: str) -> None:
     path = tmp_path / "x.npz"

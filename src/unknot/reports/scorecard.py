@@ -34,7 +34,7 @@ def scorecard_record(card: Scorecard, files: Sequence[Path | str] = ()) -> dict[
             "n_latents": int(rep.latents.shape[1]),
             "factor_names": list(rep.factor_names),
             "skipped_factors": {} if rows is None else rows.skipped,
-            "notes": [] if rows is None else rows.notes,
+            "notes": list(plan.notes),
         },
         "seed": plan.seed,
         "parameters": {"metrics": plan.ids, "limit": plan.limit, "bootstrap": plan.bootstrap},

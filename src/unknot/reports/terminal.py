@@ -99,11 +99,10 @@ def _verdicts(card: Scorecard) -> Table:
 
 def _notes(card: Scorecard) -> list[str]:
     notes: list[str] = []
-    general: list[str] = []
     if card.plan.rows is not None:
         notes += [f"factor '{name}' was left out: {why}." for name, why in card.plan.rows.skipped.items()]
-        general = card.plan.rows.notes  # that a factor was cut into bins is said once, not by each metric again
-        notes += general
+    general = card.plan.notes  # that a factor was cut into bins is said once, not by each metric again
+    notes += general
     for record in card.records.values():
         notes += [f"{record.id}: {text}" for text in record.warnings]
         if record.score is not None:
