@@ -401,20 +401,32 @@ def _to(batch: Batch, device: torch.device) -> Batch:
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into an answer to ask for between steps; a second one stops at once."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield lambda: False
-        return
+    """Turn the first Ctrl-C into an answer to ask for between steps; a second one stops at once.
+
+    So too for SIGTERM, where the command line has made it another Ctrl-C; other handlers of it are left alone.
+    """
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: handler
+        for number, handler in handlers.items()
+        if callable(handler) and (number == signal.SIGINT or handler is signal.default_int_handler)
+    }
+    if threading.current_thread() is not threading.main_thread():
+        before = {}
     asked = False
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def ask(number: int, frame: object) -> None:
         nonlocal asked
         asked = True
-        signal.signal(signal.SIGINT, before)
+        restore()
 
-    signal.signal(signal.SIGINT, ask)
+    for number in before:
+        signal.signal(number, ask)
     try:
         yield lambda: asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        restore()

@@ -120,6 +120,16 @@ def test_two_processes_never_train_the_same_run_and_ctrl_c_says_how_to_go_on(sta
     assert next(tmp_path.glob("*/checkpoint.pt")).is_file()
 
 
+def test_sigterm_writes_a_checkpoint_as_ctrl_c_does(start: Start, tmp_path: Path) -> None:
+    process = start(*ENDLESS)
+    while not list(tmp_path.glob("*/checkpoint.pt")) and process.poll() is None:
+        time.sleep(0.05)
+    process.terminate()
+    assert "the same command goes on there" in _said(process, r"stopped after step \d+ of 10000000")
+    assert process.wait() == 130
+    assert next(tmp_path.glob("*/checkpoint.pt")).is_file()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -1,12 +1,11 @@
 """`unknot study` and `unknot results`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unknot.cli._signals import sigterm_is_ctrl_c
 from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def study(
     console = Console(stderr=True)
     opened = open_engine(engine, jobs=jobs, address=address, num_cpus=cpus, num_gpus=gpus)
     try:
-        with _sigterm_is_ctrl_c(), shown(console) as watch:
+        with sigterm_is_ctrl_c(), shown(console) as watch:
             how = {"retries": retries, "device": device, "data": data, "checkpoint_every": checkpoint_every}
             progress = run_study(made, folder, engine=opened, watch=watch, **how)  # type: ignore[arg-type]
     except KeyboardInterrupt:
@@ -122,22 +121,6 @@ def results(
         else:
             beside.write_text(formatted(table, form), encoding="utf-8")
     typer.echo(output)
-
-
-@contextmanager
-def _sigterm_is_ctrl_c() -> Iterator[None]:
-    """Let the signal that ends a job of a cluster stop the block as Ctrl-C does: state is saved, nothing is left."""
-    import signal
-    import threading
-
-    if threading.current_thread() is not threading.main_thread():  # which alone may say what a signal does
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _list() -> None:

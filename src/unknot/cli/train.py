@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unknot.cli._signals import sigterm_is_ctrl_c
 from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def train(
         "coat_every": coat_every,
     }
     try:
-        run = _train_watched(spec, output, wait, **how)
+        with sigterm_is_ctrl_c():
+            run = _train_watched(spec, output, wait, **how)
     except KeyboardInterrupt as stop:
         typer.echo(f"unknot: {stop if stop.args else 'interrupted; the same command goes on.'}", err=True)
         raise typer.Exit(130) from None
