@@ -5,8 +5,9 @@ import os
 import sys
 import sysconfig
 import traceback
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +25,9 @@ from unknot.cli.score import score
 from unknot.cli.study import results, study
 from unknot.cli.task import app as task
 from unknot.cli.train import ANY_OPTION, models, train
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, UnknotWarning
+
+_usual_warning = warnings.formatwarning
 
 # One thread in each process: on a shared machine two were measured several times slower than one.
 for _library in ("OMP", "OPENBLAS", "MKL"):
@@ -73,6 +76,7 @@ def _options(
 
 def main() -> None:
     """Run the command line; mistakes of the user end in one message and exit code 2, never a traceback."""
+    warnings.formatwarning = _warning
     try:
         app()
     except UnknotError as error:
@@ -100,6 +104,13 @@ def _own_line(error: Exception) -> str:
         if path.is_file() and not any(path.is_relative_to(folder) for folder in installed):
             return f"{path}, line {frame.lineno}, in {frame.name}"
     return ""
+
+
+def _warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> str:
+    """Our own warnings in one line, without the place in our code that others carry."""
+    if issubclass(category, UnknotWarning):
+        return f"unknot: warning: {' '.join(str(message).split())}\n"
+    return _usual_warning(message, category, *where, **more)
 
 
 def _stop(message: str, code: int) -> None:
