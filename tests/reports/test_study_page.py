@@ -220,6 +220,16 @@ def test_runs_without_a_udr_are_counted_and_still_named_in_the_command(copy: Pat
     assert re.search(rf"unknot rank --method spearman [^<]*/{BEST}/latents", html)
 
 
+def test_a_ranking_without_any_score_has_a_sentence_in_place_of_its_chart(copy: Path, tmp_path: Path) -> None:
+    ranks = pd.read_parquet(copy / "tables" / "ranks.parquet")
+    for dead, charts in ((ranks["method"] == "udr_spearman", 1), (ranks["score"] > -9, 0)):
+        _change(copy, "ranks", score=ranks["score"].mask(dead))
+        html = write_study_page(tmp_path / "page.html", copy).read_text()
+        assert re.search(r"18 of 18 runs have no score[^<]*Without scores there is no chart", html)
+        assert html.count(">informative latents</text>") == charts
+    assert "unknot rank --method spearman" in html
+
+
 def test_the_report_and_the_commands_on_it_agree_with_a_study_that_was_really_run(tmp_path: Path) -> None:
     import json
     import shlex

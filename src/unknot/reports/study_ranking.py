@@ -78,7 +78,8 @@ def ranking_sections(
                 table[-1].append(int(r.partners))
         dots = [dot(r.id, float(r.score), across=float(r.informative)) for r in ranking.scored.itertuples()]
         marked = [dot(id_, 0.0).label for id_ in ranking.best["id"]]
-        drawings.append(Drawing(scatter(ranking.name, dots, "informative latents", "UDR", marked)))
+        if dots:
+            drawings.append(Drawing(scatter(ranking.name, dots, "informative latents", "UDR", marked)))
         ids = ranking.ranks["id"].tolist()
         if len(ids) <= MANY:
             settings = {id_: " ".join(about.loc[id_]) for id_ in ids}
@@ -86,12 +87,15 @@ def ranking_sections(
         if unscored := len(ids) - len(ranking.scored):
             silent.setdefault((unscored, len(ids)), []).append(ranking.name)
     for (unscored, n), names in silent.items():
+        no_chart = " Without scores there is no chart." if unscored == n else ""
         words.append(
             f"{unscored} of {n} runs have no score, for they have no informative latent, or no partner that has one: "
-            f"{'; '.join(names)}."
+            f"{'; '.join(names)}.{no_chart}"
         )
-    if drawings:
-        first = Grid(HEADER, best, "The best model for each number of informative latents.", "best by d")
-        rest = Grid(HEADER, rows, "All models that have a score.", "ranking")
-        made = [Section("Commands that make these numbers", contents=commands, name="rank commands")]
-        yield Section("Ranking without labels", words, [first, Gallery(drawings), rest], made if commands else [])
+    first = Grid(HEADER, best, "The best model for each number of informative latents.", "best by d")
+    rest = Grid(HEADER, rows, "All models that have a score.", "ranking")
+    made = (
+        [Section("Commands that make these numbers", contents=commands, name="rank commands")] if commands else []
+    )
+    if drawings or silent:
+        yield Section("Ranking without labels", words, [first, Gallery(drawings), rest] if drawings else [], made)
