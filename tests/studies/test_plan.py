@@ -70,7 +70,10 @@ def test_without_metrics_all_that_are_not_slow_are_meant(tmp_path: Path) -> None
 
 
 def test_one_value_that_is_not_the_default_is_named(tmp_path: Path) -> None:
-    text = HEAD + "models: [{model: beta_vae, beta: 1}, {model: ada_gvae, beta: [1], pairs: k_factors, lr: 1e-3}, vae]\n"
+    text = (
+        HEAD
+        + "models: [{model: beta_vae, beta: 1}, {model: ada_gvae, beta: [1], pairs: k_factors, lr: 1e-3}, vae]\n"
+    )
     runs = planned(tmp_path, text).runs
     assert [run.setting for run in runs] == ["beta 1", "lr 0.001, pairs k_factors", "default"]
     (run,) = planned(tmp_path, HEAD + "models: {beta_vae: {beta: 4, steps: 300000}}\n").runs
