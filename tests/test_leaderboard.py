@@ -61,7 +61,8 @@ def test_few_rows_are_said_and_a_missing_number_is_not_the_best() -> None:
 
 
 def test_a_run_that_has_seen_the_test_part_is_marked() -> None:
-    texts = ["extrapolation: the run was trained on all of its world, so it has seen images of this test part."]
+    seen = "the run was trained on all of its world, so it has seen images of this test part."
+    texts = [f"random, extrapolation: {seen}"]
     board = leaderboard([replace(result(0.9), notes=texts), result(0.1, name="b")])
     said = {e.model: e.note for e in board if e.own}
     assert said["mine"] == "has seen images of this test part; over 10 of 497,280 test images"

@@ -162,11 +162,13 @@ def _own(result: TaskResult, source: str) -> list[Entry]:
     from unknot.worlds import WORLDS
 
     images = WORLDS[result.world].title if result.world in WORLDS else result.world
+    # A note begins with the splits it is of: "interpolation, extrapolation: ...".
+    seen = {label for text in result.notes if SEEN in text for label in text.partition(": ")[0].split(", ")}
     entries = []
     for row in result.tables.get("splits", []):
         rows, there = int(str(row["rows"])), int(str(row["test_part"]))
         notes = [f"over {rows:,} of {there:,} test images"] if rows < there else []
-        if any(text.startswith(f"{row['split']}: ") and SEEN in text for text in result.notes):
+        if row["split"] in seen:
             notes.insert(0, SEEN)
         r2 = math.nan if row["r2"] is None else float(str(row["r2"]))
         entries.append(
