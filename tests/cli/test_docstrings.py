@@ -28,6 +28,7 @@ def test_paragraphs_are_filled_and_tables_become_lists() -> None:
     assert "- reference, 128 pixels (890,308 weights): the defaults\n" in said
     assert "| variant" not in said
     assert reflowed("", 80) == ""
+    assert "its own\n" not in reflowed(inspect.getdoc(MODELS["pcl"]) or "", 80)
 
 
 def test_paragraphs_of_help_are_filled() -> None:

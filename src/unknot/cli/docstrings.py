@@ -26,7 +26,8 @@ def reflowed(doc: str, width: int) -> str:
     paragraphs: list[str] = []
     open_ended = False
     for line in lines:
-        if open_ended and line.strip() and not FORMULA.search(line) and not ITEM.match(line):
+        item = ITEM.match(line) and not (paragraphs and paragraphs[-1][-1:].isalpha())  # none in mid-sentence
+        if open_ended and line.strip() and not FORMULA.search(line) and not item:
             paragraphs[-1] += " " + line.strip()
         else:
             paragraphs.append(line)
