@@ -97,6 +97,7 @@ def test_a_timm_network_gives_what_its_classifier_reads(resnet: Path) -> None:
 def test_what_a_network_was_given_and_how_it_was_pooled_is_recorded(resnet: Path) -> None:
     record = _source(f"timm:resnet10t@{resnet}", pool="slots", image_size=64)
     assert record["pool"] == "slots"
+    assert record["title"] == f"timm:resnet10t@{resnet.name}"
     assert record["preprocessing"] == {"image_size": 64, "mean": list(MEAN), "std": list(STD), "grey": True}
     assert len(record["weights"]) == 32
     assert _source(f"timm:resnet10t@{resnet}", COLOR)["preprocessing"]["grey"] is False

@@ -63,6 +63,8 @@ def timm_encoder(
         return _pooled(f"timm:{architecture}", features, pool, prefix, channels_last=channels_last)
 
     record = {"kind": "timm", "name": architecture, "weights": _weights_record(weights, setting), "pool": pool}
+    if weights:  # else it would be taken for the published network
+        record["title"] = f"timm:{architecture}@{Path(weights).name}"
     return _encoder(network, forward, record, shape, device, image_size, setting["mean"], setting["std"])
 
 
@@ -132,7 +134,7 @@ def _encoder(
     from unknot.batches import as_tensor
     from unknot.training import find_device
 
-    name = f"{record['kind']}:{record['name']}"
+    name = record.get("title", f"{record['kind']}:{record['name']}")
     if shape[2] not in (1, 3):
         raise UnknotError(f"{name}: images have {shape[2]} channels; expected 3, or 1, which is repeated.")
     where = find_device(device)

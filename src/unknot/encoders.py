@@ -40,7 +40,7 @@ class Encoder:
     Attributes:
         name: for messages.
         encode: uint8 images (n, h, w, c) to latents (n, d), slots (n, k, d), or (means, log-variances).
-        record: plain values: kind, name, weights, pooling, preprocessing.
+        record: plain values: kind, name, weights, pooling, preprocessing; a title where the name does not say it all.
     """
 
     name: str

@@ -14,7 +14,7 @@ def test_object_algebra_scores_its_vectors_and_its_slots(tmp_path: Path) -> None
     whole = algebra(NETWORK, corpus, image_size=32, minibatch=8, pictures=0)
     slots = algebra(NETWORK, corpus, image_size=64, pool="slots", minibatch=8, pictures=0)
     for result in (whole, slots):
-        assert result.source == "timm:test_resnet"
+        assert result.source == NETWORK
         assert -1 <= result.values["l2_coat"] <= 1
         assert {result.source, "symbolic attributes"} <= {row["representation"] for row in result.tables["scores"]}
     assert whole.values["l2_coat"] != slots.values["l2_coat"]
@@ -31,5 +31,5 @@ def test_fairness_looks_at_its_predictions() -> None:
         points=2,
         image_size=32,
     )
-    assert result.source == "timm:test_resnet"
+    assert result.source == NETWORK
     assert 0 <= result.values["unfairness"] < 1

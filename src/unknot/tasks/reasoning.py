@@ -311,7 +311,10 @@ def _panels(
             _keep_codes(kept, made, {**record, "fingerprint": fingerprint})
     else:
         made, record = found
-    source = encoder.spec.label if isinstance(encoder, Run) else str(record["encoder"].get("name", "encoder"))
+    about = record["encoder"]
+    source = (
+        encoder.spec.label if isinstance(encoder, Run) else str(about.get("title", about.get("name", "encoder")))
+    )
     return made, source, label, record["encoder"], fingerprint
 
 
