@@ -246,3 +246,18 @@ def test_torchvision_is_imported_whatever_torch_it_was_built_for() -> None:
     code = "from unknot._torchvision import *; assert import_torchvision() is import_torchvision(); import_timm()"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["timm:test_resnet.r160_in1k", "hf:facebook/dinov2-small"])
+def test_without_a_way_to_the_hub_one_error_comes_at_once(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("unknot._hub._reachable", lambda address: False)
+    with pytest.raises(UnknotError, match=r"could not be fetched|cannot be loaded"):
+        _latents(name)
+    assert "Retrying" not in capfd.readouterr().err
+    assert before == constants.HF_HUB_OFFLINE

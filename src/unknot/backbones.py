@@ -14,10 +14,12 @@ The default is `own` for timm and `mean` for hf, whose poolers many checkpoints 
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from unknot._hub import hub_or_cache
 from unknot._torchvision import import_timm, import_torchvision
 from unknot.encoders import POOLS, Encoder, Shape, digest, writable
 from unknot.errors import UnknotError, UnknotWarning, unknown
@@ -190,7 +192,8 @@ def _timm_network(timm: Any, name: str, weights: str) -> Any:
             _load(name, network, Path(weights).expanduser())
         return network
     try:
-        return _created(timm, name, pretrained=True)
+        with hub_or_cache():
+            return _created(timm, name, pretrained=True)
     except UnknotError:
         raise
     except Exception as error:  # of many kinds: no network, no such file, a refused pickle
@@ -263,9 +266,10 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
     bars = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # it would run into ours
     try:
-        network, said = AutoModel.from_pretrained(
-            name, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
-        )
+        with _source_of(name):
+            network, said = AutoModel.from_pretrained(
+                name, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
+            )
     except Exception as error:  # of many kinds: no network, no such name, no safetensors
         raise UnknotError(
             f"hf:{name}: cannot be loaded ({type(error).__name__}: {str(error).splitlines()[0]}). Is the name right, "
@@ -277,11 +281,17 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
     return getattr(network, "vision_model", network), list(said["missing_keys"])
 
 
+def _source_of(name: str) -> AbstractContextManager[None]:
+    """Where a checkpoint comes from: a folder here, or the hub."""
+    return nullcontext() if Path(name).is_dir() else hub_or_cache()
+
+
 def _hf_statistics(name: str) -> tuple[Sequence[float], Sequence[float]]:
     from transformers.image_processing_base import ImageProcessingMixin
 
     try:
-        found, _ = ImageProcessingMixin.get_image_processor_dict(name)
+        with _source_of(name):
+            found, _ = ImageProcessingMixin.get_image_processor_dict(name)
         return found["image_mean"], found["image_std"]
     except (OSError, KeyError):
         warnings.warn(

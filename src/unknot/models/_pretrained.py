@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from unknot._hub import hub_or_cache
 from unknot.errors import UnknotError
 
 FROM_TIMM = "timm"
@@ -55,7 +56,8 @@ def timm_tensors(model: str, name: str) -> dict[str, Tensor]:
 
     timm = import_timm()
     try:
-        network: Any = timm.create_model(name, pretrained=True)
+        with hub_or_cache():
+            network: Any = timm.create_model(name, pretrained=True)
     except Exception as error:  # of many kinds: no network, no such file
         raise UnknotError(
             f"{model}: the weights of timm's {name} could not be fetched ({type(error).__name__}); give a local file "
