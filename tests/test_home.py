@@ -10,6 +10,8 @@ from unknot.encoding import encode, representation_of
 from unknot.errors import UnknotError
 from unknot.home import BLOCK, BLOCKS, fingerprint
 from unknot.runs import Run, RunSpec
+from unknot.tasks.generalisation import generalisation
+from unknot.tasks.reasoning import reasoning
 from unknot.training import train
 
 SPEC = RunSpec(world="bars.npz", steps=2, batch_size=4, image_size=32, latents=2)
@@ -55,6 +57,9 @@ def test_from_another_folder_the_error_names_the_run_and_world_finds_the_file(
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(UnknotError, match=rf"bars\.npz: .*the world of run .*{run.spec.id}.*--world FILE"):
         encode(run)
+    for task in (generalisation, reasoning):
+        with pytest.raises(UnknotError, match=r"bars\.npz: .*the world of run"):
+            task(run)
     assert (encode(run, "../bars.npz").latents == there).all()
 
 

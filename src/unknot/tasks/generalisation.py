@@ -17,6 +17,7 @@ from typing import Any
 
 from unknot.encoding import world_split
 from unknot.errors import UnknotError, unknown
+from unknot.home import home_world
 from unknot.representation import Representation
 from unknot.runs import Run
 from unknot.tasks._split_points import check_rows
@@ -162,7 +163,7 @@ def _world(model: Any, world: World | Path | str | None, data: Path | None) -> t
             raise UnknotError(
                 "generalisation: a model of one's own needs a world; name one, such as dsprites_rendered."
             )
-        world = run.spec.world
+        return home_world(run, data=data), run.spec.world
     if isinstance(world, str | Path):
         return open_world(world, data=data), str(world)
     return world, _key(world)

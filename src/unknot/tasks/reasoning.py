@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from unknot.atomic import written_whole
 from unknot.encoders import must_exist
 from unknot.errors import UnknotError, unknown
+from unknot.home import home_world
 from unknot.representation import Representation, read_representation
 from unknot.runs import Run
 from unknot.tasks._pool import FEW
@@ -293,8 +294,10 @@ def _panels(
         raise UnknotError(
             "reasoning: name a world that puzzles are made from, such as abstract_dsprites_rendered."
         )
-    named = encoder.spec.world if world is None else world
-    opened = open_world(named, data=data) if isinstance(named, str | Path) else named
+    if world is None:
+        named, opened = encoder.spec.world, home_world(encoder, data=data)
+    else:
+        named, opened = world, open_world(world, data=data) if isinstance(world, str | Path) else world
     coarse = Quantised(opened, classes)
     label = str(named) if isinstance(named, str | Path) else opened.name
     if input != "representation":
