@@ -10,6 +10,7 @@ def run(folder: Path, jobs: int) -> str:
     from rich.console import Console
     from scipy.stats import spearmanr
 
+    from unknot.runs import Run
     from unknot.studies.live import shown
     from unknot.studies.plan import plan
     from unknot.studies.spec import read_study
@@ -20,10 +21,11 @@ def run(folder: Path, jobs: int) -> str:
     study = read_study(Path(__file__).with_suffix(".yaml"))
     with shown(Console(stderr=True)) as watch:
         run_study(plan(study), folder, jobs=jobs, watch=watch)
-    kept = StudyFolder(folder)
-    wide = results(kept)
+    wide = results(StudyFolder(folder))
     names = [name for name in wide.columns if name.partition("[")[0] in study.metrics]
-    wide["reconstruction error"] = [kept.reconstruction(id_) for id_ in wide["id"]]
+    wide["reconstruction error"] = [
+        Run(folder / "runs" / id_).curve()["reconstruction"].iloc[-1] for id_ in wide["id"]
+    ]
     names.append("reconstruction error")
     steps = study.tasks["reasoning"]["at"]
     rows = []
