@@ -6,7 +6,7 @@ from typing import Any
 
 from reproduce import table, workers
 
-STEPS = 2_000
+STEPS = 500
 MODELS: dict[str, dict[str, Any]] = {"beta_vae": {"beta": 4.0}, "beta_tc_vae": {"beta": 6.0}, "mtd": {}}
 
 
