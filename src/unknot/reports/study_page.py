@@ -88,7 +88,7 @@ class _Sections:
         study, measures = self.study, self.study.measures
         about = study.runs.set_index("id")
         options = [name for name in study.runs.columns if str(name).startswith("option.")]
-        options = [name for name in options if study.runs[name].nunique(dropna=False) > 1]
+        options = [name for name in options if (study.runs.groupby("model")[name].nunique() > 1).any()]
         d = _informative(study)
         several = [c for c in ("world", "split") if c in study.runs and study.runs[c].nunique() > 1]
         named = ["model", "setting", "seed", *several]
