@@ -45,6 +45,7 @@ def test_a_median_takes_ten_steps_or_a_row() -> None:
 def test_gradients_that_started_large_or_at_zero_may_be_large_again() -> None:
     assert read([1e9] + [1.0] * 40 + [1e8], row=100) is None
     assert read([0.0] * 40 + [1.0]) is None
+    assert read([1e-9] * 40 + [1e-3]) is None  # a collapsed model wakes up
 
 
 def test_other_values_may_be_of_any_size() -> None:

@@ -26,9 +26,9 @@ def hub_or_cache() -> Iterator[None]:
 
 
 def _reachable(address: str) -> bool:
-    if getproxies():  # then the way to it is not ours to try
-        return True
     parts = urlsplit(address)
+    if getproxies().keys() & {parts.scheme, "all"}:  # then the way to it is not ours to try
+        return True
     try:
         port = parts.port or (80 if parts.scheme == "http" else 443)
         socket.create_connection((parts.hostname or "", port), timeout=PATIENCE).close()

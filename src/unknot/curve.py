@@ -13,6 +13,7 @@ Row = dict[str, float]
 EXPLODED = (
     10_000  # times the median so far; the largest mean of 50 steps in 142 runs of ours was 19 times as large
 )
+SMALL = 1.0  # norms that have not exploded, whatever was before: a collapsed model wakes up from next to nothing
 ENOUGH = 10  # steps that make a median; a row is the mean of more
 
 
@@ -99,7 +100,7 @@ class Curve:
 
 def _exploded(norm: float, before: list[float]) -> bool:
     """Whether a norm is far above the sorted ones before, and above the largest: gradients may start large."""
-    return _median(before) > 0 and norm > max(EXPLODED * _median(before), before[-1])
+    return _median(before) > 0 and norm > max(EXPLODED * _median(before), before[-1], SMALL)
 
 
 def _median(ordered: list[float]) -> float:

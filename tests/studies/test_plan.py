@@ -178,6 +178,14 @@ def test_planning_needs_no_memory_for_weights(tmp_path: Path, monkeypatch: pytes
     assert all(p.is_meta for p in built[0].parameters())
 
 
+def test_a_run_of_two_entries_has_the_metrics_of_both(tmp_path: Path) -> None:
+    text = (
+        HEAD.replace("[mig]", "[mig, sap]")
+        + "models: [{beta_vae: {beta: 4, metrics: [mig]}}, {beta_vae: {beta: [4, 8]}}]\n"
+    )
+    assert [len(run.metrics) for run in planned(tmp_path, text).runs] == [2, 2]
+
+
 def test_a_model_may_have_metrics_of_its_own(tmp_path: Path) -> None:
     runs = planned(tmp_path, HEAD + "models:\n  vae:\n  beta_vae: {metrics: [sap, nk]}\n").runs
     assert [len(run.metrics) for run in runs] == [1, 2] and runs[1].metrics[0].startswith("sap")

@@ -14,7 +14,7 @@ from unknot.tasks.kept_results import WHOSE, kept_results
 from unknot.tasks.result import TaskResult
 
 LONG = 40  # letters of a setting that is too long for a title
-UNSAID = (*WHOSE, "world", "fingerprint")  # settings that a title does not need
+UNSAID = (*WHOSE, "world")  # settings that a title does not need
 
 
 def run_tasks(run: Run) -> Iterator[Section]:

@@ -154,6 +154,7 @@ def _alone(said: str) -> None:
     """Cut a process off from the terminal, and end it with the one that started it."""
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # Ctrl-C goes to the parent, which passes it on once
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # so does the end of a cluster's job, which is told to all of it
     target = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

@@ -98,7 +98,9 @@ def plan(study: StudySpec, *, data: Path | None = None, must_open: bool = True) 
                 known[setting] = _filled_in(study, entry, spec, worlds)
             options, pairs = known[setting]
             full = spec.replace(options=options, pairs=pairs)
-            found.setdefault(full.id, (full, _applicable(study, entry, metrics, worlds, full.world)))
+            ids = _applicable(study, entry, metrics, worlds, full.world)
+            before = found.get(full.id, (full, ()))[1]  # another entry may give the same run other metrics
+            found[full.id] = full, tuple(dict.fromkeys((*before, *ids)))
     check_tasks(study, [spec for spec, _ in found.values()], worlds.get)
     named: dict[str, set[str]] = {}
     for entry in study.entries:

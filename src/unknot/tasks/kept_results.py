@@ -12,7 +12,11 @@ from unknot.errors import UnknotError
 from unknot.tasks import TASKS
 from unknot.tasks.result import TaskResult, read_result
 
-WHOSE = ("encoder", "model")  # settings that name the run; in its own folder they tell no two results apart
+WHOSE = (
+    "encoder",
+    "model",
+    "fingerprint",
+)  # settings that name the run; in its folder they tell no two results apart
 
 
 def keep_result(folder: Path | str, result: TaskResult) -> Path:

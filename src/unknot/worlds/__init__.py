@@ -67,8 +67,7 @@ def open_world(name: str | Path, *, data: Path | str | None = None) -> World:
         )
     if len(path.parts) > 1:
         raise UnknotError(
-            f"{path}: there is no such file or folder. Is it relative to another folder? A run names its world as it "
-            "was given when training began."
+            f"{path}: there is no such file or folder; expected one of images, or one of {', '.join(sorted(WORLDS))}."
         )
     raise unknown("world", str(name), WORLDS)
 

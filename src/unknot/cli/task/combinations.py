@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unknot.cli._signals import sigterm_is_ctrl_c
 from unknot.cli.task.bar import progress_bar, rows_or_all
 from unknot.cli.task.output import JSON, json_alone, show
 from unknot.errors import UnknotError
@@ -90,7 +91,7 @@ def combinations(
     from unknot.tasks.combinations import combinations as task
 
     try:
-        with progress_bar() as told:
+        with progress_bar() as told, sigterm_is_ctrl_c():
             result = task(
                 asked,
                 world if world and not model else None,
