@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from unknot._torchvision import import_timm
+from unknot._torchvision import import_timm, import_torchvision
 from unknot.encoders import find_encoder
 from unknot.encoding import encode
 from unknot.errors import UnknotError, UnknotWarning
@@ -35,6 +35,7 @@ def resnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def vit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny vision transformer as a folder of transformers: 16 patches and a class token."""
+    import_torchvision()  # transformers loads it too, and cannot make up for a pair that does not fit
     from transformers import ViTConfig, ViTModel
 
     folder = tmp_path_factory.mktemp("hf") / "vit"
