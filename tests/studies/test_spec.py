@@ -126,6 +126,12 @@ def test_methods_of_ranking_have_full_names() -> None:
     ]  # fmt: skip
 
 
+def test_a_study_that_ships_is_found_beside_a_folder_of_its_name(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "demo").mkdir()  # as `make demo` leaves one
+    monkeypatch.chdir(tmp_path)
+    assert read_study("demo").name == "demo"
+
+
 def test_every_study_that_ships_says_what_it_is_about() -> None:
     assert {"demo", "s0", "s1", "s3", "s4"} == {name.removesuffix("_small") for name in preset_names()}
     for name in preset_names():

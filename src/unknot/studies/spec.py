@@ -121,7 +121,7 @@ def read_study(file: Path | str) -> StudySpec:
     's1_small'
     """
     path = Path(file)
-    if not path.exists() and str(file) in preset_names():
+    if not path.is_file() and str(file) in preset_names():
         path = PRESETS / f"{file}.yaml"
     if not path.exists() and path.suffix not in (".yaml", ".yml"):
         raise unknown("study", str(file), preset_names())
