@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 Row = dict[str, float]
-EXPLODED = (
-    10_000  # times the median so far; the largest mean of 50 steps in 142 runs of ours was 19 times as large
-)
+GRADIENT = "gradient_norm"  # a column of the curve
+EXPLODED = 10_000  # times the median so far; the largest mean of 50 steps in 142 runs was 19 times as large
 SMALL = 1.0  # norms that have not exploded, whatever was before: a collapsed model wakes up from next to nothing
 ENOUGH = 10  # steps that make a median; a row is the mean of more
 
@@ -23,6 +22,14 @@ class Broken(NamedTuple):
     step: int
     values: Row
 
+    @property
+    def words(self) -> str:
+        """What went wrong."""
+        terms = {n: v for n, v in self.values.items() if n != "loss" and not n.endswith(GRADIENT)}
+        if not terms:
+            return "the gradient is no longer finite, though every term of the loss is"
+        return ", ".join(f"the term '{name}' became {value}" for name, value in terms.items())
+
 
 class Exploded(NamedTuple):
     """The first step with a norm far above all that this run had before."""
@@ -32,6 +39,19 @@ class Exploded(NamedTuple):
     norm: float
     median: float
     values: Row
+
+    @property
+    def words(self) -> str:
+        """What went wrong."""
+        player = self.name.removesuffix(GRADIENT)  # with its dot, or nothing
+        own = [name for name in self.values if name.rpartition(".")[0] == player[:-1] and name != self.name]
+        terms = [name for name in own if name != "loss"] or own
+        largest = max(terms, key=lambda name: abs(self.values[name]))
+        whose = f" of '{player[:-1]}'" if player else ""
+        return (
+            f"the gradient{whose} exploded, to a norm of {self.norm:.3g} after a median of {self.median:.3g}; "
+            f"the largest term was '{largest}' at {self.values[largest]:.3g}"
+        )
 
 
 class Curve:

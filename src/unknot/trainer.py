@@ -2,12 +2,10 @@
 
 import io
 import json
-import signal
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
@@ -17,7 +15,7 @@ from torch import Tensor, nn
 
 from unknot.atomic import remove_parts, written_whole
 from unknot.batches import Feed
-from unknot.curve import Broken, Curve, Exploded, Row
+from unknot.curve import GRADIENT, Curve, Row
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.models.model import Batch, Player, Terms, players
 from unknot.models.terms import kl_per_latent
@@ -26,6 +24,7 @@ from unknot.represent import channels_last, represent
 from unknot.run_pictures import draw, shown_images
 from unknot.runs import Run
 from unknot.segmentation_curve import segmentation_row
+from unknot.signals import interrupts
 
 if TYPE_CHECKING:
     from unknot.coat_curve import CoatMeter
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 LOG_EVERY = 50  # steps averaged into one row of the curve
 MEASURE_EVERY = 1000  # steps between two measurements of the KL of each latent, or of masks
 KL_IMAGES = 1024  # images it is measured on
-GRADIENT = "gradient_norm"  # the column of the curve
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ class Trainer:
         """Go on to the last step, and write the weights."""
         steps, began, since = self.spec.steps, self.step, time.perf_counter()
         self.model.train()
-        with _interrupts() as interrupted:
+        with interrupts() as interrupted:
             watch(Progress(began, steps, {}, 0.0))
             while self.step < steps:
                 self.advance()
@@ -172,7 +170,7 @@ class Trainer:
         """Fetch the values of the latest steps; an error if training has diverged."""
         news = self.curve.read()
         if news is not None:
-            self._diverged(news.step, _what_broke(news) if isinstance(news, Broken) else _what_exploded(news))
+            self._diverged(news.step, news.words)
 
     def _weights_must_be_finite(self) -> None:
         for name, parameter in self.model.named_parameters():
@@ -349,25 +347,6 @@ def _compiled(loss: Callable[..., Terms | None]) -> Callable[..., Terms | None]:
     return call
 
 
-def _what_broke(broken: Broken) -> str:
-    terms = {n: v for n, v in broken.values.items() if n != "loss" and not n.endswith(GRADIENT)}
-    if not terms:
-        return "the gradient is no longer finite, though every term of the loss is"
-    return ", ".join(f"the term '{name}' became {value}" for name, value in terms.items())
-
-
-def _what_exploded(found: Exploded) -> str:
-    player = found.name.removesuffix(GRADIENT)  # with its dot, or nothing
-    own = [name for name in found.values if name.rpartition(".")[0] == player[:-1] and name != found.name]
-    terms = [name for name in own if name != "loss"] or own
-    largest = max(terms, key=lambda name: abs(found.values[name]))
-    whose = f" of '{player[:-1]}'" if player else ""
-    return (
-        f"the gradient{whose} exploded, to a norm of {found.norm:.3g} after a median of {found.median:.3g}; "
-        f"the largest term was '{largest}' at {found.values[largest]:.3g}"
-    )
-
-
 def _check_terms(model: str, terms: Terms) -> None:
     if not isinstance(terms, Mapping) or not terms:
         raise UnknotError(
@@ -397,36 +376,3 @@ def _to(batch: Batch, device: torch.device) -> Batch:
         return batch
     moved = {name: value.to(device, non_blocking=True) for name, value in vars(batch).items() if value is not None}
     return Batch(**moved)
-
-
-@contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into an answer to ask for between steps; a second one stops at once.
-
-    So too for SIGTERM, where the command line has made it another Ctrl-C; other handlers of it are left alone.
-    """
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    before = {
-        number: handler
-        for number, handler in handlers.items()
-        if callable(handler) and (number == signal.SIGINT or handler is signal.default_int_handler)
-    }
-    if threading.current_thread() is not threading.main_thread():
-        before = {}
-    asked = False
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def ask(number: int, frame: object) -> None:
-        nonlocal asked
-        asked = True
-        restore()
-
-    for number in before:
-        signal.signal(number, ask)
-    try:
-        yield lambda: asked
-    finally:
-        restore()

@@ -18,9 +18,10 @@ from unknot.errors import UnknotError
 from unknot.factors import FactorSpace, space
 from unknot.representation import Representation
 from unknot.tasks import reasoner
+from unknot.tasks._kept_reasoning import must_be_same_codes
 from unknot.tasks.panels import encoded_table, integer_table, onehot_table, representation_table
 from unknot.tasks.reasoner import Lesson, Reasoner
-from unknot.tasks.reasoning import Progress, _same_codes, reasoning
+from unknot.tasks.reasoning import Progress, reasoning
 from unknot.tasks.result import TaskResult, read_result
 from unknot.tasks.wren import WReNSetting
 from unknot.worlds import ArrayWorld
@@ -220,9 +221,9 @@ def test_a_folder_of_another_task_or_with_a_damaged_checkpoint_is_refused(tmp_pa
 
 
 def test_codes_that_differ_in_their_last_digits_are_the_same(tmp_path: Path) -> None:
-    _same_codes(tmp_path, [1.0, -2.0, 0.0], [1.0001, -2.0001, 0.0001])
+    must_be_same_codes(tmp_path, [1.0, -2.0, 0.0], [1.0001, -2.0001, 0.0001])
     with pytest.raises(UnknotError, match="changed since"):
-        _same_codes(tmp_path, [1.0, -2.0, 0.0], [1.0, -2.1, 0.0])
+        must_be_same_codes(tmp_path, [1.0, -2.0, 0.0], [1.0, -2.1, 0.0])
 
 
 def test_a_folder_of_an_encoder_or_of_latents_changed_since_is_refused(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unknot.cli._signals import sigterm_is_ctrl_c
 from unknot.errors import UnknotError
+from unknot.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unknot.cli._signals import sigterm_is_ctrl_c
 from unknot.errors import UnknotError
+from unknot.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
     from unknot.runs import Run, RunSpec

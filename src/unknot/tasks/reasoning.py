@@ -8,8 +8,6 @@ Reference: van Steenkiste et al. 2019, Are Disentangled Representations Helpful 
 arXiv:1905.12506.
 """
 
-import hashlib
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,15 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.atomic import written_whole
 from unknot.encoders import must_exist
 from unknot.errors import UnknotError, unknown
 from unknot.home import home_world
 from unknot.representation import Representation, read_representation
 from unknot.runs import Run
-from unknot.tasks._pool import FEW
+from unknot.tasks._kept_reasoning import (
+    Fingerprint,
+    code_fingerprint,
+    digest_of,
+    keep_codes,
+    kept_codes,
+    must_be_same_task,
+)
 from unknot.tasks.options import Untrained
 from unknot.tasks.panels import (
     INPUTS,
@@ -48,7 +51,6 @@ if TYPE_CHECKING:
 AT = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)  # steps whose accuracy the study reports
 VIEWS = 40  # images of a combination where they have random parts: as many as a sprite has orientations
 BASELINE_PUZZLES = 20_000
-Fingerprint = str | list[float]
 SOURCES = {"onehot": "one-hot factors", "integer": "integer factors", "cnn": "CNN from scratch"}
 
 
@@ -184,7 +186,7 @@ def reasoning(
     )
     baselines = accuracies(lesson.puzzles(BASELINE_PUZZLES, np.random.default_rng([seed, 4])))
     if kept is not None:
-        _same_task(kept, settings, fingerprint)
+        must_be_same_task(kept, settings, fingerprint)
     asked = {*range(evaluate_every, steps + 1, evaluate_every), *(step for step in at if step <= steps), steps}
     curve: Table = []
     diverged = {}
@@ -288,7 +290,7 @@ def _panels(
     if isinstance(encoder, Representation):
         made = representation_table(encoder, classes)
         about = encoder.source.get("encoder", {})
-        return made, name, str(encoder.source.get("world", "")), about, _digest(made.codes, made.starts)
+        return made, name, str(encoder.source.get("world", "")), about, digest_of(made.codes, made.starts)
     if isinstance(encoder, Path) or (isinstance(encoder, str) and Path(encoder).is_dir()):
         encoder = Run(encoder)
     if world is None and not isinstance(encoder, Run):
@@ -307,12 +309,12 @@ def _panels(
         return seen, SOURCES[input], label, {}, ""
     several = views if opened.stochastic else 1
     how: dict[str, Any] = {"device": device, "data": data}
-    fingerprint = "" if kept is None else _fingerprint(encoder, coarse, seed, **how)
-    found = _kept_codes(kept, coarse, fingerprint)
+    fingerprint = "" if kept is None else code_fingerprint(encoder, coarse, seed, **how)
+    found = kept_codes(kept, coarse, fingerprint)
     if found is None:
         made, record = encoded_table(encoder, coarse, views=several, seed=seed, watch=watch, **how)
         if kept is not None:
-            _keep_codes(kept, made, {**record, "fingerprint": fingerprint})
+            keep_codes(kept, made, {**record, "fingerprint": fingerprint})
     else:
         made, record = found
     about = record["encoder"]
@@ -320,78 +322,6 @@ def _panels(
         encoder.spec.label if isinstance(encoder, Run) else str(about.get("title", about.get("name", "encoder")))
     )
     return made, source, label, record["encoder"], fingerprint
-
-
-def _fingerprint(encoder: Any, world: Quantised, seed: int, **how: Any) -> Fingerprint:
-    """Of the weights of a run; else a number for each of a few images: a function edited since is another one."""
-    from unknot.encoding import encode_points, opened_encoder
-
-    found, _, _ = opened_encoder(encoder, world, **how)
-    if found.record.get("kind") == "run":
-        return str(found.record["weights"])
-    few = np.linspace(0, world.factors.size - 1, FEW).astype(np.int64)
-    codes = encode_points(found, world, world.factors.classes(few), seed=[seed, 0]).reshape(FEW, -1)
-    weights = np.random.default_rng(0).normal(size=codes.shape[1])
-    return [float(number) for number in codes.astype(np.float64) @ weights]
-
-
-def _digest(*arrays: NDArray[Any]) -> str:
-    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()[:16]
-
-
-def _keep_codes(folder: Path, made: CodeTable, record: Mapping[str, Any]) -> None:
-    with written_whole(folder / "codes.npz") as beside, beside.open("wb") as file:
-        np.savez(file, codes=made.codes, starts=made.starts, source=np.array(json.dumps(record)))
-
-
-def _kept_codes(
-    folder: Path | None, coarse: Quantised, fingerprint: Fingerprint
-) -> tuple[CodeTable, Mapping[str, Any]] | None:
-    path = None if folder is None else folder / "codes.npz"
-    if path is None or not path.is_file():
-        return None
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            codes, starts, source = archive["codes"], archive["starts"], json.loads(str(archive["source"]))
-    except Exception as error:
-        raise UnknotError(f"{path}: is damaged ({error}); remove it to encode anew.") from None
-    if len(starts) != coarse.factors.size + 1:
-        raise UnknotError(f"{path}: holds codes of another grid; choose another folder.")
-    _same_codes(path, source.get("fingerprint"), fingerprint)
-    return CodeTable(coarse.factors, codes, starts), source
-
-
-def _same_codes(path: Path, before: Fingerprint | None, now: Fingerprint) -> None:
-    """Refuse what was made from other codes; files of earlier versions do not say which.
-
-    Another machine may compute codes that differ in their last digits.
-    """
-    if isinstance(before, list) and isinstance(now, list):
-        same = len(before) == len(now) and np.allclose(before, now, rtol=1e-3, atol=1e-3 * float(np.std(now)))
-    else:
-        same = before is None or before == now
-    if not same:
-        raise UnknotError(
-            f"{path}: is of an encoder or of latents that have been changed since; choose another folder, or remove "
-            f"{path.parent}."
-        )
-
-
-def _same_task(folder: Path, settings: Mapping[str, Any], fingerprint: Fingerprint) -> None:
-    """Refuse a folder of another task or of other codes; its checkpoints would not fit."""
-    path = folder / "task.json"
-    now = json.loads(json.dumps(settings))
-    if path.is_file():
-        before = json.loads(path.read_text(encoding="utf-8"))
-        other = [name for name in now if before.get(name) != now[name]]
-        if other:
-            raise UnknotError(
-                f"{folder}: keeps a task with another {', '.join(other)}; choose another folder, or remove it."
-            )
-        _same_codes(path, before.get("fingerprint"), fingerprint)
-        return
-    with written_whole(path) as beside:
-        beside.write_text(json.dumps(now | {"fingerprint": fingerprint}, indent=1) + "\n", encoding="utf-8")
 
 
 def _result(

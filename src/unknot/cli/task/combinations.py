@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unknot.cli._signals import sigterm_is_ctrl_c
 from unknot.cli.task.bar import progress_bar, rows_or_all
 from unknot.cli.task.output import JSON, json_alone, show
 from unknot.errors import UnknotError
+from unknot.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
     from unknot.runs import RunSpec

@@ -1,0 +1,52 @@
+"""Signals that end a command: Ctrl-C, and SIGTERM."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def sigterm_is_ctrl_c() -> Iterator[None]:
+    """Let the signal that ends a job of a cluster stop the block as Ctrl-C does: state is saved, nothing is left."""
+    if threading.current_thread() is not threading.main_thread():  # which alone may say what a signal does
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into an answer to ask for between steps; a second one stops at once.
+
+    So too for SIGTERM, where the command line has made it another Ctrl-C; other handlers of it are left alone.
+    """
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: handler
+        for number, handler in handlers.items()
+        if callable(handler) and (number == signal.SIGINT or handler is signal.default_int_handler)
+    }
+    if threading.current_thread() is not threading.main_thread():
+        before = {}
+    asked = False
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def ask(number: int, frame: object) -> None:
+        nonlocal asked
+        asked = True
+        restore()
+
+    for number in before:
+        signal.signal(number, ask)
+    try:
+        yield lambda: asked
+    finally:
+        restore()
