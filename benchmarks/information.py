@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import mutual_info_score
 
-from unknot.metrics import _information
-from unknot.metrics._information import equal_frequency_cuts, frequency_information, width_information
+from unknot.metrics.kernels import information
+from unknot.metrics.kernels.information import equal_frequency_cuts, frequency_information, width_information
 from unknot.metrics.mig import mig
 
 SIZES = np.array([3, 6, 40, 32, 32])
@@ -74,11 +74,11 @@ def main() -> dict[str, float]:
         print(f"{name:<16} {1e3 * slow:8.1f} ms scikit-learn loop {1e3 * fast:8.2f} ms here {slow / fast:8.1f} x")
         print(f"{'':<16} largest difference {difference:.1e} nats")
 
-    original, _information._compiled = _information._compiled, lambda work: False
+    original, information._compiled = information._compiled, lambda work: False
     try:
         plain = best_of(pairs["equal width"][0], 10)
     finally:
-        _information._compiled = original
+        information._compiled = original
     slow = best_of(lambda: loop_equal_width(latents, factors), 3)
     results["without_numba_ratio"] = slow / plain
     print(

@@ -14,7 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.metrics._probe import RECIPES, Recipe, one_thread, train_head
+from unknot.metrics.heads import RECIPES, Recipe, one_thread, train_head
 
 SIZES = np.array([32, 32, 40])
 

@@ -16,7 +16,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.ranking import rank
+from unknot.ranking.ranking import rank
 from unknot.representation import Representation
 
 SETTINGS, SEEDS, ROWS, LATENTS = 108, 50, 10_000, 10

@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from unknot.worlds.mpi3d_rendered import mpi3d_rendered
-from unknot.worlds.shapes3d_rendered import shapes3d_rendered
+from unknot.worlds.rendered.mpi3d_rendered import mpi3d_rendered
+from unknot.worlds.rendered.shapes3d_rendered import shapes3d_rendered
 from unknot.worlds.world import World, sample
 
 BATCH = 256

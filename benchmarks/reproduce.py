@@ -54,7 +54,7 @@ def _cell(value: Any) -> str:
 
 def workers(jobs: int) -> ProcessPoolExecutor:
     """Processes that end with this one; what they were training can be gone on with."""
-    from unknot.processes import follow_parent
+    from unknot.processes.parent import follow_parent
 
     return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=follow_parent)
 

@@ -23,11 +23,11 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
-from unknot._memory import kept_memory
-from unknot.represent import represent
-from unknot.runs import Run, RunSpec
-from unknot.trainer import Trainer
-from unknot.training import build_model, feed, train
+from unknot.models.codes import represent
+from unknot.processes.memory import kept_memory
+from unknot.runs.run import Run, RunSpec
+from unknot.runs.trainer import Trainer
+from unknot.runs.training import build_model, feed, train
 from unknot.worlds import open_world
 
 WORLD = "dsprites_rendered"

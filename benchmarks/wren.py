@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unknot._memory import kept_memory
 from unknot.factors import space
-from unknot.tasks.wren import PUBLISHED, WReN, WReNSetting, initialise
-from unknot.worlds.puzzles import draw_puzzles
+from unknot.processes.memory import kept_memory
+from unknot.tasks.reasoning.wren import PUBLISHED, WReN, WReNSetting, initialise
+from unknot.worlds.puzzles.puzzles import draw_puzzles
 
 BATCH, LATENTS = 32, 10
 TURNS = 5

@@ -10,9 +10,9 @@ import pytest
 from unknot.metrics import METRICS, Facts, identity
 from unknot.metrics.r2 import full_variance
 from unknot.worlds import WORLDS
-from unknot.worlds.combinations import PUBLISHED_COMBINATIONS
-from unknot.worlds.split_rules import RULES
-from unknot.worlds.splits import split
+from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS
+from unknot.worlds.splits.rules import RULES
+from unknot.worlds.splits.split import split
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -3,7 +3,7 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.examples import entangled, toy_m1, toy_m2
-from unknot.metrics._linear import fit_linear
+from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.mig import mig
 from unknot.metrics.modularity import modularity
 from unknot.metrics.snc import snc

@@ -9,7 +9,7 @@ def run(folder: Path, jobs: int) -> str:
     """Medians over five seeds for each beta, and the least and the greatest MIG."""
     from rich.console import Console
 
-    from unknot.runs import Run
+    from unknot.runs.run import Run
     from unknot.studies.live import shown
     from unknot.studies.plan import plan
     from unknot.studies.spec import read_study

@@ -7,7 +7,7 @@ from typing import Any
 
 from reproduce import table, workers
 
-from unknot.runs import Run, RunSpec
+from unknot.runs.run import Run, RunSpec
 
 STEPS = 3_000
 # A hundredth of the papers' steps is in reach of two cores; the learning rate of S0 makes up for part of it.
@@ -35,9 +35,9 @@ def specs() -> Iterator[RunSpec]:
 
 def one(spec: RunSpec, folder: Path) -> dict[str, Any]:
     """Train (or go on, or find it done), encode, score: one row of the table."""
-    from unknot.encoding import representation_of
-    from unknot.scoring import score
-    from unknot.training import train
+    from unknot.encoders.encoding import representation_of
+    from unknot.runs.training import train
+    from unknot.scoring.scoring import score
 
     run = train(spec, folder)
     card = score(representation_of(run), metrics=METRICS)
@@ -67,7 +67,7 @@ def run(folder: Path, jobs: int) -> str:
 
 def trained(folder: Path) -> dict[str, Run]:
     """The finished runs by what a figure calls them."""
-    from unknot.training import train
+    from unknot.runs.training import train
 
     names = [
         f"{spec.model}, beta {spec.options['beta']:g}" if spec.model == "beta_vae" else spec.model

@@ -12,7 +12,7 @@ from reproduce import table
 
 from reproduction.slots import spec as sprites_spec
 from reproduction.sprite_tuples import write_tuples
-from unknot.runs import Run, RunSpec
+from unknot.runs.run import Run, RunSpec
 from unknot.tasks.result import TaskResult
 
 IMAGES, TUPLES = 6_000, 512
@@ -77,8 +77,8 @@ def run(folder: Path, jobs: int) -> str:
     """One table for ray-traced scenes, one for flat sprites, and COAT over steps."""
     import torch
 
-    from unknot.tasks.algebra import algebra
-    from unknot.training import train
+    from unknot.runs.training import train
+    from unknot.tasks.algebra.task import algebra
     from unknot.worlds.scenes.corpus import make_corpus
     from unknot.worlds.scenes.dataset import write_scenes
 
@@ -103,7 +103,7 @@ def run(folder: Path, jobs: int) -> str:
 
 def sprite_table(folder: Path, trained: Run) -> str:
     """Slot attention that was trained on flat sprites, on tuples of flat sprites."""
-    from unknot.tasks.algebra import algebra
+    from unknot.tasks.algebra.task import algebra
 
     listed = write_tuples(folder / "sprites", n=TUPLES)
     result = algebra(trained, quadruples=listed, pictures=0, folder=folder / "codes")
@@ -153,9 +153,9 @@ def pixel_rows(corpus: Any) -> Iterator[dict[str, Any]]:
     """The images themselves, at every size that a model sees."""
     import numpy as np
 
-    from unknot.batches import as_tensor
     from unknot.metrics.coat import coat
-    from unknot.tasks.quadruples import CorpusTuples
+    from unknot.runs.batches import as_tensor
+    from unknot.tasks.algebra.quadruples import CorpusTuples
     from unknot.worlds.scenes.corpus import ROLES
 
     groups = CorpusTuples(corpus).scenes

@@ -16,8 +16,8 @@ READINGS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 def run(folder: Path, jobs: int) -> str:
     """Scores of both readings on both corpora, and the shares of pixels on each wrong picture."""
-    from unknot.reports.task_algebra import score_text
-    from unknot.tasks.algebra import algebra
+    from unknot.tasks.algebra.page import score_text
+    from unknot.tasks.algebra.task import algebra
     from unknot.worlds.scenes.corpus import make_corpus
 
     rows, shares, seconds = [], [], {}

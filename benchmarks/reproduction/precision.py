@@ -14,10 +14,10 @@ METRICS = ["mig", "snc", "modularity", "dci", "beta_vae_score", "factor_vae_scor
 
 def one(of: tuple[str, int], folder: Path) -> dict[str, Any]:
     """Train and score one run."""
-    from unknot.encoding import representation_of
-    from unknot.runs import RunSpec
-    from unknot.scoring import score
-    from unknot.training import train
+    from unknot.encoders.encoding import representation_of
+    from unknot.runs.run import RunSpec
+    from unknot.runs.training import train
+    from unknot.scoring.scoring import score
 
     precision, seed = of
     common: dict[str, Any] = {"steps": 1_500, "lr": 1e-3, "image_size": 32, "options": {"beta": 4.0}}

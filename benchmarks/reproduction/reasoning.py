@@ -21,7 +21,7 @@ Codes = NDArray[np.float64]
 
 def onehot(seed: int, folder: Path) -> dict[str, Any]:
     """Accuracy over training on one-hot factors of Abstract-dSprites."""
-    from unknot.tasks.reasoning import reasoning
+    from unknot.tasks.reasoning.task import reasoning
 
     found = reasoning(
         world="abstract_dsprites_rendered",
@@ -40,8 +40,8 @@ def onehot(seed: int, folder: Path) -> dict[str, Any]:
 
 def mixed(seed: int, folder: Path) -> list[dict[str, Any]]:
     """A reasoner on each code; the same puzzles and initial weights for all three."""
-    from unknot.scoring import score
-    from unknot.tasks.reasoning import reasoning
+    from unknot.scoring.scoring import score
+    from unknot.tasks.reasoning.task import reasoning
 
     rows = []
     for name, code in codes(seed).items():

@@ -12,8 +12,8 @@ MODELS: dict[str, dict[str, Any]] = {"beta_vae": {"beta": 4.0}, "beta_tc_vae": {
 
 def one(model: str, folder: Path) -> list[dict[str, Any]]:
     """Five runs of a model, one for each published combination of dSprites, and what heads read from them."""
-    from unknot.runs import RunSpec
-    from unknot.tasks.combinations import combinations
+    from unknot.runs.run import RunSpec
+    from unknot.tasks.combinations.task import combinations
 
     spec = RunSpec(
         world="dsprites_rendered", model=model, options=MODELS[model], steps=STEPS, lr=1e-3, image_size=32, seed=0

@@ -42,7 +42,7 @@ def run(folder: Path, jobs: int) -> str:
 
 def _correlations(runs: "DataFrame") -> list[dict[str, object]]:
     """Spearman's correlation of each ranking with each metric, with a 95 % interval by resampling runs."""
-    from unknot.studies.correlations import correlation
+    from unknot.statistics.correlations import correlation
 
     rows = []
     for ranking in (name for name in runs.columns if name.startswith("udr_")):

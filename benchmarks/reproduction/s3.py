@@ -16,9 +16,9 @@ ROWS = 10_000  # test images, and training images of the readout
 
 def one(of: tuple[str, str, str], folder: Path) -> dict[str, Any]:
     """Train one model in one split, and measure R² on its test part."""
-    from unknot.runs import RunSpec
-    from unknot.tasks.generalisation import generalisation
-    from unknot.training import train
+    from unknot.runs.run import RunSpec
+    from unknot.runs.training import train
+    from unknot.tasks.generalisation.task import generalisation
 
     world, model, split = of
     more: dict[str, Any] = {"options": {"beta": 1.0}, "precision": "bfloat16"} if model == "beta_vae" else {}

@@ -10,7 +10,7 @@ def run(folder: Path, jobs: int) -> str:
     from rich.console import Console
     from scipy.stats import spearmanr
 
-    from unknot.runs import Run
+    from unknot.runs.run import Run
     from unknot.studies.live import shown
     from unknot.studies.plan import plan
     from unknot.studies.spec import read_study

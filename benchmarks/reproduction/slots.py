@@ -5,7 +5,7 @@ from typing import Any
 
 from reproduce import table
 
-from unknot.runs import RunSpec
+from unknot.runs.run import RunSpec
 
 STEPS = 8_000
 OPTIONS: dict[str, Any] = {
@@ -40,9 +40,9 @@ def run(folder: Path, jobs: int) -> str:
     import numpy as np
     import torch
 
-    from unknot.batches import as_tensor
     from unknot.metrics.segmentation import ari, fg_ari, mbo
-    from unknot.training import load_model, train
+    from unknot.runs.batches import as_tensor
+    from unknot.runs.training import load_model, train
     from unknot.worlds.scenes.dataset import open_scenes, write_scenes
 
     torch.set_num_threads(1)

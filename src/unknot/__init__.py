@@ -7,51 +7,51 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from unknot import examples
-    from unknot.encoding import encode
+    from unknot.encoders.encoding import encode
     from unknot.errors import UnknotError, UnknotWarning
     from unknot.factors import Factor, FactorSpace
-    from unknot.ranking import Ranking, rank
+    from unknot.ranking.ranking import Ranking, rank
     from unknot.representation import Representation, read_representation
-    from unknot.runs import Run, RunSpec
-    from unknot.scoring import Scorecard, score
-    from unknot.tasks.algebra import algebra
-    from unknot.tasks.combinations import combinations
-    from unknot.tasks.fairness import fairness
-    from unknot.tasks.generalisation import generalisation
-    from unknot.tasks.reasoning import reasoning
+    from unknot.runs.run import Run, RunSpec
+    from unknot.runs.training import train
+    from unknot.scoring.scoring import Scorecard, score
+    from unknot.tasks.algebra.task import algebra
+    from unknot.tasks.combinations.task import combinations
+    from unknot.tasks.fairness.task import fairness
+    from unknot.tasks.generalisation.task import generalisation
+    from unknot.tasks.reasoning.task import reasoning
     from unknot.tasks.result import TaskResult
-    from unknot.training import train
     from unknot.worlds import ArrayWorld, open_world
-    from unknot.worlds.combinations import combination_split
-    from unknot.worlds.splits import Split, split
+    from unknot.worlds.splits.combinations import combination_split
+    from unknot.worlds.splits.split import Split, split
 
 # Where each public name lives. Imported on first use, so that `import unknot` stays instant.
 _HOMES = {
     "ArrayWorld": "unknot.worlds",
     "Factor": "unknot.factors",
     "FactorSpace": "unknot.factors",
-    "Ranking": "unknot.ranking",
+    "Ranking": "unknot.ranking.ranking",
     "Representation": "unknot.representation",
-    "Run": "unknot.runs",
-    "RunSpec": "unknot.runs",
-    "Scorecard": "unknot.scoring",
-    "Split": "unknot.worlds.splits",
+    "Run": "unknot.runs.run",
+    "RunSpec": "unknot.runs.run",
+    "Scorecard": "unknot.scoring.scoring",
+    "Split": "unknot.worlds.splits.split",
     "TaskResult": "unknot.tasks.result",
     "UnknotError": "unknot.errors",
     "UnknotWarning": "unknot.errors",
-    "algebra": "unknot.tasks.algebra",
-    "combination_split": "unknot.worlds.combinations",
-    "combinations": "unknot.tasks.combinations",
-    "encode": "unknot.encoding",
-    "fairness": "unknot.tasks.fairness",
-    "generalisation": "unknot.tasks.generalisation",
+    "algebra": "unknot.tasks.algebra.task",
+    "combination_split": "unknot.worlds.splits.combinations",
+    "combinations": "unknot.tasks.combinations.task",
+    "encode": "unknot.encoders.encoding",
+    "fairness": "unknot.tasks.fairness.task",
+    "generalisation": "unknot.tasks.generalisation.task",
     "open_world": "unknot.worlds",
-    "rank": "unknot.ranking",
+    "rank": "unknot.ranking.ranking",
     "read_representation": "unknot.representation",
-    "reasoning": "unknot.tasks.reasoning",
-    "score": "unknot.scoring",
-    "split": "unknot.worlds.splits",
-    "train": "unknot.training",
+    "reasoning": "unknot.tasks.reasoning.task",
+    "score": "unknot.scoring.scoring",
+    "split": "unknot.worlds.splits.split",
+    "train": "unknot.runs.training",
 }
 
 __all__ = [

@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.atomic import written_whole
 from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.files import written_whole
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars")
 KEYS = (*ARRAYS, "factor_names", "source")

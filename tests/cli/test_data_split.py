@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from unknot.cli import app
 from unknot.errors import UnknotError
-from unknot.worlds.splits import Split
+from unknot.worlds.splits.split import Split
 
 RUNNER = CliRunner(env={"COLUMNS": "120", "NO_COLOR": "1"})
 

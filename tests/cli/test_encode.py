@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from unknot.cli import app
 from unknot.representation import read_representation
-from unknot.runs import Run, RunSpec
-from unknot.training import train
+from unknot.runs.run import Run, RunSpec
+from unknot.runs.training import train
 
 WORLD = "dsprites_rendered"
 OWN = "def two(images):\n    return images.mean(axis=(2, 3))[:, [20, 40]]\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from unknot.runs import Run, RunSpec
-from unknot.training import train
+from unknot.runs.run import Run, RunSpec
+from unknot.runs.training import train
 
 
 @pytest.fixture(scope="module")

@@ -141,12 +141,12 @@ def test_one_model_is_not_a_ranking(files: list[Path]) -> None:
 def test_an_interrupt_ends_with_one_line_and_no_files(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import unknot._shelf
+    import unknot.ranking.pair_scores
 
     def stop(*models: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(unknot._shelf, "udr_scores", stop)
+    monkeypatch.setattr(unknot.ranking.pair_scores, "udr_scores", stop)
     done = CliRunner().invoke(app, ["rank", *map(str, files), "--json", str(tmp_path / "record.json")])
     assert done.exit_code == 130
     assert done.output == "unknot: interrupted; runs that were encoded stay so.\n"

@@ -9,7 +9,7 @@ import pandas as pd
 from typer.testing import CliRunner
 
 from unknot.cli import app
-from unknot.runs import Run, RunSpec
+from unknot.runs.run import Run, RunSpec
 
 
 def _unknot(*words: str | Path) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import unknot.scoring
+import unknot.scoring.scoring
 from unknot.cli import app
 from unknot.metrics import METRICS
 
@@ -158,13 +158,15 @@ def test_that_a_factor_was_cut_into_bins_is_said_once(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole_run = unknot.scoring.run
+    whole_run = unknot.scoring.scoring.run
 
-    def interrupted_after_the_first(*arguments: object, **options: object) -> Iterator[unknot.scoring.Record]:
+    def interrupted_after_the_first(
+        *arguments: object, **options: object
+    ) -> Iterator[unknot.scoring.scoring.Record]:
         yield next(whole_run(*arguments, **options))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(unknot.scoring, "run", interrupted_after_the_first)
+    monkeypatch.setattr(unknot.scoring.scoring, "run", interrupted_after_the_first)
     target = tmp_path / "scores.json"
     done = CliRunner().invoke(
         app, ["score", str(GOLDENS / "m1.npz"), "--metrics", "mig,irs", "--json", str(target)]

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unknot.cli import app
-from unknot.runs import Run
+from unknot.runs.run import Run
 from unknot.tasks import read_result
 
 WORLD = "dsprites_rendered"

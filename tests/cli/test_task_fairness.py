@@ -37,7 +37,7 @@ def test_an_encoder_is_judged_and_the_files_asked_for_are_written(tmp_path: Path
     ("words", "complaint"),
     [
         (["nowhere:nothing", "--world", WORLD], "cannot be imported"),
-        (["unknot.demo:main", "--rows", "none"], "--rows is 'none'"),
+        (["unknot.reports.demo:main", "--rows", "none"], "--rows is 'none'"),
         (["numpy:ravel"], "needs a world"),
         (["runs/nope"], "runs/nope: no such file or folder"),
         (["nope.npz"], "nope.npz: no such file or folder"),

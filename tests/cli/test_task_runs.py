@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from unknot.cli import app
-from unknot.runs import RunSpec
+from unknot.runs.run import RunSpec
+from unknot.runs.training import train
 from unknot.tasks import TASKS, read_result
-from unknot.training import train
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 
 SPEC = RunSpec(world="shapes3d_rendered", latents=3, image_size=32, steps=3, batch_size=8)

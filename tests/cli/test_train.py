@@ -14,13 +14,13 @@ import torch
 from torch._dynamo.exc import InternalTorchDynamoError
 from typer.testing import CliRunner
 
-import unknot.training
+import unknot.runs.training
 from unknot.cli import app
 from unknot.cli.train import model_options
 from unknot.errors import UnknotError
 from unknot.models import MODELS
-from unknot.runs import Run, RunSpec
-from unknot.trainer import Progress
+from unknot.runs.run import Run, RunSpec
+from unknot.runs.trainer import Progress
 
 SMALL = ["--world", "dsprites_rendered", "--image-size", "32", "--batch-size", "8"]
 ENDLESS = [*SMALL, "--steps", "10000000", "--checkpoint-every", "5"]
@@ -83,7 +83,7 @@ def test_a_compiled_run_has_the_weights_of_a_plain_one_but_for_rounding(tmp_path
     for more in (["--compile"], []):
         done = CliRunner().invoke(app, ["train", *COMPILED, "--output", str(tmp_path / str(len(more))), *more])
         assert done.exit_code == 0, done.stderr
-        weights.append(unknot.training.load_model(Run(Path(done.stdout.splitlines()[-1]))).state_dict())
+        weights.append(unknot.runs.training.load_model(Run(Path(done.stdout.splitlines()[-1]))).state_dict())
     for name, plain in weights[1].items():
         torch.testing.assert_close(weights[0][name], plain, rtol=1e-3, atol=1e-5)
 
@@ -190,7 +190,7 @@ def test_ctrl_c_before_the_first_step_is_no_traceback(tmp_path: Path, monkeypatc
     def pressed(*_: object, **__: object) -> Run:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(unknot.training, "train", pressed)
+    monkeypatch.setattr(unknot.runs.training, "train", pressed)
     done = CliRunner().invoke(app, ["train", *SMALL, "--output", str(tmp_path)])
     assert done.exit_code == 130
     assert "interrupted; the same command goes on" in done.stderr

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.metrics._ranks import average_ranks, correlation
 from unknot.metrics.correlations import rank_correlations
+from unknot.metrics.ranks import average_ranks, correlation
 
 
 def test_a_case_worked_by_hand():

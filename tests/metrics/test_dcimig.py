@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from unknot.metrics._information import factor_entropy, width_information
 from unknot.metrics.dcimig import dcimig
+from unknot.metrics.kernels.information import factor_entropy, width_information
 
 
 def test_a_case_worked_by_hand():

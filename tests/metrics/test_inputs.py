@@ -8,7 +8,7 @@ import pytest
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
-from unknot.metrics._inputs import Checked, dead, prepare
+from unknot.metrics.inputs import Checked, dead, prepare
 
 QUICK = [name for name, metric in METRICS.items() if metric.facts.cost == "instant"]
 

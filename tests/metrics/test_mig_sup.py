@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.metrics._information import factor_entropy, width_information
+from unknot.metrics.kernels.information import factor_entropy, width_information
 from unknot.metrics.mig_sup import mig_sup
 
 

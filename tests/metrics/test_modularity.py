@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.metrics._information import width_information
+from unknot.metrics.kernels.information import width_information
 from unknot.metrics.modularity import modularity
 
 

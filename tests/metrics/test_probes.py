@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.metrics._linear import fit_linear
-from unknot.metrics._net import CHUNK, Adam, Net
-from unknot.metrics._probe import RECIPES, find_recipe, train_head
+from unknot.metrics.heads import RECIPES, find_recipe, train_head
+from unknot.metrics.linear_head import fit_linear
+from unknot.metrics.net import CHUNK, Adam, Net
 from unknot.metrics.probes import linear_accuracy, mlp_accuracy
 
 METRICS = [mlp_accuracy, linear_accuracy]

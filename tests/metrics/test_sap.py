@@ -65,7 +65,7 @@ def test_every_pair_has_the_accuracy_of_linear_svc(sizes: tuple[int, ...]) -> No
 def test_lines_are_the_minimum_of_the_objective(sizes: tuple[int, ...]) -> None:
     from scipy.optimize import minimize
 
-    from unknot.metrics._svm import fit
+    from unknot.metrics.kernels.svm import fit
 
     latents, factors = _code(sizes, 200, seed=3)
     for i in range(4):

@@ -114,7 +114,7 @@ def test_copies_up_to_order_sign_scale_and_shift_score_one_less_the_penalty() ->
 
 
 def test_pair_score_worked_by_hand() -> None:
-    from unknot.metrics._lasso import pair_score
+    from unknot.metrics.kernels.lasso import pair_score
 
     r = np.array([[0.8, 0.0], [0.2, 0.6], [0.0, 0.0]])
     columns, rows = 0.64 / 1.0 + 0.36 / 0.6, 0.64 / 0.8 + 0.36 / 0.8 + 0.0

@@ -5,15 +5,15 @@ import pytest
 import torch
 from torch.nn import functional
 
-from unknot._torchvision import import_timm
+from unknot.encoders._torchvision import import_timm
 from unknot.errors import UnknotError
 from unknot.factors import space
 from unknot.models import build
 from unknot.models._bit_network import BiTNetwork, StandardisedConv, npz_names
 from unknot.models._pretrained import fill
 from unknot.models.model import Setting
-from unknot.runs import RunSpec
-from unknot.training import load_model, train
+from unknot.runs.run import RunSpec
+from unknot.runs.training import load_model, train
 from unknot.worlds import open_world
 
 FACTORS = space({f"f{i}": 3 for i in range(7)})

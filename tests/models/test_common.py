@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import nn
 
-from unknot import trainer
 from unknot.errors import UnknotError
 from unknot.models import MODELS, build, options_of
 from unknot.models.model import Batch, Posterior, Setting, players
-from unknot.runs import RunSpec
-from unknot.training import build_model, feed, load_model, train
+from unknot.runs import trainer
+from unknot.runs.run import RunSpec
+from unknot.runs.training import build_model, feed, load_model, train
 from unknot.worlds import open_world
 from unknot.worlds.world import World
 

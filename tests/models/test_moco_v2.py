@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch.nn import functional
 
-from unknot import trainer
 from unknot.errors import UnknotError
 from unknot.models._augment import (
     AUGMENTATIONS,
@@ -22,9 +21,10 @@ from unknot.models._augment import (
 from unknot.models.moco_v2 import MoCoV2, info_nce
 from unknot.models.model import Batch, Setting, players
 from unknot.models.networks import initialise
-from unknot.optimisers import optimiser_of
-from unknot.runs import RunSpec
-from unknot.training import load_model, train
+from unknot.runs import trainer
+from unknot.runs.optimisers import optimiser_of
+from unknot.runs.run import RunSpec
+from unknot.runs.training import load_model, train
 from unknot.worlds import open_world
 
 WORLD = "dsprites_rendered"

@@ -2,12 +2,12 @@ import pytest
 import torch
 from torch import nn
 
-from unknot import trainer
 from unknot.errors import UnknotError
 from unknot.models.model import Setting
 from unknot.models.networks import ARCHITECTURES, Decoder, Encoder, GaussianAutoencoder, initialise
-from unknot.runs import RunSpec
-from unknot.training import build_model, feed, load_model, train
+from unknot.runs import trainer
+from unknot.runs.run import RunSpec
+from unknot.runs.training import build_model, feed, load_model, train
 from unknot.worlds import open_world
 
 

@@ -3,13 +3,13 @@ import math
 import pytest
 import torch
 
-from unknot import trainer
 from unknot.errors import UnknotError
 from unknot.models.model import Batch, Setting
 from unknot.models.networks import initialise
 from unknot.models.pcl import PCL, others
-from unknot.runs import RunSpec
-from unknot.training import load_model, train
+from unknot.runs import trainer
+from unknot.runs.run import RunSpec
+from unknot.runs.training import load_model, train
 
 SMALL = Setting(pixels=32, latents=4)
 LOOKS = torch.rand(2, 6, 1, 32, 32, generator=torch.Generator().manual_seed(0))

@@ -11,7 +11,7 @@ from unknot.models._slot_grouping import EPSILON, Grouping, noise_of, positions
 from unknot.models.model import Batch, Setting, players
 from unknot.models.networks import initialise
 from unknot.models.slot_attention import SlotAttention
-from unknot.optimisers import optimiser_of, set_rate
+from unknot.runs.optimisers import optimiser_of, set_rate
 
 SMALL = {"slots": 3, "slot_size": 8, "channels": 8, "stride": 2, "full_layers": 0}
 

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unknot.encoding import encode
+from unknot.encoders.encoding import encode
 from unknot.factors import space
 from unknot.reports.scorecard import scorecard_record, to_json
 from unknot.representation import Representation
-from unknot.runs import Run, RunSpec
-from unknot.scoring import score
+from unknot.runs.run import Run, RunSpec
+from unknot.runs.training import train
+from unknot.scoring.scoring import score
 from unknot.tasks import TASKS, TaskResult
-from unknot.training import train
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 
 WORLD = "dsprites_rendered"
@@ -92,11 +92,11 @@ def trained(study: Path) -> Path:
 @pytest.fixture(scope="session")
 def task_results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TaskResult]:
     """Task -> a small result of it."""
-    from unknot.tasks.algebra import algebra
-    from unknot.tasks.combinations import combinations
-    from unknot.tasks.fairness import fairness
-    from unknot.tasks.generalisation import generalisation
-    from unknot.tasks.reasoning import reasoning
+    from unknot.tasks.algebra.task import algebra
+    from unknot.tasks.combinations.task import combinations
+    from unknot.tasks.fairness.task import fairness
+    from unknot.tasks.generalisation.task import generalisation
+    from unknot.tasks.reasoning.task import reasoning
 
     grid = space({"shape": 3, "x": 4, "y": 6})
     classes = grid.classes(np.arange(72)).repeat(4, axis=0)

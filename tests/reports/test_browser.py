@@ -23,7 +23,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from unknot.reports.page import Grid, Section, write_page
+from unknot.reports.kit.page import Grid, Section, write_page
 from unknot.reports.run_page import write_run_page
 from unknot.reports.study_page import write_study_page
 from unknot.reports.task_page import write_task_page

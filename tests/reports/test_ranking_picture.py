@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.ranking import Ranking, rank
+from unknot.ranking.ranking import Ranking, rank
 from unknot.reports import ranking_picture
 from unknot.reports.ranking_picture import matrix_picture, settings_picture
 

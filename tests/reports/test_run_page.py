@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 from unknot.cli import app
-from unknot.encoders import digest
+from unknot.encoders.encoder import digest
 from unknot.errors import UnknotError
 from unknot.reports.commands import score_command, train_command
 from unknot.reports.run_page import write_run_page
 from unknot.reports.score_page import in_words, read_scores, write_score_page
-from unknot.runs import Run
+from unknot.runs.run import Run
 from unknot.tasks import TaskResult
 from unknot.tasks.kept_results import keep_result
 

@@ -14,9 +14,9 @@ from unknot.reports.split_picture import (
     shown_factors,
     split_picture,
 )
-from unknot.worlds.combinations import combination_split
-from unknot.worlds.dsprites import SPACE as DSPRITES
-from unknot.worlds.splits import Rule, Split, split
+from unknot.worlds.published.dsprites import SPACE as DSPRITES
+from unknot.worlds.splits.combinations import combination_split
+from unknot.worlds.splits.split import Rule, Split, split
 
 SMALL = space({"shape": 3, "x": 4, "y": 3}, categorical=["shape"])
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unknot.reports.matrix_chart import matrix
-from unknot.reports.page import Drawing, Gallery, Grid
-from unknot.reports.task_combinations import section as combination_section
-from unknot.reports.task_fairness import section as fairness_section
+from unknot.reports.kit.matrix_chart import matrix
+from unknot.reports.kit.page import Drawing, Gallery, Grid
 from unknot.reports.task_page import write_task_page
 from unknot.representation import Representation
-from unknot.tasks.combinations import combinations
-from unknot.tasks.fairness import fairness
+from unknot.tasks.combinations.page import section as combination_section
+from unknot.tasks.combinations.task import combinations
+from unknot.tasks.fairness.page import section as fairness_section
+from unknot.tasks.fairness.task import fairness
 from unknot.tasks.result import TaskResult
 
 NASTY = "<script>alert(1)</script>"

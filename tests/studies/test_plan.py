@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.runs import RunSpec
+from unknot.runs.run import RunSpec
+from unknot.runs.training import build_model
 from unknot.studies.plan import StudyPlan, plan, settings
 from unknot.studies.spec import PRESETS, parse_study, preset_names, read_study
 from unknot.studies.store import StudyFolder
-from unknot.training import build_model
 from unknot.worlds import open_world
-from unknot.worlds.combinations import combination_name, published_combinations
+from unknot.worlds.splits.combinations import combination_name, published_combinations
 
 from .conftest import TINY, planned
 
@@ -172,7 +172,7 @@ def plan_of(name: str, folder: Path) -> StudyPlan:
 
 def test_planning_needs_no_memory_for_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
-    monkeypatch.setattr("unknot.training.feed", lambda spec, model, world: built.append(model))
+    monkeypatch.setattr("unknot.runs.training.feed", lambda spec, model, world: built.append(model))
     planned(tmp_path, HEAD + "models: bit_resnet101\n")
     assert sum(p.numel() for p in built[0].parameters()) > 300e6
     assert all(p.is_meta for p in built[0].parameters())

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import unknot
-from unknot.encoding import encode as encode_run
+from unknot.encoders.encoding import encode as encode_run
 from unknot.errors import UnknotError
 from unknot.representation import Representation, read_representation
+from unknot.runs.training import train
 from unknot.studies.engines import Outcome, open_engine
 from unknot.studies.ray_engine import RayEngine
 from unknot.studies.steps import Step
 from unknot.studies.study import Progress, run_study
-from unknot.training import train
 
 from .conftest import TINY, planned, same_tables
 

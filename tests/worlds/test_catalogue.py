@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.worlds import WORLDS, World, dsprites, open_world, sample
-from unknot.worlds.files import cache_folder, data_folders, find_files
+from unknot.worlds import WORLDS, World, open_world, sample
+from unknot.worlds.published import dsprites
+from unknot.worlds.published.files import cache_folder, data_folders, find_files
 
 RENDERED = [name for name, entry in WORLDS.items() if not entry.files]
 FROM_FILES = [name for name, entry in WORLDS.items() if entry.files]

@@ -6,12 +6,12 @@ import pytest
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import space
 from unknot.worlds import WORLDS
-from unknot.worlds.dsprites import SPACE as DSPRITES
-from unknot.worlds.mpi3d import SPACE as MPI3D
 from unknot.worlds.pairs import LAPLACE_STILL, k_factors, laplace, one_factor
-from unknot.worlds.regions import Listed
-from unknot.worlds.shapes3d import SPACE as SHAPES3D
-from unknot.worlds.splits import Rule, Split, split
+from unknot.worlds.published.dsprites import SPACE as DSPRITES
+from unknot.worlds.published.mpi3d import SPACE as MPI3D
+from unknot.worlds.published.shapes3d import SPACE as SHAPES3D
+from unknot.worlds.splits.regions import Listed
+from unknot.worlds.splits.split import Rule, Split, split
 
 N = 200_000
 SIGMAS = 6  # a false alarm once in 5e8 draws of the seed, and the seed is fixed

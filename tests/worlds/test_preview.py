@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from unknot.cli.data import app
 from unknot.errors import UnknotError
 from unknot.factors import Factor, FactorSpace, space
-from unknot.worlds.abstract_dsprites import AbstractDSprites
-from unknot.worlds.dsprites_rendered import DSpritesRendered
-from unknot.worlds.dsprites_variants import noisy_dsprites
 from unknot.worlds.preview import GAP, MARGIN, factor_line, save_sheet, sheet
+from unknot.worlds.rendered.abstract_dsprites import AbstractDSprites
+from unknot.worlds.rendered.dsprites_rendered import DSpritesRendered
+from unknot.worlds.rendered.dsprites_variants import noisy_dsprites
 from unknot.worlds.world import sample
 
 

@@ -9,7 +9,7 @@ from unknot.cli.data_scenes import write_corpus, write_scenes
 from unknot.cli.data_split import split_world
 
 if TYPE_CHECKING:
-    from unknot.worlds.check import Checked
+    from unknot.worlds.published.check import Checked
 
 app = typer.Typer(no_args_is_help=True, help="Worlds with known factors: list, preview, split, download, check.")
 app.command("split")(split_world)
@@ -30,7 +30,7 @@ def list_worlds(
     """Show every world: factors, sizes, licence, and whether its file is here."""
     from unknot.errors import UnknotError
     from unknot.worlds import WORLDS
-    from unknot.worlds.files import data_folders
+    from unknot.worlds.published.files import data_folders
 
     if data is not None and not data.is_dir():
         raise UnknotError(f"data list: --data {data} is not a folder; name the one that holds the files.")
@@ -73,8 +73,8 @@ def download_world(
 
     from unknot.errors import UnknotError, unknown
     from unknot.worlds import WORLDS
-    from unknot.worlds.download import download
-    from unknot.worlds.files import data_folders
+    from unknot.worlds.published.download import download
+    from unknot.worlds.published.files import data_folders
 
     if name not in WORLDS:
         raise unknown("world", name, WORLDS)
@@ -113,7 +113,7 @@ def check_file(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from unknot.worlds.check import check
+    from unknot.worlds.published.check import check
 
     console = Console(stderr=json)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
@@ -137,8 +137,9 @@ def check_file(
 
 
 def _row(name: str, data: Path | None) -> dict[str, Any]:
-    from unknot.worlds import WORLDS, celeb_glow
-    from unknot.worlds.files import find_files
+    from unknot.worlds import WORLDS
+    from unknot.worlds.published import celeb_glow
+    from unknot.worlds.published.files import find_files
 
     entry = WORLDS[name]
     # CelebGlow opens from the files of any split; all others from the files the catalogue names.

@@ -11,7 +11,7 @@ from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
     from unknot.factors import Classes, Factor, FactorSpace
-    from unknot.worlds.splits import Rule, Split, SplitKind
+    from unknot.worlds.splits.split import Rule, Split, SplitKind
 
 _HEADS = {
     "composition": "only in training",
@@ -45,7 +45,7 @@ def split_world(
     data: Annotated[Path | None, typer.Option("--data", help="Folder of data files.")] = None,
 ) -> None:
     """Show what a systematic split holds back: classes, counts, caveats, and a picture."""
-    from unknot.worlds.split_rules import check_kind
+    from unknot.worlds.splits.rules import check_kind
 
     chosen = check_kind(kind)
     title, space, rows = _world(name, data)
@@ -82,8 +82,8 @@ def _split(
     allow_circular: bool,
     seed: int,
 ) -> "Split":
-    from unknot.worlds.combinations import PUBLISHED_COMBINATIONS, combination_split
-    from unknot.worlds.splits import split
+    from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS, combination_split
+    from unknot.worlds.splits.split import split
 
     if held and (ratio is not None or keep):
         raise UnknotError("data split: --hold names the classes itself; leave out --ratio and --keep.")
@@ -104,7 +104,7 @@ def _split(
 
 
 def _rule(name: str, space: "FactorSpace", ratio: float | None, keep: str, allow_circular: bool) -> "Rule":
-    from unknot.worlds.splits import RULES, Rule, published_rule
+    from unknot.worlds.splits.split import RULES, Rule, published_rule
 
     kept = tuple(word.strip() for word in keep.split(",") if word.strip()) or None
     rule = published_rule(name, space) if ratio is None and kept is None else None

@@ -16,7 +16,7 @@ def demo(
     """Run a small study, score an example, look at worlds, and write one page."""
     from rich.console import Console
 
-    from unknot.demo import demo
+    from unknot.reports.demo import demo
     from unknot.studies.live import shown
 
     console = Console(stderr=True)

@@ -61,7 +61,7 @@ def encode(
         raise UnknotError(f"encode: '{target}' does not end in .npz.")
     console = Console(stderr=True)
     with encoding_bar(console) as watch:
-        from unknot.encoding import encode
+        from unknot.encoders.encoding import encode
 
         made = encode(
             run if run is not None else encoder,
@@ -81,7 +81,7 @@ def encode(
     also = f" and {len(made.latents_test)} test rows" if made.latents_test is not None else ""
     console.print(f"{size} latents{also} of {made.source['world']}", highlight=False, soft_wrap=True)
     if run is not None and pictures:
-        from unknot.run_pictures import draw_run
+        from unknot.runs.pictures import draw_run
 
         for path in draw_run(run, made, data=data):
             typer.echo(path)

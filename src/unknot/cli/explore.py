@@ -17,10 +17,10 @@ def explore(
     import threading
     import webbrowser
 
-    from unknot.encoding import torch_threads
-    from unknot.exploring import ExploredRun
-    from unknot.reports.explorer import Explorer
-    from unknot.runs import Run
+    from unknot.encoders.encoding import torch_threads
+    from unknot.reports.explorer.drawing import ExploredRun
+    from unknot.reports.explorer.server import Explorer
+    from unknot.runs.run import Run
 
     explored = ExploredRun(Run(run), device=device, data=data)
     with Explorer(explored, port) as server, torch_threads(1):

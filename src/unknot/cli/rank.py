@@ -13,7 +13,7 @@ from unknot.errors import UnknotError, UnknotWarning
 
 if TYPE_CHECKING:
     from unknot.metrics.udr import Method, Normaliser
-    from unknot.ranking import Watch
+    from unknot.ranking.ranking import Watch
 
 
 def rank(
@@ -54,8 +54,8 @@ def rank(
     """Rank models without labels (UDR): those alike to others of their setting are likely disentangled."""
     from rich.console import Console
 
-    from unknot.model_choice import agreement, compare_settings, supervised_scores
-    from unknot.ranking import rank
+    from unknot.ranking.model_choice import agreement, compare_settings, supervised_scores
+    from unknot.ranking.ranking import rank
     from unknot.reports.ranking import ranking_csv, ranking_record, show_ranking
 
     if groups and group_by:

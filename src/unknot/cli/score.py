@@ -14,7 +14,7 @@ from unknot.errors import UnknotError, UnknotWarning
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from unknot.scoring import Scorecard
+    from unknot.scoring.scoring import Scorecard
 
 
 def score(
@@ -42,7 +42,7 @@ def score(
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from unknot.representation import read_representation
-    from unknot.scoring import Record, plan, run, scorecard
+    from unknot.scoring.scoring import Record, plan, run, scorecard
 
     check_targets([file, factors_file], {"--json": json, "--csv": csv, "--plot": plot, "--html": html})
     quiet = "-" in (json, csv)
@@ -58,7 +58,7 @@ def score(
     if flatten_slots:
         representation = representation.flattened()
     if plot is not None:
-        from unknot.reports.hinton import check_picture
+        from unknot.reports.kit.hinton import check_picture
 
         check_picture(plot)
         if representation.factors is None:
@@ -115,7 +115,7 @@ def score(
 def _encoded(folder: Path, console: "Console") -> Path:
     """The latents of a run with default settings, encoded now unless they are there already."""
     from unknot.cli.encode import encoding_bar
-    from unknot.encoding import representation_of
+    from unknot.encoders.encoding import representation_of
 
     with encoding_bar(console) as watch:
         return representation_of(folder, watch=watch)
@@ -130,7 +130,7 @@ def _write(card: "Scorecard", files: list[Path], json: str, csv: str, plot: Path
         if csv:
             put(csv, to_csv(card))
     if plot is not None and card.shares is not None:
-        from unknot.reports.hinton import hinton_figure
+        from unknot.reports.kit.hinton import hinton_figure
 
         hinton_figure(card.shares, [v.factor for v in card.verdicts], plot, title=title)
 
@@ -155,7 +155,7 @@ def check_targets(inputs: Sequence[Path | None], targets: Mapping[str, Path | st
 
 def put(target: str, text: str) -> None:
     """Write to a file, or to standard output for "-"."""
-    from unknot.atomic import written_whole
+    from unknot.files import written_whole
 
     if target == "-":
         typer.echo(text, nl=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unknot.errors import UnknotError
-from unknot.signals import sigterm_is_ctrl_c
+from unknot.processes.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,11 +60,11 @@ def study(
     if dry_run:
         _show_plan(made, folder, jobs, data)
         return
+    from unknot.runs.training import find_device
     from unknot.studies.engines import open_engine
     from unknot.studies.live import shown
     from unknot.studies.store import belongs_to
     from unknot.studies.study import run_study
-    from unknot.training import find_device
 
     belongs_to(folder, spec)
     if engine == "local":
@@ -93,8 +93,8 @@ def results(
     parts: Annotated[bool, typer.Option("--parts", help="Also the numbers beside the headlines.")] = False,
 ) -> None:
     """The results of a study as one table: a row for each run, a column for each metric."""
-    from unknot.atomic import written_whole
     from unknot.errors import unknown
+    from unknot.files import written_whole
     from unknot.studies.store import StudyFolder
     from unknot.studies.tables import FORMATS, formatted, readable
     from unknot.studies.tables import results as table_of

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unknot.errors import UnknotError
-from unknot.signals import sigterm_is_ctrl_c
+from unknot.processes.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
-    from unknot.runs import Run, RunSpec
-    from unknot.training import Progress
+    from unknot.runs.run import Run, RunSpec
+    from unknot.runs.training import Progress
 
 # Options of a model, such as --beta, are not known before the model is: they are read by `model_options`.
 ANY_OPTION = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -52,7 +52,7 @@ def train(
     coat_every: Annotated[int, typer.Option(help="Steps between two measurements of COAT.")] = 1000,
 ) -> None:
     """Train a model on a world; options of the model follow as --NAME VALUE (such as --beta 4)."""
-    from unknot.runs import RunSpec
+    from unknot.runs.run import RunSpec
 
     options = model_options(context.args)
     _flags_must_be_boolean(model, options)
@@ -97,8 +97,8 @@ def _train_watched(spec: "RunSpec", folder: Path, wait: bool, **how: Any) -> "Ru
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    from unknot.runs import RunBusyError
-    from unknot.training import train
+    from unknot.runs.run import RunBusyError
+    from unknot.runs.training import train
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -134,7 +134,7 @@ def _train_watched(spec: "RunSpec", folder: Path, wait: bool, **how: Any) -> "Ru
 
 def _worth_a_line(progress: "Progress", lines: int = 20) -> bool:
     """Whether one more of so many equal parts of the run was ended by the latest steps."""
-    from unknot.trainer import LOG_EVERY
+    from unknot.runs.trainer import LOG_EVERY
 
     before = max(0, progress.step - LOG_EVERY)
     return progress.step * lines // progress.steps > before * lines // progress.steps

@@ -30,7 +30,7 @@ class Losses(NamedTuple):
 
 def losses(codes: Tuple4, norm: Norm) -> Losses:
     """The two losses of aligned codes."""
-    from unknot.metrics._angles import residuals_and_angles
+    from unknot.metrics.kernels.angles import residuals_and_angles
 
     square, angle, longest = np.empty((3, len(codes[0])))
     residuals_and_angles(*(flat(code) for code in codes), NOTHING, square, angle, longest)

@@ -6,7 +6,7 @@ DCI and MED differ only in where the matrix comes from.
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.metrics._information import entropy
+from unknot.metrics.kernels.information import entropy
 
 Matrix = NDArray[np.float64]  # (d, k), not negative
 

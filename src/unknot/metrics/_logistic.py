@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.metrics._inputs import UNSEEN, Rng, Rows, dead
+from unknot.metrics.inputs import UNSEEN, Rng, Rows, dead
 
 
 def hold_out(rows: Rows, rng: Rng) -> Rows:

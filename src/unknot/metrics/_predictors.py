@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics._accuracy import held_out
-from unknot.metrics._inputs import Rng, Rows, dead
+from unknot.metrics.accuracy import held_out
+from unknot.metrics.inputs import Rng, Rows, dead
 
 ALPHAS = (1e-4, 1e-3, 1e-2, 0.1, 0.2, 0.4, 0.8, 1.0)  # penalties that the lasso chooses from
 

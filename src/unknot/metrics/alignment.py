@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._information import frequency_information, mutual_information
-from unknot.metrics._inputs import Rows
+from unknot.metrics.inputs import Rows
+from unknot.metrics.kernels.information import frequency_information, mutual_information
 
 UNALIGNED = -1
 Cuts = Literal["tie_safe", "published"]

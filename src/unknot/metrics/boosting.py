@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._inputs import Rng
+from unknot.metrics.inputs import Rng
 
 BINS = 256
 RESOLUTION = np.float32(1e-7)  # values closer than this cannot be split, as in scikit-learn
@@ -93,7 +93,7 @@ class BoostedTrees:
 
     def raw(self, latents: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-odds (1, n) of two classes, or logits (K, n) up to a constant."""
-        from unknot.metrics._gbt import add_trees
+        from unknot.metrics.kernels.gbt import add_trees
 
         raw = np.repeat(self.prior[:, None], len(latents), axis=1)
         add_trees(raw, single(latents), self.features, self.thresholds, self.values, self.learning_rate)
@@ -132,8 +132,8 @@ def fit_trees(
     """
     if not 1 <= depth <= 10 or rounds < 0:
         raise UnknotError(f"boosting: depth {depth} and rounds {rounds}; expected depth 1..10 and rounds >= 0.")
-    from unknot.metrics._gbt import residuals
-    from unknot.metrics._gbt_trees import grow_round
+    from unknot.metrics.kernels.gbt import residuals
+    from unknot.metrics.kernels.gbt_trees import grow_round
 
     classes, y = np.unique(codes, return_inverse=True)
     logs = np.log(np.bincount(y) / len(y))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.metrics._coat import NOTHING, Chance, Norm, aligned, by_chance, losses
-from unknot.metrics._inputs import Rng, as_array
+from unknot.metrics.inputs import Rng, as_array
 from unknot.metrics.proportion import proportion_test
 from unknot.metrics.score import Score
 

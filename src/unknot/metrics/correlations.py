@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._inputs import as_array
-from unknot.metrics._ranks import average_ranks, correlation
+from unknot.metrics.inputs import as_array
+from unknot.metrics.ranks import average_ranks, correlation
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from unknot.errors import unknown
 from unknot.metrics import _predictors
 from unknot.metrics._importance import completeness, disentanglement
-from unknot.metrics._inputs import Rng, Rows, prepare
+from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.score import Facts, Score, facts
 
 Model = Literal["gbt", "gbt_fast", "lightgbm", "forest", "forest_regression", "lasso"]

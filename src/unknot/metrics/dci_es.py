@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics._accuracy import held_out
-from unknot.metrics._inputs import Rng, Rows, dead, prepare
 from unknot.metrics._predictors import canonical_order, predicted_as_numbers
+from unknot.metrics.accuracy import held_out
+from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.score import Facts, Score, facts
 
 RIDGE = 1e-4  # penalty per row, on features of unit variance

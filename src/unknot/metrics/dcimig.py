@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from unknot.metrics._information import factor_entropy, width_information
-from unknot.metrics._inputs import prepare
+from unknot.metrics.inputs import prepare
+from unknot.metrics.kernels.information import factor_entropy, width_information
 from unknot.metrics.score import Facts, Score, facts
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.metrics import _predictors
-from unknot.metrics._accuracy import Chance, adjusted, chance_levels, check_chance, held_out
-from unknot.metrics._inputs import Rng, Rows, prepare
+from unknot.metrics.accuracy import Chance, adjusted, chance_levels, check_chance, held_out
+from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.score import Facts, Score, facts
 
 STRENGTHS = np.logspace(-4, 4, 10)  # inverse penalties that logistic regression chooses from

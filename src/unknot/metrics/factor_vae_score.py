@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._inputs import Rng
+from unknot.metrics.inputs import Rng
 from unknot.metrics.interventions import Source, drawn
 from unknot.metrics.score import Facts, Score, facts
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._information import contingency, equal_width, table_information
-from unknot.metrics._inputs import check_latents, dead
+from unknot.metrics.inputs import check_latents, dead
+from unknot.metrics.kernels.information import contingency, equal_width, table_information
 from unknot.metrics.score import Facts, Score, facts
 
 REFERENCE = (

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics._information import factor_entropy, mutual_information, width_information
-from unknot.metrics._inputs import Rng, Rows, dead, prepare
+from unknot.metrics.inputs import Rng, Rows, dead, prepare
+from unknot.metrics.kernels.information import factor_entropy, mutual_information, width_information
 from unknot.metrics.score import Facts, Score, facts
 
 Estimator = Literal["neighbours", "bins", "discrete"]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Classes
-from unknot.metrics._inputs import Checked, as_array, check_latents, distinct, prepare
+from unknot.metrics.inputs import Checked, as_array, check_latents, distinct, prepare
 
 if TYPE_CHECKING:
     from unknot.worlds.world import World
@@ -93,7 +93,7 @@ class TableSource:
 
     def pair_differences(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
         """Mean |z - z'| over pairs of different rows that share a value; see `Source`."""
-        from unknot.metrics._gathers import pair_differences
+        from unknot.metrics.kernels.gathers import pair_differences
 
         chosen = self._groups.check(factors)
         words = rng.integers(0, 2**32, size=(len(chosen), batch, 2), dtype=np.uint32)
@@ -102,7 +102,7 @@ class TableSource:
 
     def shared_variances(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
         """Variances of batches of rows that share a value; see `Source`."""
-        from unknot.metrics._gathers import shared_variances
+        from unknot.metrics.kernels.gathers import shared_variances
 
         chosen = self._groups.check(factors)
         words = rng.integers(0, 2**32, size=(len(chosen), batch + 1), dtype=np.uint32)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._inputs import Rows, dead, prepare
+from unknot.metrics.inputs import Rows, dead, prepare
 from unknot.metrics.score import Facts, Score, facts
 
 
@@ -96,7 +96,7 @@ def _effect(
     columns: NDArray[np.float64], codes: NDArray[np.int64], quantile: float, weighted: bool
 ) -> NDArray[np.float64]:
     """E_ij of one factor for latents (d, n): mean over its values of the deviation within the value."""
-    from unknot.metrics._deviations import group_deviations
+    from unknot.metrics.kernels.deviations import group_deviations
 
     counts = np.bincount(codes)
     # Small codes sort by counting, in linear time.

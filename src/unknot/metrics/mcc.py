@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics._inputs import Rng, Rows, dead, prepare
-from unknot.metrics._ranks import average_ranks, correlation
+from unknot.metrics.inputs import Rng, Rows, dead, prepare
+from unknot.metrics.ranks import average_ranks, correlation
 from unknot.metrics.score import Facts, Score, facts
 
 Mode = Literal["pearson", "spearman", "affine"]

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics._importance import completeness, disentanglement
-from unknot.metrics._information import share, width_information
-from unknot.metrics._inputs import Rng, Rows, prepare
+from unknot.metrics.inputs import Rng, Rows, prepare
+from unknot.metrics.kernels.information import share, width_information
 from unknot.metrics.score import Facts, Score, facts
 
 

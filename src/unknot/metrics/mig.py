@@ -5,8 +5,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from unknot.errors import unknown
-from unknot.metrics._information import bin_entropy, factor_entropy, share, table_information, width_contingency
-from unknot.metrics._inputs import prepare
+from unknot.metrics.inputs import prepare
+from unknot.metrics.kernels.information import (
+    bin_entropy,
+    factor_entropy,
+    share,
+    table_information,
+    width_contingency,
+)
 from unknot.metrics.score import Facts, Score, facts
 
 Normaliser = Literal["factor", "code"]

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.metrics._information import table_information, width_contingency
-from unknot.metrics._inputs import prepare
+from unknot.metrics.inputs import prepare
+from unknot.metrics.kernels.information import table_information, width_contingency
 from unknot.metrics.score import Facts, Score, facts
 
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._accuracy import adjusted, chance_levels, held_out
-from unknot.metrics._inputs import Rng, Rows, prepare
-from unknot.metrics._probe import HIDDEN, Recipe
+from unknot.metrics.accuracy import adjusted, chance_levels, held_out
 from unknot.metrics.alignment import UNALIGNED, Alignment, align, alignment_information, alignment_notes
+from unknot.metrics.heads import HIDDEN, Recipe
+from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.probes import RecipeName, check_probe_options, head_accuracy, probe_seed
 from unknot.metrics.score import Facts, Score, facts
 

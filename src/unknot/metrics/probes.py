@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._accuracy import adjusted, chance_levels, check_chance, held_out
-from unknot.metrics._inputs import UNSEEN, Rng, Rows, prepare
-from unknot.metrics._linear import fit_linear
-from unknot.metrics._probe import HIDDEN, Recipe, find_recipe, one_thread, train_head
+from unknot.metrics.accuracy import adjusted, chance_levels, check_chance, held_out
+from unknot.metrics.heads import HIDDEN, Recipe, find_recipe, one_thread, train_head
+from unknot.metrics.inputs import UNSEEN, Rng, Rows, prepare
+from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.score import Facts, Score, facts
 
 RecipeName = Literal["converged", "paper", "paper_text"]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.factors import FactorSpace
-from unknot.metrics._inputs import Rng, Rows, prepare
+from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.score import Facts, Score, facts
 
 Readout = Literal["linear", "mlp"]

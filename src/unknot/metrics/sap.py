@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics._accuracy import held_out
-from unknot.metrics._inputs import Rng, Rows, dead, prepare
+from unknot.metrics.accuracy import held_out
+from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.score import Facts, Score, facts
 
 Mode = Literal["classification", "regression", "liblinear"]
@@ -111,7 +111,7 @@ def sap(
 
 
 def _accuracy(rows: Rows, cost: float) -> NDArray[np.float64]:
-    from unknot.metrics._svm import accuracies
+    from unknot.metrics.kernels.svm import accuracies
 
     z_test, y_test = held_out(rows)
     columns = np.ascontiguousarray(rows.latents.T)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._inputs import as_array, distinct
+from unknot.metrics.inputs import as_array, distinct
 from unknot.metrics.score import Score
 
 F64 = NDArray[np.float64]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics._inputs import as_array
+from unknot.metrics.inputs import as_array
 
 F64 = NDArray[np.float64]
 Blank = Literal["corpus", "batch"]
@@ -36,7 +36,7 @@ def align(a: Any, b: Any, c: Any, d: Any) -> tuple[F64, F64, F64, F64]:
     >>> (aligned[1] - aligned[0] + aligned[2] - aligned[3]).ravel().tolist()
     [0.0, 0.0]
     """
-    from unknot.metrics._slots import match_four
+    from unknot.metrics.kernels.slots import match_four
 
     slots = [check_slots("align", name, one) for name, one in zip("abcd", (a, b, c, d), strict=True)]
     if len({one.shape for one in slots}) > 1:
@@ -57,7 +57,7 @@ def nearest_sums(one: F64, other: F64, beside: F64 | None = None) -> tuple[F64, 
     Slots of two sets are matched greedily, the closest pair first. With `beside` (n, k, d), its slots travel with those
     of `one`; the second array are their summed squared distances from the slots that those were matched with.
     """
-    from unknot.metrics._slots import match_two
+    from unknot.metrics.kernels.slots import match_two
 
     n, k, _ = one.shape
     distances = squared_distances(one, other)

@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics._accuracy import adjusted, chance_levels, held_out
-from unknot.metrics._information import code, equal_frequency_cuts
-from unknot.metrics._inputs import Rng, prepare
+from unknot.metrics.accuracy import adjusted, chance_levels, held_out
 from unknot.metrics.alignment import (
     UNALIGNED,
     Cuts,
@@ -18,6 +16,8 @@ from unknot.metrics.alignment import (
     alignment_notes,
     published_cuts,
 )
+from unknot.metrics.inputs import Rng, prepare
+from unknot.metrics.kernels.information import code, equal_frequency_cuts
 from unknot.metrics.score import Facts, Score, facts
 
 Bins = Literal["auto", "classes", "gcd"]

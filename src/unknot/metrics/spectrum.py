@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._information import entropy
-from unknot.metrics._inputs import Rows, as_array, check_latents, dead, prepare
+from unknot.metrics.inputs import Rows, as_array, check_latents, dead, prepare
+from unknot.metrics.kernels.information import entropy
 from unknot.metrics.score import Facts, Score, facts
 
 CHUNK = 16_384

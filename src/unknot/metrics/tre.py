@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics._inputs import Rng, as_array, check_latents
+from unknot.metrics.inputs import Rng, as_array, check_latents
 from unknot.metrics.score import Score
 
 F64 = NDArray[np.float64]

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
-from unknot.metrics._inputs import as_array, check_latents
-from unknot.metrics._ranks import average_ranks
+from unknot.metrics.inputs import as_array, check_latents
+from unknot.metrics.ranks import average_ranks
 from unknot.metrics.score import Facts, Score, facts
 
 Method = Literal["lasso", "spearman"]
@@ -144,7 +144,7 @@ def udr_pair(
     notes = list(dict.fromkeys(a.notes + b.notes))
     value = float("nan")
     if matrix.size:
-        from unknot.metrics._lasso import pair_score
+        from unknot.metrics.kernels.lasso import pair_score
 
         value = float(pair_score(matrix, normaliser == "paper"))
     else:
@@ -168,7 +168,7 @@ def similarity(
     a: Informative, b: Informative, *, alpha: float | Literal["cv"] = 0.1
 ) -> tuple[NDArray[np.float64], float | None]:
     """Similarity (m_a, m_b) of the informative latents of two models, and the penalty it was found with."""
-    from unknot.metrics._lasso import lasso, multi_task_lasso_cv, part
+    from unknot.metrics.kernels.lasso import lasso, multi_task_lasso_cv, part
 
     n, m = len(a.columns), len(b.columns)
     if n == 0 or m == 0:
@@ -206,7 +206,7 @@ def udr_scores(
     >>> udr_scores(models).round(2)
     array([0.9, 0.9, 0.9, 0.9, 0.9, 0.9])
     """
-    from unknot.metrics._lasso import lasso_scores, multi_task_scores
+    from unknot.metrics.kernels.lasso import lasso_scores, multi_task_scores
 
     _check(models, alpha, normaliser, "udr")
     if pairs is None:

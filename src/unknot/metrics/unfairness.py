@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._accuracy import held_out
-from unknot.metrics._inputs import Rng, Rows, prepare
 from unknot.metrics._predictors import canonical_order
+from unknot.metrics.accuracy import held_out
 from unknot.metrics.boosting import fit_trees, tabulate
+from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.interventions import Source, TableSource
 from unknot.metrics.score import Facts, Score, facts
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.metrics._information import factor_entropy, width_information
-from unknot.metrics._inputs import Rows
+from unknot.metrics.inputs import Rows
+from unknot.metrics.kernels.information import factor_entropy, width_information
 
 BINS = 20
 FOUND, PARTLY, CLEARLY = 0.05, 0.3, 0.8  # share of a factor's entropy that its best latent knows

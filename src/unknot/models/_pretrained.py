@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unknot._hub import hub_or_cache
+from unknot.encoders._hub import hub_or_cache
 from unknot.errors import UnknotError
 
 FROM_TIMM = "timm"
@@ -52,7 +52,7 @@ def read_tensors(weights: str) -> dict[str, Tensor]:
 
 def timm_tensors(model: str, name: str) -> dict[str, Tensor]:
     """The published weights of a network of timm, which fetches them once and keeps them."""
-    from unknot._torchvision import import_timm
+    from unknot.encoders._torchvision import import_timm
 
     timm = import_timm()
     try:

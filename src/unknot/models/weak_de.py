@@ -201,7 +201,7 @@ class WeakDE(nn.Module):
 def class_bins(text: str, factors: FactorSpace) -> tuple[tuple[int, int, int], ...]:
     """(column, size, number of bins) of the factors that make up the classes.
 
-    >>> from unknot.worlds.dsprites import SPACE
+    >>> from unknot.worlds.published.dsprites import SPACE
     >>> class_bins("shape,x:3,y:3", SPACE)
     ((0, 3, 3), (3, 32, 3), (4, 32, 3))
     """

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unknot.reports.page import Command
-from unknot.runs import RunSpec
+from unknot.reports.kit.page import Command
+from unknot.runs.run import RunSpec
 
 
 def train_command(spec: RunSpec, parent: Path | str) -> Command:

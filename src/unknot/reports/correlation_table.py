@@ -24,7 +24,7 @@ class Correlations:
         rho: (k, k) correlations, plus where two agree about what is better; NaN where there is none.
         p: (k, k) two-sided p-values, each for its pair alone.
         n: (k, k) runs that have both.
-        table: one row a pair, from `unknot.studies.correlations.correlations`, the strongest first.
+        table: one row a pair, from `unknot.statistics.correlations.correlations`, the strongest first.
     """
 
     names: list[str]
@@ -44,7 +44,7 @@ def correlations(measures: Sequence[Measure], runs: Any) -> Correlations:
     """Correlate measures over some runs; those that do not vary are left out."""
     import pandas as pd
 
-    from unknot.studies.correlations import correlations as pairs
+    from unknot.statistics.correlations import correlations as pairs
 
     columns = {m.label: m.values.reindex(runs).to_numpy() * (1 if m.higher else -1) for m in measures}
     columns = {name: values for name, values in columns.items() if len(np.unique(values[np.isfinite(values)])) > 1}

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from unknot import __version__
 from unknot.metrics.correlations import RankCorrelations
-from unknot.model_choice import SettingScore
-from unknot.ranking import Ranking
+from unknot.ranking.model_choice import SettingScore
+from unknot.ranking.ranking import Ranking
 
 ADVICE = (
     "What this rests on: models that disentangle find the same latents up to order and sign, those that do not "

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.ranking import Ranking
+from unknot.ranking.ranking import Ranking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -158,7 +158,7 @@ def _drawn(path: Path | str, size: tuple[float, float], draw: Any) -> Path:
     import matplotlib
     from matplotlib.figure import Figure
 
-    from unknot.atomic import written_whole
+    from unknot.files import written_whole
 
     with matplotlib.rc_context({"svg.hashsalt": "unknot", "font.size": 9}):
         figure = Figure(figsize=size, layout="constrained")

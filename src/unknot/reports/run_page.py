@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
-from unknot.reports.charts import SWITCHED_OFF, curves
 from unknot.reports.commands import encode_command, train_command
-from unknot.reports.page import KINDS, Command, Content, Drawing, Gallery, Grid, Picture, Section, write_page
+from unknot.reports.kit.charts import SWITCHED_OFF, curves
+from unknot.reports.kit.page import KINDS, Command, Content, Drawing, Gallery, Grid, Picture, Section, write_page
 from unknot.reports.run_tasks import run_tasks
 from unknot.reports.score_page import in_words, read_scores, score_grid, score_rows, verdict_contents
-from unknot.runs import Run
+from unknot.runs.run import Run
 from unknot.studies.steps import read_source
 
 PICTURES = {

@@ -6,10 +6,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from unknot.encoders import digest
-from unknot.reports.page import Grid, Section
+from unknot.encoders.encoder import digest
+from unknot.reports.kit.page import Grid, Section
 from unknot.reports.task_page import headline, task_section
-from unknot.runs import Run
+from unknot.runs.run import Run
 from unknot.tasks.kept_results import WHOSE, kept_results
 from unknot.tasks.result import TaskResult
 

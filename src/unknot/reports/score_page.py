@@ -12,9 +12,9 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
-from unknot.reports.charts import hinton
 from unknot.reports.commands import score_command
-from unknot.reports.page import Cell, Content, Drawing, Grid, Section, write_page
+from unknot.reports.kit.charts import hinton
+from unknot.reports.kit.page import Cell, Content, Drawing, Grid, Section, write_page
 
 KNOWN, CLEARLY = 0.3, 0.8  # share of a factor that one latent knows: partly, clearly
 

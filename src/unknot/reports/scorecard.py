@@ -15,7 +15,7 @@ import numpy as np
 from unknot import __version__
 from unknot.metrics import METRICS
 from unknot.metrics.verdict import as_record
-from unknot.scoring import Record, Scorecard
+from unknot.scoring.scoring import Record, Scorecard
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 

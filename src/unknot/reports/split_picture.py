@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.worlds.regions import Box
-from unknot.worlds.splits import Split
+from unknot.worlds.splits.regions import Box
+from unknot.worlds.splits.split import Split
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ def split_picture(made: Split, path: Path | str, *, title: str = "") -> Path:
         raise UnknotError(f"split picture: cannot write '{target.name}'; end its name in {', '.join(FORMATS)}.")
     import matplotlib
 
-    from unknot.atomic import written_whole
+    from unknot.files import written_whole
 
     with matplotlib.rc_context({"svg.hashsalt": "unknot", "font.size": 9}):
         figure = _figure(made, title)

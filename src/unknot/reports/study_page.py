@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
-from unknot.reports.charts import CLEAR, CROWD, Dot, box_plot, heat_map
 from unknot.reports.correlation_table import Correlations, correlations
-from unknot.reports.page import (
+from unknot.reports.kit.charts import CLEAR, CROWD, Dot, box_plot, heat_map
+from unknot.reports.kit.page import (
     Cell,
     Command,
     Content,
@@ -30,7 +30,7 @@ from unknot.reports.study_ranking import ranking_sections, rankings
 from unknot.reports.study_record import Measure, StudyRecord, read_study
 from unknot.reports.study_words import summary
 from unknot.reports.task_page import task_section
-from unknot.reports.task_reasoning import study_section
+from unknot.tasks.reasoning.page import study_section
 from unknot.tasks.result import TaskResult
 
 SHOWN = 24  # runs with a section of their own
@@ -135,7 +135,7 @@ class _Sections:
         """Which scores foretell how fast reasoning is learnt, on each world."""
         import pandas as pd
 
-        from unknot.studies.task_curves import accuracies_of
+        from unknot.tasks.reasoning.curves import accuracies_of
 
         for name, rows in self.study.groups.items():
             ids = [id_ for id_ in rows["id"] if id_ in results]

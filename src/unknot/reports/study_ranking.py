@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from unknot.reports.charts import Dot, scatter
 from unknot.reports.commands import rank_command
-from unknot.reports.page import Cell, Drawing, Gallery, Grid, Link, Section
+from unknot.reports.kit.charts import Dot, scatter
+from unknot.reports.kit.page import Cell, Drawing, Gallery, Grid, Link, Section
 from unknot.reports.study_record import SCOPES, StudyRecord
 
 WORDS = (

@@ -17,7 +17,7 @@ from typing import Any
 
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
-from unknot.runs import Run
+from unknot.runs.run import Run
 from unknot.tasks.result import TaskResult, read_result
 
 COLUMNS = {

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from unknot.reports.charts import CLEAR
 from unknot.reports.correlation_table import Correlations
-from unknot.reports.page import number
+from unknot.reports.kit.charts import CLEAR
+from unknot.reports.kit.page import number
 from unknot.reports.study_record import UNLABELLED, StudyRecord
 
 

@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from unknot.reports.page import Content, Grid, Section, write_page
+from unknot.reports.kit.page import Content, Grid, Section, write_page
 from unknot.tasks.result import TaskResult
 
 FEW = 4  # results that fit side by side
@@ -16,7 +16,7 @@ def task_section(results: Sequence[TaskResult]) -> Section:
     name = results[0].task
     contents: list[Content] = [headline(results)]
     texts = [f"Task {name}."]
-    home = f"unknot.reports.task_{name}"
+    home = f"unknot.tasks.{name}.page"
     if find_spec(home) is not None:
         drawn = import_module(home).section(results)
         texts, contents = [*drawn.paragraphs], [headline(results), *drawn.contents]

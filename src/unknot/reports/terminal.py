@@ -10,8 +10,8 @@ from rich.text import Text
 
 from unknot.metrics import METRICS
 from unknot.metrics.score import Facts, Measure
-from unknot.reports.hinton import hinton_text
-from unknot.scoring import Record, Scorecard
+from unknot.reports.kit.hinton import hinton_text
+from unknot.scoring.scoring import Record, Scorecard
 
 QUESTIONS: dict[Measure, str] = {
     "modularity": "Does each latent know one factor?",

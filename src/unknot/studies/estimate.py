@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from unknot.metrics import METRICS, parse_identity
-from unknot.runs import Run, RunSpec
+from unknot.runs.run import Run, RunSpec
 from unknot.studies.plan import PlannedRun
 from unknot.studies.steps import Kind, read_scores
 from unknot.studies.store import Store
@@ -80,9 +80,9 @@ def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
     """Time a few training steps, and the encoding of a few images."""
     import torch
 
-    from unknot.represent import represent
-    from unknot.trainer import Trainer
-    from unknot.training import build_model, feed
+    from unknot.models.codes import represent
+    from unknot.runs.trainer import Trainer
+    from unknot.runs.training import build_model, feed
     from unknot.worlds import open_world
 
     threads = torch.get_num_threads()

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from unknot.processes import follow_parent
+from unknot.processes.parent import follow_parent
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.steps import Step, perform
 

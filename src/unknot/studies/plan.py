@@ -10,7 +10,7 @@ from typing import Any
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS, identity, parse_identity
-from unknot.runs import RunSpec
+from unknot.runs.run import RunSpec
 from unknot.studies._yaml import Where
 from unknot.studies.spec import FIELDS, Entry, StudySpec, Values, method_id
 from unknot.studies.task_options import check_tasks
@@ -272,7 +272,7 @@ def _filled_in(study: StudySpec, entry: Entry, spec: RunSpec, worlds: _Worlds) -
     import torch
 
     from unknot.models import MODELS, find, options_of
-    from unknot.training import build_model, feed
+    from unknot.runs.training import build_model, feed
 
     values = _merged(study, entry)
     world = worlds.get(spec.world, values["world"])

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unknot.errors import UnknotError, unknown
-from unknot.studies.boxes import box_statistics
-from unknot.studies.correlations import Correction, Method, correlations, holm
-from unknot.studies.dependent import Test, compare_correlations
+from unknot.statistics.boxes import box_statistics
+from unknot.statistics.correlations import Correction, Method, correlations, holm
+from unknot.statistics.dependent import Test, compare_correlations
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from unknot.atomic import remove_parts, written_whole
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.runs import Run, RunSpec
+from unknot.files import remove_parts, written_whole
+from unknot.runs.run import Run, RunSpec
 
 if TYPE_CHECKING:
     from unknot.representation import Representation
@@ -98,7 +98,7 @@ def latents_of(folder: Path, shared: Shared) -> "Representation":
 
 
 def _train(step: Step, tell: Tell) -> None:
-    from unknot.training import Progress, train
+    from unknot.runs.training import Progress, train
 
     first, last, since, seconds = 0, 0, 0.0, 0.0
 
@@ -127,7 +127,7 @@ def _train(step: Step, tell: Tell) -> None:
 
 
 def _encode(step: Step, tell: Tell) -> "Representation":
-    from unknot.encoding import encode
+    from unknot.encoders.encoding import encode
     from unknot.representation import read_representation
 
     run = Run(step.run_folder)
@@ -145,8 +145,8 @@ def _encode(step: Step, tell: Tell) -> "Representation":
 
 
 def _score(step: Step, tell: Tell, shared: Shared) -> None:
-    from unknot import scoring
     from unknot.reports.scorecard import scorecard_record, to_json
+    from unknot.scoring import scoring
 
     folder = step.run_folder
     remove_parts(folder)
@@ -203,7 +203,7 @@ def _task(step: Step, tell: Tell) -> None:
 
 
 def _rank(step: Step, tell: Tell, shared: Shared) -> None:
-    from unknot.ranking import rank
+    from unknot.ranking.ranking import rank
     from unknot.studies.spec import parse_method
 
     values = step.values

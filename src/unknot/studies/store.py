@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from unknot import __version__
-from unknot.atomic import remove_parts, written_whole
 from unknot.errors import UnknotError
+from unknot.files import remove_parts, written_whole
 from unknot.studies._yaml import Source
 from unknot.studies.plan import PlannedRun, RankGroup, StudyPlan
 from unknot.studies.spec import StudySpec, parse_study

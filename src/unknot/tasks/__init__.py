@@ -24,7 +24,7 @@ fairness, generalisation, reasoning.
     """
     if name not in TASKS:
         raise unknown("task", name, TASKS)
-    function: Callable[..., TaskResult] = getattr(import_module(f"unknot.tasks.{name}"), name)
+    function: Callable[..., TaskResult] = getattr(import_module(f"unknot.tasks.{name}.task"), name)
     return function
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from unknot.encoders import must_fit
+from unknot.encoders.encoder import must_fit
 from unknot.errors import UnknotError, unknown
-from unknot.runs import RunSpec
+from unknot.runs.run import RunSpec
 from unknot.tasks import find_task
 from unknot.worlds.world import World
 
@@ -78,7 +78,7 @@ def check_options(task: str, options: Mapping[str, Any], run: Untrained) -> None
     run.must_see(run.world.image_shape)
     parameters = list(signature(find_task(task)).parameters.values())[1:]
     full = {one.name: options.get(one.name, one.default) for one in parameters}
-    import_module(f"unknot.tasks.{task}").check(run, **full)
+    import_module(f"unknot.tasks.{task}.task").check(run, **full)
 
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:

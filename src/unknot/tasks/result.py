@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from unknot import __version__
-from unknot.atomic import written_whole
 from unknot.errors import UnknotError
+from unknot.files import written_whole
 
 Cell = str | int | float | bool | None
 Table = list[dict[str, Cell]]

@@ -7,19 +7,20 @@ from pathlib import Path
 
 from unknot.errors import UnknotError, unknown
 from unknot.factors import numbered
-from unknot.worlds import cars3d, celeb_glow, dsprites, image_folder, mpi3d, shapes3d, small_norb
-from unknot.worlds.abstract_dsprites import AbstractDSprites
+from unknot.worlds import image_folder
 from unknot.worlds.array_world import ArrayWorld, read_arrays
-from unknot.worlds.dsprites_rendered import QUARTER_SPACE, DSpritesRendered
-from unknot.worlds.dsprites_variants import (
+from unknot.worlds.entry import Entry, PublishedFile
+from unknot.worlds.published import cars3d, celeb_glow, dsprites, mpi3d, shapes3d, small_norb
+from unknot.worlds.published.files import missing, require_files
+from unknot.worlds.rendered.abstract_dsprites import AbstractDSprites
+from unknot.worlds.rendered.dsprites_rendered import QUARTER_SPACE, DSpritesRendered
+from unknot.worlds.rendered.dsprites_variants import (
     SCREAM,
     color_dsprites,
     noisy_dsprites,
     scream_dsprites,
     scream_stand_in_dsprites,
 )
-from unknot.worlds.entry import Entry, PublishedFile
-from unknot.worlds.files import missing, require_files
 from unknot.worlds.world import World, sample
 
 _OURS = "Apache-2.0"
@@ -97,7 +98,7 @@ def _dsprites(name: str, data: Path | None) -> ArrayWorld:
 
 
 def _mpi3d_rendered(data: Path | None) -> World:
-    from unknot.worlds.mpi3d_rendered import mpi3d_rendered
+    from unknot.worlds.rendered.mpi3d_rendered import mpi3d_rendered
 
     return mpi3d_rendered()
 
@@ -115,7 +116,7 @@ def _multi_sprites(data: Path | None) -> World:
 
 
 def _shapes3d_rendered(data: Path | None) -> World:
-    from unknot.worlds.shapes3d_rendered import shapes3d_rendered
+    from unknot.worlds.rendered.shapes3d_rendered import shapes3d_rendered
 
     return shapes3d_rendered()
 

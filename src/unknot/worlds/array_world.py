@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import Classes, Factor, FactorSpace, Indices, Kind, numbered
-from unknot.worlds import _npz
 from unknot.worlds.pictures import Pictures
+from unknot.worlds.published import npz
 from unknot.worlds.world import Images
 
 
@@ -137,15 +137,15 @@ def read_arrays(path: Path | str, *, name: str = "") -> ArrayWorld:
     name = name or path.stem
     if path.suffix == ".npy":
         return ArrayWorld(_read_npy(path), name=name)
-    found = _npz.members(path)
+    found = npz.members(path)
     if "images" not in found:
         raise UnknotError(
             f"{path}: has no array 'images'; it holds {', '.join(found) or 'no arrays'}. Expected 'images' and "
             "'factors' (and 'factor_names'). Published files open by the name of their world: open_world(name, "
             "data=path)."
         )
-    arrays = {key: _npz.read(path, key) for key in ("factors", "factor_names", "factor_kinds") if key in found}
-    images = _npz.read(path, "images")
+    arrays = {key: npz.read(path, key) for key in ("factors", "factor_names", "factor_kinds") if key in found}
+    images = npz.read(path, "images")
     _check_pictures(images, name)
     if "factors" not in arrays:
         return ArrayWorld(images, name=name)

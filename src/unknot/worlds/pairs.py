@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.factors import Classes, FactorSpace
-from unknot.worlds.regions import Listed, Mask, Region, whole
-from unknot.worlds.splits import Split
+from unknot.worlds.splits.regions import Listed, Mask, Region, whole
+from unknot.worlds.splits.split import Split
 
 Where = FactorSpace | Split | Listed
 Compat = Literal["locatello"]
@@ -38,7 +38,7 @@ LAPLACE_STILL: dict[str, tuple[str, ...]] = {
 def published_still(world: str, factors: FactorSpace) -> tuple[str, ...] | None:
     """The factors that published Laplace pairs of a world, its variants and its stand-in leave alone; None if none are.
 
-    >>> from unknot.worlds.mpi3d import SPACE
+    >>> from unknot.worlds.published.mpi3d import SPACE
     >>> published_still("mpi3d_rendered", SPACE)
     ('shape',)
     """

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.atomic import written_whole
 from unknot.errors import UnknotError, unknown
 from unknot.factors import Classes, Factor
-from unknot.paper import FAINT, FRAME, INK, PAPER, font, shortened, thumbnail, wrapped
+from unknot.files import written_whole
+from unknot.reports.kit.lettering import FAINT, FRAME, INK, PAPER, font, shortened, thumbnail, wrapped
 from unknot.worlds.world import Images, World, sample
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.worlds.dsprites_rendered import DSpritesRendered
+from unknot.worlds.rendered.dsprites_rendered import DSpritesRendered
 from unknot.worlds.scenes.multi_sprites import SHAPES, MultiSprites
 from unknot.worlds.world import World
 

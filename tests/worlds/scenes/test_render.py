@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.worlds.raytracer import silhouettes
+from unknot.worlds.raytracer.tracer import silhouettes
 from unknot.worlds.scenes.layouts import layouts_of, packed, seen_in
 from unknot.worlds.scenes.placement import SETTINGS, sample_scenes
 from unknot.worlds.scenes.render import pixel_coords, render, scene_masks, window

@@ -65,8 +65,8 @@ def algebra(
     pictures that differ from D in one thing. Prints L2-COAT and acos-COAT in percent, whether every wrong picture does
     worse (else the score is in brackets), and the same for pixels and for codes that must pass or fail.
     """
-    from unknot.tasks._algebra_codes import check_source
-    from unknot.tasks.algebra import algebra as task
+    from unknot.tasks.algebra.codes import check_source
+    from unknot.tasks.algebra.task import algebra as task
 
     if quadruples is not None and (corpus is not None or preview is not None):
         raise UnknotError("algebra: --quadruples takes the place of a corpus; leave out --corpus and --preview.")
@@ -119,7 +119,7 @@ def print_scores(result: "TaskResult") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from unknot.reports.task_algebra import p_hat, score_text
+    from unknot.tasks.algebra.page import p_hat, score_text
 
     console = Console()
     table = Table(title="COAT in percent; in brackets where a wrong picture does as well", title_justify="left")
@@ -165,7 +165,7 @@ def _corpus(
     told: dict[str, Callable[..., None]],
 ) -> "Corpus":
     """The corpus in a folder; made below it if the folder holds none."""
-    from unknot.worlds.files import cache_folder
+    from unknot.worlds.published.files import cache_folder
     from unknot.worlds.scenes.corpus import make_corpus, open_corpus
 
     if folder is not None and _is_corpus(folder):

@@ -9,10 +9,10 @@ import typer
 from unknot.cli.task.bar import progress_bar, rows_or_all
 from unknot.cli.task.output import JSON, json_alone, show
 from unknot.errors import UnknotError
-from unknot.signals import sigterm_is_ctrl_c
+from unknot.processes.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
-    from unknot.runs import RunSpec
+    from unknot.runs.run import RunSpec
     from unknot.tasks.result import TaskResult
 
 # Options of a model, such as --beta, are not known before the model is: they come as words of `source`.
@@ -88,7 +88,7 @@ def combinations(
         image_size = None
     else:
         asked = _source(words)
-    from unknot.tasks.combinations import combinations as task
+    from unknot.tasks.combinations.task import combinations as task
 
     try:
         with progress_bar() as told, sigterm_is_ctrl_c():
@@ -124,7 +124,7 @@ def combinations(
 
 def _spec(words: list[str], world: str, model: str, seed: int, training: dict[str, Any]) -> "RunSpec":
     from unknot.cli.train import model_options
-    from unknot.runs import RunSpec
+    from unknot.runs.run import RunSpec
 
     if not world:
         raise UnknotError("combinations: --model needs a world to be trained on: --world dsprites_rendered.")

@@ -45,7 +45,7 @@ def fairness(
     Prints a row for each target and a column for each sensitive factor: the total variation between predictions at
     one value and at all of them, averaged over values. 0 is fair.
     """
-    from unknot.tasks.fairness import fairness as task
+    from unknot.tasks.fairness.task import fairness as task
 
     wanted = rows_or_all("fairness", rows)
     with progress_bar() as told:

@@ -10,7 +10,7 @@ import typer
 from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
-    from unknot.tasks._split_work import Watch
+    from unknot.tasks.generalisation.split_work import Watch
     from unknot.tasks.result import TaskResult
 
 
@@ -65,7 +65,7 @@ def generalisation(
         raise UnknotError(
             "generalisation: --json and --name are for one model; -o FOLDER takes the results of several."
         )
-    from unknot.tasks.generalisation import generalisation
+    from unknot.tasks.generalisation.task import generalisation
 
     results: list[TaskResult] = []
     for model in models:
@@ -113,7 +113,7 @@ def _oracle(
     html: Path | None,
 ) -> None:
     from unknot.cli.task.output import json_alone, show
-    from unknot.tasks.oracle import oracle
+    from unknot.tasks.generalisation.oracle import oracle
 
     if models or not world:
         raise UnknotError("generalisation: --oracle reads true factors; give --world and no model.")
@@ -158,7 +158,7 @@ def _compare(results: "list[TaskResult]") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from unknot.tasks.error_similarity import error_similarity, shared_splits
+    from unknot.tasks.generalisation.error_similarity import error_similarity, shared_splits
 
     console = Console()
     for split in shared_splits(results):

@@ -11,8 +11,8 @@ import typer
 from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
-    from unknot.tasks.reasoning import Progress
-    from unknot.tasks.wren import WReNSetting
+    from unknot.tasks.reasoning.task import Progress
+    from unknot.tasks.reasoning.wren import WReNSetting
 
 
 def reasoning(
@@ -76,7 +76,7 @@ def reasoning(
 ) -> None:
     """Train relation networks on puzzles seen through a representation; accuracy over training steps."""
     from unknot.cli.task.output import json_alone, show
-    from unknot.worlds.puzzles import read_relations
+    from unknot.worlds.puzzles.puzzles import read_relations
 
     asked: list[Any] = [*(runs or []), *([encoder] if encoder else []), *([None] if input else [])]
     puzzle: dict[str, Any] = {
@@ -94,7 +94,7 @@ def reasoning(
         raise UnknotError("reasoning: give folders of runs, or --encoder, or --input onehot, integer or cnn.")
     if json is not None and len(asked) > 1:
         raise UnknotError("reasoning: --json is for one run; -o FOLDER takes the results of several.")
-    from unknot.tasks.reasoning import AT, reasoning
+    from unknot.tasks.reasoning.task import AT, reasoning
 
     results = []
     for one in asked:
@@ -137,9 +137,9 @@ def _preview(
 
     from unknot.worlds import open_world
     from unknot.worlds.preview import check_picture_name, save_sheet
-    from unknot.worlds.puzzle_picture import puzzle_picture
-    from unknot.worlds.puzzles import draw_puzzles
-    from unknot.worlds.quantised import Quantised
+    from unknot.worlds.puzzles.picture import puzzle_picture
+    from unknot.worlds.puzzles.puzzles import draw_puzzles
+    from unknot.worlds.puzzles.quantised import Quantised
 
     if not world:
         raise UnknotError("reasoning: --preview needs --world.")
@@ -151,14 +151,14 @@ def _preview(
 
 
 def _world_of(runs: list[Path] | None) -> str:
-    from unknot.runs import Run
+    from unknot.runs.run import Run
 
     return Run(runs[0]).spec.world if runs and runs[0].is_dir() else ""
 
 
 def _setting(g: str, f: str, lr: float, dropout: float, norm: bool, optimiser: str) -> "WReNSetting":
     try:
-        from unknot.tasks.wren import WReNSetting
+        from unknot.tasks.reasoning.wren import WReNSetting
     except ImportError:
         raise UnknotError("reasoning: needs torch, an extra: pip install unknot[torch].") from None
     sizes = []

@@ -6,10 +6,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.worlds._intersect import FAST, MISS
-from unknot.worlds._layout import NOTHING, TANGENT
-from unknot.worlds._shade import Scenes, Table
-from unknot.worlds._views import BOTTOM, LEFT, RIGHTMOST, TOP, VIEW_WIDTH, look, meet_view
+from unknot.worlds.raytracer._intersect import FAST, MISS
+from unknot.worlds.raytracer._shade import Scenes, Table
+from unknot.worlds.raytracer._views import BOTTOM, LEFT, RIGHTMOST, TOP, VIEW_WIDTH, look, meet_view
+from unknot.worlds.raytracer.layout import NOTHING, TANGENT
 
 
 @njit(**FAST)

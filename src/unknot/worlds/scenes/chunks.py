@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.atomic import written_whole
 from unknot.errors import UnknotError
-from unknot.processes import follow_parent
+from unknot.files import written_whole
+from unknot.processes.parent import follow_parent
 
 MAKING = ".making"
 Work = Callable[[Path, int], dict[str, Any]]  # (the folder `.making`, number of the piece) -> what to record of it

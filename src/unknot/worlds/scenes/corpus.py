@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.atomic import written_whole
 from unknot.errors import UnknotError, unknown
+from unknot.files import written_whole
 from unknot.worlds.scenes.chunks import Watch, alone, clear, fill, finish, progress_of
 
 ROLES = ("A", "B", "C", "D", "drop", "object", "color", "material", "shape", "size")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.paper import FAINT, FRAME, INK, PAPER, font
+from unknot.reports.kit.lettering import FAINT, FRAME, INK, PAPER, font
 from unknot.worlds.preview import GAP, MARGIN
 from unknot.worlds.scenes.corpus import ROLES, Corpus
 

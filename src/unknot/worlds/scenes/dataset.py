@@ -14,9 +14,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unknot.atomic import written_whole
 from unknot.errors import UnknotError, unknown
 from unknot.factors import Indices
+from unknot.files import written_whole
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.pictures import Pictures
 from unknot.worlds.scenes.chunks import Watch, alone, clear, fill, finish, opened, progress_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.worlds import _layout as at
-from unknot.worlds.raytracer import Batch, Light, Material, body_rows, camera_rows, light_row
+from unknot.worlds.raytracer import layout as at
+from unknot.worlds.raytracer.tracer import Batch, Light, Material, body_rows, camera_rows, light_row
 from unknot.worlds.scenes.scene import COLORS, FLOORS, MATERIALS, SHAPES, SIZES, Scene, SceneObject
 
 Numbers = NDArray[np.float64]

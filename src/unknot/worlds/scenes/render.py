@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.worlds.raytracer import Batch, masks
-from unknot.worlds.raytracer import render as trace
+from unknot.worlds.raytracer.tracer import Batch, masks
+from unknot.worlds.raytracer.tracer import render as trace
 from unknot.worlds.scenes.layouts import layouts_of, packed, seen_in
 from unknot.worlds.scenes.scene import Scene
 

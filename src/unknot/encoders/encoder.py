@@ -1,0 +1,206 @@
+"""Encoders by name: a run's folder, anyone's function, a timm or a Hugging Face network.
+
+| name | is |
+|---|---|
+| a folder | a run of `unknot train` |
+| `package.module:function` | uint8 images (n, h, w, c) to latents (n, d), slots (n, k, d), or (means, log-variances) |
+| `timm:NAME`, `timm:NAME@FILE` | a network of timm with its published weights, or with those of a local file |
+| `timm:NAME@untrained` | the same network before training, the baseline of transfer |
+| `hf:NAME` | an image network of transformers, by its name on the hub or by a local folder |
+
+In Python a function itself is an encoder too, and so is a `torch.nn.Module`, which is given float32 (n, c, h, w) in
+[0, 1] and is read in evaluation mode.
+"""
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.runs.run import Run, RunSpec
+from unknot.runs.training_world import home_world
+from unknot.worlds.world import Images, World
+
+POOLS = ("own", "mean", "class", "slots")
+Shape = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A function from images to latents, and what a file of its latents says about it.
+
+    Attributes:
+        name: for messages.
+        encode: uint8 images (n, h, w, c) to latents (n, d), slots (n, k, d), or (means, log-variances).
+        record: plain values: kind, name, weights, pooling, preprocessing; a title where the name does not say it all.
+    """
+
+    name: str
+    encode: Callable[[Images], Any]
+    record: Mapping[str, Any]
+
+
+def find_encoder(
+    which: Run | Path | str | Callable[..., Any],
+    shape: Shape,
+    *,
+    device: str = "cpu",
+    data: Path | None = None,
+    pool: str = "",
+    image_size: int | None = None,
+    home: World | None = None,
+) -> Encoder:
+    """The encoder of a run, a function or a name, ready for images of a shape (height, width, channels).
+
+    Args:
+        which: see the module.
+        shape: of the images.
+        device: for runs and networks.
+        data: folder of data files.
+        pool: of timm and hf networks, see `backbones`.
+        image_size: of timm and hf networks.
+        home: the world a run was trained on, if it is open already.
+
+    >>> find_encoder("brightness", (64, 64, 1))
+    Traceback (most recent call last):
+    unknot.errors.UnknotError: unknown encoder 'brightness'; expected the folder of a run, package.module:function, \
+timm:NAME or hf:NAME.
+    """
+    kind, _, name = which.partition(":") if isinstance(which, str) else ("", "", "")
+    if kind in ("timm", "hf"):
+        from unknot.encoders.pretrained import hf_encoder, timm_encoder
+
+        make = timm_encoder if kind == "timm" else hf_encoder
+        return make(name, shape, device=device, pool=pool, image_size=image_size)
+    if pool or image_size:
+        option = "pool" if pool else "image_size"
+        raise UnknotError(f"encode: {option} is for timm and hf networks; other encoders see images as they are.")
+    if isinstance(which, Run):
+        return _run_encoder(which, shape, device, home or home_world(which, data=data))
+    if isinstance(which, str):
+        which = _imported(which)
+    if hasattr(which, "state_dict") and hasattr(which, "forward"):
+        return _module_encoder(which, device)
+    if not callable(which):
+        raise UnknotError(f"encoder: {which!r} is no function from images to latents, and no run.")
+    return Encoder(_label(which), which, {"kind": "function", "name": _label(which)})
+
+
+def must_exist(which: Any) -> None:
+    """An error if an encoder can only be a path, by its looks, and nothing is there.
+
+    >>> must_exist("runs/nope")
+    Traceback (most recent call last):
+    unknot.errors.UnknotError: runs/nope: no such file or folder.
+    """
+    looks = isinstance(which, Path)
+    if isinstance(which, str) and ":" not in os.path.splitdrive(which)[1]:
+        looks = "/" in which or os.sep in which or which.endswith(".npz")
+    if looks and not Path(which).exists():
+        raise UnknotError(f"{which}: no such file or folder.")
+
+
+def run_record(run: Run) -> dict[str, Any]:
+    """What a file of latents says about the run that made them; other weights give another record."""
+    return {"kind": "run", "id": run.spec.id, "title": run.spec.title, "weights": digest(run.weights)}
+
+
+def digest(path: Path) -> str:
+    """The first half of a file's SHA-256."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+def writable(images: Images) -> Images:
+    """The images in memory torch may take over; those of a memory map are copied."""
+    return images if images.flags.writeable else images.copy()
+
+
+def _run_encoder(run: Run, shape: Shape, device: str, world: World) -> Encoder:
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise UnknotError(f"{run.folder}: a run needs torch, an extra: pip install unknot[torch].") from None
+    from unknot.runs.training import find_device, load_model
+
+    must_fit(str(run.folder), run.spec, world.image_shape, shape)
+    where = find_device(device)
+    model = load_model(run, world=world).to(where)
+    return Encoder(run.folder.name, model_encode(model, run.spec.image_size, where), run_record(run))
+
+
+def model_encode(model: Any, image_size: int | None, where: Any) -> Callable[[Images], Any]:
+    """What turns images into codes of a model of ours, which is in evaluation mode and on the device `where`."""
+    import torch
+
+    from unknot.models.codes import represent
+    from unknot.runs.batches import as_tensor
+
+    def encode(images: Images) -> NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.float32]]:
+        with torch.inference_mode():
+            q = represent(model, as_tensor(writable(images), image_size).to(where), batch_size=len(images))
+        mean: NDArray[np.float32] = q.mean.cpu().numpy()
+        return mean if q.logvar is None else (mean, q.logvar.cpu().numpy())
+
+    return encode
+
+
+def must_fit(who: str, spec: RunSpec, trained: Shape, shape: Shape) -> None:
+    """An error if a run trained on images of one shape cannot see those of another."""
+    resized = spec.image_size is not None
+    if shape[2] != trained[2] or (shape[:2] != trained[:2] and not resized):
+        theirs, ours = (f"{h} x {w} x {c}" for h, w, c in (shape, trained))
+        raise UnknotError(
+            f"{who}: was trained on images of {ours} ({spec.world}); those of the world are {theirs}. "
+            "Choose a world with images of the same shape, or a run trained with image_size, which resizes all images."
+        )
+
+
+def _imported(name: str) -> Any:
+    """The function `package.module:function`, looked for also beside the place the command is run from."""
+    module, colon, attribute = name.partition(":")
+    if not colon or not attribute:
+        raise UnknotError(
+            f"unknown encoder '{name}'; expected the folder of a run, package.module:function, timm:NAME or hf:NAME."
+        )
+    sys.path.insert(0, "")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UnknotError(f"encoder '{name}': cannot be imported ({error}).") from None
+    finally:
+        sys.path.remove("")
+
+
+def _module_encoder(module: Any, device: str) -> Encoder:
+    import torch
+
+    from unknot.runs.batches import as_tensor
+    from unknot.runs.training import find_device
+
+    where = find_device(device)
+    module = module.to(where)
+
+    def encode(images: Images) -> Any:
+        training = module.training
+        module.eval()
+        try:
+            with torch.inference_mode():
+                return module(as_tensor(writable(images)).to(where))
+        finally:
+            module.train(training)
+
+    return Encoder(type(module).__name__, encode, {"kind": "module", "name": _label(type(module))})
+
+
+def _label(function: Any) -> str:
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', '')}:{name}"

@@ -1,0 +1,1 @@
+"""Processes, signals and memory of the machine that a command runs on."""

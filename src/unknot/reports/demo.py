@@ -1,0 +1,147 @@
+"""The main job end to end on embedded defaults: a small study, and a look at worlds, splits and scores, as one page."""
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from unknot.examples import example_file
+from unknot.metrics import METRICS
+from unknot.reports.kit.page import Grid, Picture, Section, write_page
+from unknot.scoring.scoring import Scorecard, score
+from unknot.studies.study import Watch
+from unknot.worlds.splits.rules import SplitKind
+
+WORLDS = ("dsprites_rendered", "abstract_dsprites_rendered", "shapes3d_rendered", "mpi3d_rendered")
+KINDS: tuple[SplitKind, ...] = ("random", "composition", "interpolation", "extrapolation")
+
+
+def demo(
+    folder: Path | str,
+    *,
+    study: Path | str = "demo",
+    jobs: int | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+    live: Callable[[], AbstractContextManager[Watch | None]] = nullcontext,
+) -> Path:
+    """Run a small study in `folder/study` and write `folder/index.html`; a second call goes on where one stopped.
+
+    Args:
+        folder: for everything.
+        study: its file, or the name of one that ships.
+        jobs: runs at a time; one for each core if left out.
+        tell: called with what is being done.
+        live: opens the display of the study's progress.
+    """
+    folder = Path(folder)
+    tell("training, scoring and ranking models")
+    with live() as watch:
+        sections = _study(folder / "study", study, jobs, watch)
+    return write_page(
+        folder / "index.html",
+        "Unknot: a first look",
+        "A study of two kinds of models, ranked with labels and without; a scored file of latents; ways to split a "
+        "world; and worlds whose factors are known. Everything here was rendered, trained and computed on this "
+        "machine, without a download.",
+        [*sections, *_sections(tell)],
+    )
+
+
+def _study(folder: Path, study: Path | str, jobs: int | None, watch: Watch | None) -> list[Section]:
+    from unknot.reports.study_page import study_sections
+    from unknot.reports.study_record import read_study as read_record
+    from unknot.studies.plan import plan
+    from unknot.studies.spec import read_study
+    from unknot.studies.study import run_study
+
+    run_study(plan(read_study(study)), folder, jobs=jobs, watch=watch)
+    return study_sections(read_record(folder), shown=6)
+
+
+def _sections(tell: Callable[[str], None]) -> Iterator[Section]:
+    tell("scoring the shipped example")
+    yield _example()
+    tell("splitting dSprites")
+    yield _splits()
+    for name in WORLDS:
+        tell(f"rendering {name}")
+        yield _world(name)
+
+
+def _world(name: str) -> Section:
+    from unknot.worlds import open_world
+    from unknot.worlds.preview import sheet
+
+    world = open_world(name)
+    rng = np.random.default_rng(0)
+    alone = Picture(_png(sheet(world, kind="factors", rng=rng)), f"{world.name}: one factor varies in each row.")
+    mixed = Picture(_png(sheet(world, kind="samples", rng=rng, rows=3)), f"{world.name}: random images.")
+    return Section(world.name, contents=[alone, mixed])
+
+
+def _splits() -> Section:
+    from unknot.reports.split_picture import split_picture
+    from unknot.worlds.published.dsprites import SPACE
+    from unknot.worlds.splits.split import split
+
+    rows: list[list[str | int]] = []
+    pictures = []
+    with TemporaryDirectory() as scratch:
+        for kind in KINDS:
+            made = split(SPACE, kind, rule="dsprites")
+            held = "; ".join(f"{name} {_span(classes)}" for name, classes in made.exclusive.items())
+            rows.append([kind, held or "-", made.n_train, made.n_test, f"{100 * made.n_train / SPACE.size:.2f} %"])
+            if made.exclusive:
+                path = split_picture(made, Path(scratch) / f"{kind}.png", title="dSprites")
+                pictures.append(Picture(path.read_bytes(), f"The {kind} split of dSprites."))
+    table = Grid(("split", "exclusive classes", "train", "test", "train share"), rows)
+    text = (
+        "Interpolation and extrapolation keep some classes of a factor for the test; composition keeps some for "
+        "training, so that the test has combinations never seen (Schott et al. 2022)."
+    )
+    return Section("Splits", [text], [table, *pictures])
+
+
+def _example() -> Section:
+    from unknot.reports.kit.hinton import hinton_figure
+
+    card = score(example_file())
+    names = [verdict.factor for verdict in card.verdicts]
+    with TemporaryDirectory() as scratch:
+        path = Path(scratch) / "hinton.png"
+        hinton_figure(card.shares if card.shares is not None else np.zeros((1, 1)), names, path)
+        picture = Picture(path.read_bytes(), "Who knows what: area is I(latent; factor) / H(factor).")
+    verdicts = Grid(
+        ("factor", "known", "carried by"),
+        [[v.factor, round(v.share, 2), v.text] for v in card.verdicts],
+        "Verdicts",
+    )
+    scores = Grid(("metric", "measures", "value", "better"), list(_scores(card)), "Scores")
+    text = (
+        "The posterior means of a small beta-VAE (beta = 4) that saw rendered dSprites for a few minutes, as shipped "
+        "with the package. The command unknot score prints the same for any file of latents."
+    )
+    return Section("A scored representation", [text], [verdicts, picture, scores])
+
+
+def _scores(card: Scorecard) -> Iterator[list[str | float]]:
+    for record in card.records.values():
+        if record.score is not None:
+            facts = METRICS[record.name].facts
+            better = "higher" if facts.higher_is_better else "lower"
+            yield [record.id, facts.measures, round(record.score.value, 3), better]
+
+
+def _span(classes: tuple[int, ...]) -> str:
+    whole = classes == tuple(range(classes[0], classes[-1] + 1))
+    return f"{classes[0]}..{classes[-1]}" if whole and len(classes) > 2 else ",".join(map(str, classes))
+
+
+def _png(image: Any) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG")
+    return buffer.getvalue()

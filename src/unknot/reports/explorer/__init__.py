@@ -1,0 +1,1 @@
+"""The latents of one run, moved by hand in a browser."""

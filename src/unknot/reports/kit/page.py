@@ -1,0 +1,186 @@
+"""One self-contained HTML page: sections of text, tables, charts and pictures, no network needed to read it.
+
+Everything that comes from data is escaped, and the page forbids itself every address and every script but its own.
+Tables with a name can be sorted, filtered and saved as CSV; `page.html#table=NAME&sort=-3&filter=WORDS` opens
+one sorted downwards by its third column with only the rows that hold all words.
+"""
+
+import base64
+import hashlib
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from unknot import __version__
+from unknot.errors import UnknotError
+from unknot.files import written_whole
+from unknot.reports.kit.parts import part, script
+
+KINDS = {b"\x89PNG": "png", b"GIF8": "gif"}  # how files that may be shown begin
+WIDE = 7  # columns; the heads of numbers stand upright in tables that have more
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A PNG or GIF with its caption."""
+
+    png: bytes
+    caption: str
+    pixelated: bool = False  # keep small images sharp when a browser enlarges them
+
+    @property
+    def source(self) -> str:
+        """The picture as a data address."""
+        kind = KINDS.get(self.png[:4], "png")
+        return f"data:image/{kind};base64," + base64.b64encode(self.png).decode("ascii")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart as inline SVG, from `unknot.reports.kit.charts`, which escapes what it is given."""
+
+    svg: str
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Charts side by side, as many as the width allows."""
+
+    drawings: Sequence[Drawing]
+
+
+@dataclass(frozen=True)
+class Link:
+    """Text that leads to the section with that anchor."""
+
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to type in a terminal to get a number again."""
+
+    words: tuple[str, ...]
+    caption: str = ""
+
+    @property
+    def text(self) -> str:
+        """The command, quoted for a shell."""
+        return shlex.join(self.words)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Text set as it is, such as the end of a log."""
+
+    text: str
+
+
+Cell = str | float | int | None | Link | Command
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table; cells that are numbers are right-aligned, None is a gap. With a name, it has tools."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    name: str = ""
+
+    @property
+    def upright(self) -> list[bool]:
+        """For each column, whether its head stands upright: it is one of many, and over numbers."""
+        numbers = [
+            any(isinstance(cell, int | float) for cell in column) for column in zip(*self.rows, strict=True)
+        ]
+        return [number and len(self.header) > WIDE for number in numbers] or [False] * len(self.header)
+
+
+Content = Picture | Drawing | Gallery | Grid | Command | Listing
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled part of the page.
+
+    Attributes:
+        title: its heading.
+        paragraphs: of text, first.
+        contents: then.
+        parts: smaller sections, folded but for those that are `open`.
+        name: what its anchor is made of, if not the title.
+        open: whether a part is unfolded to begin with.
+    """
+
+    title: str
+    paragraphs: Sequence[str] = field(default_factory=tuple)
+    contents: Sequence[Content] = field(default_factory=tuple)
+    parts: Sequence["Section"] = field(default_factory=tuple)
+    name: str = ""
+    open: bool = False
+
+    @property
+    def anchor(self) -> str:
+        """What links to the section point at."""
+        return anchor(self.name or self.title)
+
+
+def anchor(text: str) -> str:
+    """Text as an anchor: letters and digits stay.
+
+    >>> anchor("run-0a1b <i>")
+    'run-0a1b--i-'
+    """
+    return "".join(c if c.isalnum() else "-" for c in text.lower())
+
+
+def write_page(path: Path | str, title: str, lead: str, sections: Sequence[Section]) -> Path:
+    """Write the page; everything that comes from data is escaped."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise UnknotError("report: writing pages needs an extra: pip install unknot[report].") from None
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    for kind in (Picture, Drawing, Gallery, Command, Link, Listing):
+        environment.tests[kind.__name__.lower()] = lambda item, kind=kind: isinstance(item, kind)
+    environment.tests["numeric"] = lambda cell: isinstance(cell, int | float)
+    environment.filters["number"] = number
+    environment.filters["exact"] = _exact
+    code, style = script("page.js"), part("page.css")
+    html = environment.from_string(part("page.html")).render(
+        title=title,
+        lead=lead,
+        sections=sections,
+        version=__version__,
+        script=code,
+        style=style,
+        permitted=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii"),
+    )
+    with written_whole(path) as beside:
+        beside.write_text(html, encoding="utf-8", newline="\n")  # the script's hash is of these line ends
+    return Path(path)
+
+
+def number(value: float | int) -> str:
+    """A number as a table shows it.
+
+    >>> [number(x) for x in (1234567, 0.12345, 0.000012, 4820.5, float("nan"))]
+    ['1,234,567', '0.123', '1.2e-05', '4,820.5', 'undefined']
+    """
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not math.isfinite(value):
+        return "undefined" if math.isnan(value) else "∞" if value > 0 else "-∞"
+    if 0 < abs(value) < 0.0005:
+        return f"{value:.1e}"
+    return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.1f}"
+
+
+def _exact(value: float | int) -> str:
+    """All digits, for sorting and for CSV."""
+    return "" if isinstance(value, float) and math.isnan(value) else repr(value)

@@ -1,0 +1,83 @@
+"""What the slots of a model do: which pixels each of them takes, and what it draws there. Arrays in, picture out."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.reports.kit.latent_pictures import GAP, MARGIN, framed
+from unknot.reports.kit.lettering import FAINT, INK, PAPER, font, shortened
+from unknot.worlds.world import Images
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+GROUND = 0.85  # the grey that shows where a slot draws nothing
+COLORS = np.array(  # Okabe and Ito's, which all eyes tell apart, and four more; repeated beyond
+    [
+        (0, 0, 0),
+        (230, 159, 0),
+        (86, 180, 233),
+        (0, 158, 115),
+        (240, 228, 66),
+        (0, 114, 178),
+        (213, 94, 0),
+        (204, 121, 167),
+        (150, 150, 150),
+        (255, 255, 255),
+        (120, 80, 40),
+        (170, 220, 170),
+    ],
+    dtype=np.uint8,
+)
+
+
+def slot_sheet(
+    images: Images, pictures: NDArray[np.floating[Any]], masks: NDArray[np.floating[Any]], *, title: str = ""
+) -> "Image":
+    """One row for each image: itself, its reconstruction, who owns each pixel, and what each slot draws where.
+
+    Args:
+        images: (n, h, w, c) uint8, as the model saw them.
+        pictures: (n, k, h, w, c) in [0, 1], what each slot draws.
+        masks: (n, k, h, w), summing to one over slots.
+        title: written on top.
+    """
+    from PIL import Image, ImageDraw
+
+    n, k = masks.shape[:2]
+    if not n or len(images) != n or pictures.shape[:2] != (n, k):
+        raise UnknotError(
+            f"slot sheet: {len(images)} images, pictures of shape {pictures.shape[:2]} and masks of {masks.shape[:2]}; "
+            "expected one row for each image and one entry for each slot."
+        )
+    shares = masks[..., None]
+    columns = [
+        ("image", framed(images)),
+        ("reconstruction", framed((pictures * shares).sum(1))),
+        ("slots", framed(COLORS[masks.argmax(1) % len(COLORS)])),
+        *((f"slot {j}", framed(_on_ground(pictures[:, j], shares[:, j]))) for j in range(k)),
+    ]
+    width, height = columns[0][1][0].size
+    head = MARGIN + (26 if title else 0)
+    size = (2 * MARGIN + len(columns) * (width + GAP) - GAP, head + 18 + n * (height + GAP) - GAP + MARGIN)
+    page = Image.new("RGB", size, PAPER)
+    pen = ImageDraw.Draw(page)
+    if title:
+        pen.text((MARGIN, MARGIN - 6), shortened(title, font(14), size[0] - 2 * MARGIN), fill=INK, font=font(14))
+    for column, (name, cells) in enumerate(columns):
+        left = MARGIN + column * (width + GAP)
+        words = shortened(name, font(11), width)
+        pen.text((left + width / 2, head), words, fill=FAINT, font=font(11), anchor="ma")
+        for row, cell in enumerate(cells):
+            page.paste(cell, (left, head + 18 + row * (height + GAP)))
+    return page
+
+
+def _on_ground(
+    pictures: NDArray[np.floating[Any]], shares: NDArray[np.floating[Any]]
+) -> NDArray[np.floating[Any]]:
+    """Pictures (n, h, w, c) where their masks are, grey elsewhere."""
+    seen: NDArray[np.floating[Any]] = pictures * shares + GROUND * (1 - shares)
+    return seen

@@ -1,0 +1,139 @@
+"""The pictures of a run, in its folder `pictures/`:
+
+    reconstructions.png  images and what the model makes of them
+    traversals.png       one row for each latent, the most informative first and 24 at most, switched-off ones greyed
+    traversals.gif       the same as a film
+    hinton.png           which latent knows which factor, from the run's representation
+    slots.png            for models of objects, in place of traversals: who owns which pixel, and what each slot draws
+
+The first two and the last are drawn at every checkpoint while a run trains, all but the Hinton diagram when it ends.
+"""
+
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from unknot.models.codes import represent
+from unknot.reports.kit.hinton import hinton_figure
+from unknot.reports.kit.latent_pictures import (
+    film,
+    plan_traversal,
+    reconstructions,
+    traversals,
+    write_film,
+    write_picture,
+)
+from unknot.reports.kit.slot_pictures import slot_sheet
+from unknot.representation import Representation
+from unknot.runs.batches import Feed
+from unknot.runs.run import Run
+
+SHOWN_SLOTS = 10  # images on the sheet of slots
+SHOWN = 36  # images reconstructed; the first of them is the one that is traversed
+MOVED = 24  # latents traversed, the most informative ones; 256 of 128 pixels took minutes at every checkpoint
+MEASURED = 256  # images that decide how far latents without a KL are moved
+
+
+@torch.no_grad()
+def draw(
+    model: nn.Module,
+    images: Tensor,
+    folder: Path,
+    *,
+    kl: NDArray[np.float64] | None = None,
+    title: str = "",
+    animated: bool = False,
+) -> list[Path]:
+    """Draw reconstructions and traversals of a model, or what its slots do; nothing if it has no decoder.
+
+    The model is left in the mode it was in, and no random numbers are drawn.
+
+    Args:
+        model: in any mode.
+        images: (n, c, h, w) in [0, 1], on the model's device, as it sees them.
+        folder: where pictures go.
+        kl: of each latent, if known.
+        title: of the traversals.
+        animated: write a film of the traversals too.
+    """
+    decoder = getattr(model, "decode", None)
+    if decoder is None or images.shape[1] not in (1, 3):
+        return []
+
+    def decode(latents: NDArray[np.float32]) -> NDArray[np.float32]:
+        return _channels_last(decoder(torch.from_numpy(latents).to(images.device)))
+
+    training = model.training
+    model.eval()
+    try:
+        if hasattr(model, "slots_decoded"):
+            return _draw_slots(model, images[:SHOWN], folder, title)
+        means = represent(model, images).mean.cpu().numpy()
+        seen = (_channels_last(images[:SHOWN]) * 255).round().astype(np.uint8)
+        plan = plan_traversal(means, kl)
+        plan = replace(plan, order=plan.order[:MOVED])
+        written = [
+            write_picture(reconstructions(seen, decode(means[:SHOWN])), folder / "reconstructions.png"),
+            write_picture(traversals(decode, means[0], plan, title=title), folder / "traversals.png"),
+        ]
+        if animated:
+            written.append(write_film(film(decode, means[0], plan), folder / "traversals.gif"))
+    finally:
+        model.train(training)
+    return written
+
+
+def _draw_slots(model: nn.Module, images: Tensor, folder: Path, title: str) -> list[Path]:
+    """Reconstructions, and what each slot makes of the first images."""
+    drawn = cast(Any, model).slots_decoded(represent(model, images).mean)
+    seen = (_channels_last(images) * 255).round().astype(np.uint8)
+    pictures = drawn.pictures[:SHOWN_SLOTS].float().permute(0, 1, 3, 4, 2).cpu().numpy()
+    sheet = slot_sheet(seen[:SHOWN_SLOTS], pictures, drawn.masks[:SHOWN_SLOTS].float().cpu().numpy(), title=title)
+    return [
+        write_picture(reconstructions(seen, _channels_last(drawn.combined())), folder / "reconstructions.png"),
+        write_picture(sheet, folder / "slots.png"),
+    ]
+
+
+def shown_images(batches: Feed) -> Tensor:
+    """The training images that the pictures of a run show: the same at every step of a seed."""
+    rng = np.random.default_rng([batches.seed, 2**33])
+    return batches.tensor(batches.region.sample(MEASURED, rng), rng)
+
+
+def draw_run(run: Run | Path | str, made: Representation, *, data: Path | None = None) -> list[Path]:
+    """Draw all pictures of a finished run again, with the representation it was encoded to."""
+    from unknot.runs.training import feed, load_model
+    from unknot.runs.training_world import home_world
+
+    run = run if isinstance(run, Run) else Run(run)
+    world = home_world(run, data=data)
+    model = load_model(run, world=world)
+    images = shown_images(feed(run.spec, model, world))
+    folder = run.folder / "pictures"
+    written = draw(model, images, folder, kl=made.kl, title=run.spec.title, animated=True)
+    return written + draw_hinton(made, folder, title=run.spec.title)
+
+
+def draw_hinton(made: Representation, folder: Path, *, title: str = "") -> list[Path]:
+    """Draw which latent of a representation knows which factor; nothing if it has no factors."""
+    from unknot.metrics.inputs import prepare
+    from unknot.metrics.verdict import information_shares
+
+    if made.factors is None:
+        return []
+    rows = prepare("hinton", made.flattened().latents, made.factors, None, None, names=made.factor_names)
+    names = [rows.names[j] for j in rows.kept]
+    title = textwrap.fill(title, 40)  # as wide as ten latents
+    return [hinton_figure(information_shares(rows), names, folder / "hinton.png", title=title)]
+
+
+def _channels_last(images: Tensor) -> NDArray[np.float32]:
+    array: NDArray[np.float32] = images.float().permute(0, 2, 3, 1).cpu().numpy()
+    return array

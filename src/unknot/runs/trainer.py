@@ -1,0 +1,378 @@
+"""The training loop: steps, their curve, checkpoints, and how it stops."""
+
+import io
+import json
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Never
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unknot.errors import UnknotError, UnknotWarning
+from unknot.files import remove_parts, written_whole
+from unknot.models.codes import channels_last, represent
+from unknot.models.model import Batch, Player, Terms, players
+from unknot.models.terms import kl_per_latent
+from unknot.processes.signals import interrupts
+from unknot.runs.batches import Feed
+from unknot.runs.curve import GRADIENT, Curve, Row
+from unknot.runs.optimisers import optimiser_of, set_rate
+from unknot.runs.pictures import draw, shown_images
+from unknot.runs.run import Run
+from unknot.runs.segmentation_meter import segmentation_row
+
+if TYPE_CHECKING:
+    from unknot.tasks.algebra.meter import CoatMeter
+
+LOG_EVERY = 50  # steps averaged into one row of the curve
+MEASURE_EVERY = 1000  # steps between two measurements of the KL of each latent, or of masks
+KL_IMAGES = 1024  # images it is measured on
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a watcher is told when training starts (no terms yet) and every few steps."""
+
+    step: int
+    steps: int
+    terms: Mapping[str, float]
+    images_per_second: float
+
+
+class Trainer:
+    """The state of a run between two steps.
+
+    The batch and the noise of a step depend on the seed and the step alone, and a checkpoint holds everything else:
+    weights, optimisers, and the curve with the steps that are not in a row of it yet.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        model: nn.Module,
+        batches: Feed,
+        device: torch.device,
+        *,
+        compiled: bool = False,
+        coat_meter: "CoatMeter | None" = None,
+    ) -> None:
+        self.run, self.spec, self.feed, self.device = run, run.spec, batches, device
+        self.coat_meter = coat_meter
+        self.model = channels_last(model.to(device))
+        self.players = players(self.model)
+        self.main = _main(self.model, self.players)
+        self.parameters = [_parameters(player) for player in self.players]
+        self.optimisers = [
+            optimiser_of(player, moved, self.spec.lr)
+            for player, moved in zip(self.players, self.parameters, strict=True)
+        ]
+        self.losses = [_compiled(player.loss) if compiled else player.loss for player in self.players]
+        self.generator = torch.Generator(device=device)
+        self.prefixes = ["" if i == self.main else f"{player.name}." for i, player in enumerate(self.players)]
+        self.curve = Curve(
+            norms=[
+                prefix + GRADIENT
+                for prefix, player in zip(self.prefixes, self.players, strict=True)
+                if not player.clip  # cut back, a step stays small
+            ]
+        )
+        self.latents: list[Row] = []  # KL of each latent
+        self.segmentation: list[Row] = []  # how well masks fit the true objects
+        self.coat: list[Row] = []  # how well objects add up, if there is a meter
+        self.coat_corpus = ""  # what it was measured on
+        self.step = self.saved = 0
+        self.spent, self.began = 0.0, time.perf_counter()  # seconds of earlier processes, start of this one
+        remove_parts(run.folder)
+        self._resume()
+        self._same_corpus()
+
+    def train(self, checkpoint_every: int, watch: Callable[[Progress], None]) -> None:
+        """Go on to the last step, and write the weights."""
+        steps, began, since = self.spec.steps, self.step, time.perf_counter()
+        self.model.train()
+        with interrupts() as interrupted:
+            watch(Progress(began, steps, {}, 0.0))
+            while self.step < steps:
+                self.advance()
+                if self.step % LOG_EVERY == 0 or self.step == steps:
+                    self.read_curve()
+                    terms = self.curve.close_row(self.step)
+                    speed = (self.step - began) * self.spec.batch_size / (time.perf_counter() - since)
+                    began, since = self.step, time.perf_counter()
+                    watch(Progress(self.step, steps, terms, speed))
+                if self.step % MEASURE_EVERY == 0 or self.step == steps:
+                    self._measure()
+                if self.coat_meter and (self.step % self.coat_meter.every == 0 or self.step == steps):
+                    self._measure_coat(self.coat_meter)
+                if self.step == steps:
+                    break
+                if interrupted():
+                    self._checkpoint()
+                    raise KeyboardInterrupt(
+                        f"{self.run.folder}: stopped after step {self.step} of {steps}; the same command goes on there."
+                    )
+                if self.step % checkpoint_every == 0:
+                    self._checkpoint()
+                    self._draw()
+        self._finish()
+
+    def advance(self) -> None:
+        """One step: one update of every player."""
+        try:
+            batch = _to(self.feed.batch(self.step), self.device)
+            for index, player in enumerate(self.players):
+                self._update(index, player, batch)
+            after = getattr(self.model, "after_step", None)
+            if after is not None:
+                after()
+        except (RuntimeError, ValueError, ArithmeticError):
+            self.read_curve()  # a model may fail over what an earlier step broke: then that is the news
+            raise
+        self.step += 1
+
+    def _update(self, index: int, player: Player, batch: Batch) -> None:
+        """One step of one optimiser."""
+        seed = seed_of(self.spec.seed, self.step, index + 1)
+        self.generator.manual_seed(seed)
+        torch.manual_seed(seed)  # for layers that take no generator, such as dropout in anyone's own model
+        with self._autocast():
+            terms = self.losses[index](batch, self.step, self.generator)
+        if terms is None:
+            return
+        _check_terms(self.spec.model, terms)
+        loss = torch.stack(list(terms.values())).sum()
+        # Unlike `autograd.grad`, `backward` lays a gradient out in memory as its parameter is, which the fused
+        # optimiser takes for granted: it would mix up elements without a word.
+        torch.autograd.backward(loss, inputs=self.parameters[index])
+        gradients = [parameter.grad for parameter in self.parameters[index] if parameter.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
+        if player.clip:
+            torch.nn.utils.clip_grads_with_norm_(self.parameters[index], player.clip, norm)
+        set_rate(self.optimisers[index], player, self.spec.lr, self.step)
+        self.optimisers[index].step()
+        self.optimisers[index].zero_grad(set_to_none=True)
+        values = {**terms, GRADIENT: norm}
+        if index == self.main:
+            values["loss"] = loss
+        self.curve.add(self.step, {self.prefixes[index] + name: value for name, value in values.items()})
+
+    def _autocast(self) -> Any:
+        if self.spec.precision == "float32":
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+    def read_curve(self) -> None:
+        """Fetch the values of the latest steps; an error if training has diverged."""
+        news = self.curve.read()
+        if news is not None:
+            self._diverged(news.step, news.words)
+
+    def _weights_must_be_finite(self) -> None:
+        for name, parameter in self.model.named_parameters():
+            if not bool(torch.isfinite(parameter).all()):
+                self._diverged(self.step, f"the weights '{name}' are no longer finite")
+
+    def _diverged(self, step: int, what: str) -> Never:
+        kept = f"the checkpoint of step {self.saved} is kept" if self.saved else "no checkpoint was written yet"
+        raise UnknotError(
+            f"training diverged at step {step}: {what} ({self.spec.title}); {kept}. Try a smaller learning rate "
+            f"(now {self.spec.lr:g}), a smaller weight of that term, or precision float32."
+        )
+
+    def _resume(self) -> None:
+        path = self.run.checkpoint
+        if not path.is_file():
+            return
+        try:
+            state = torch.load(path, map_location=self.device, weights_only=True)
+            if state["spec"] != self.spec.id:
+                raise UnknotError(f"{path}: belongs to another spec; move it away to start this run anew.")
+            self.model.load_state_dict(state["model"])
+            for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
+                optimiser.load_state_dict(saved)
+            tables = json.loads(state["tables"])
+            self.curve.load(tables["curve"])
+            self.latents = tables["latents"]
+            self.segmentation = tables.get("segmentation", [])
+            self.coat, self.coat_corpus = tables.get("coat", []), tables.get("coat_corpus", "")
+            self.step = self.saved = int(state["step"])
+            self.spent = float(state["seconds"])
+        except UnknotError:
+            raise
+        except Exception as error:
+            raise UnknotError(
+                f"{path}: is damaged ({type(error).__name__}); move it away to start this run anew."
+            ) from error
+
+    def _checkpoint(self) -> None:
+        self.read_curve()
+        self._weights_must_be_finite()
+        tables = {
+            "curve": self.curve.state(),
+            "latents": self.latents,
+            "segmentation": self.segmentation,
+            "coat": self.coat,
+            "coat_corpus": self.coat_corpus,
+        }
+        state = {
+            "spec": self.spec.id,
+            "step": self.step,
+            "seconds": self._seconds(),
+            "model": self.model.state_dict(),
+            "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
+            "tables": json.dumps(tables),
+        }
+        # Through memory, because torch's own writer reports a full disk as an error of its own kind.
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        with written_whole(self.run.checkpoint) as beside:
+            beside.write_bytes(buffer.getbuffer())
+        self.saved = self.step
+        self._write_tables()
+
+    def _finish(self) -> None:
+        from safetensors.torch import save
+
+        self._weights_must_be_finite()
+        self._write_tables()
+        self._draw(animated=True)
+        self.model.eval()
+        weights = {name: tensor.contiguous().cpu() for name, tensor in self.model.state_dict().items()}
+        self.run.note(training_seconds=round(self._seconds(), 1))
+        with written_whole(self.run.weights) as beside:
+            beside.write_bytes(save(weights))
+        self.run.checkpoint.unlink(missing_ok=True)
+
+    def _seconds(self) -> float:
+        """Time spent on the run so far, by all processes that worked on it."""
+        return self.spent + time.perf_counter() - self.began
+
+    def _measure(self) -> None:
+        """KL of each latent, or the fit of masks, on images that depend on the seed alone."""
+        if hasattr(self.model, "masks"):
+            row = segmentation_row(self.model, self.feed, self.device)
+            self.segmentation += [{"step": self.step} | row] if row else []
+            return
+        rng = np.random.default_rng([self.spec.seed, 2**32])
+        images = self.feed.tensor(self.feed.region.sample(KL_IMAGES, rng), rng)
+        self.model.eval()
+        q = represent(self.model, images.to(self.device))
+        self.model.train()
+        if q.logvar is not None:
+            per_latent = kl_per_latent(q).tolist()
+            self.latents.append({"step": self.step} | {f"latent_{i}": value for i, value in enumerate(per_latent)})
+
+    def _same_corpus(self) -> None:
+        """One curve is of one corpus; which one is noted with the run."""
+        if self.coat_meter is None:
+            return
+        if self.coat and self.coat_corpus != self.coat_meter.identity:
+            raise UnknotError(
+                f"{self.run.folder}: COAT was measured on another corpus up to step {self.step}, and one curve cannot "
+                "be of two; go on with that corpus, or without one."
+            )
+        self.coat_corpus = self.coat_meter.identity
+        self.run.note(coat=self.coat_meter.about)
+
+    def _measure_coat(self, meter: "CoatMeter") -> None:
+        """COAT of the weights as they are; codes that cannot be scored must not cost the run."""
+        self.model.eval()
+        try:
+            self.coat.append({"step": self.step} | meter.row(self.model, self.device))
+        except UnknotError as error:
+            warnings.warn(f"{self.run.folder}: no COAT at step {self.step} ({error})", UnknotWarning, stacklevel=2)
+        finally:
+            self.model.train()
+
+    def _draw(self, *, animated: bool = False) -> None:
+        """Pictures of the model as it is now; one that cannot be drawn must not cost the run."""
+        last = self.latents[-1] if self.latents else {}
+        kl = np.array([value for name, value in last.items() if name != "step"])
+        title = f"{self.spec.title}, step {self.step:,}"
+        try:
+            images = shown_images(self.feed).to(self.device)
+            draw(
+                self.model,
+                images,
+                self.run.folder / "pictures",
+                kl=kl if len(kl) else None,
+                title=title,
+                animated=animated,
+            )
+        except Exception as error:
+            warnings.warn(f"{self.run.folder}: no pictures ({error})", UnknotWarning, stacklevel=2)
+
+    def _write_tables(self) -> None:
+        import pandas as pd
+
+        tables = {
+            "curve": self.curve.rows,
+            "kl": self.latents,
+            "segmentation": self.segmentation,
+            "coat": self.coat,
+        }
+        for name, rows in tables.items():
+            if rows:
+                with written_whole(self.run.folder / f"{name}.parquet") as beside:
+                    pd.DataFrame(rows).to_parquet(beside, index=False)
+
+
+def seed_of(*words: int) -> int:
+    """A 63-bit seed from a few numbers, far from that of their neighbours."""
+    low, high = np.random.SeedSequence(words).generate_state(2)
+    return int(low) | (int(high) & 0x7FFFFFFF) << 32
+
+
+def _compiled(loss: Callable[..., Terms | None]) -> Callable[..., Terms | None]:
+    """A loss compiled when it is first called, which needs more than torch."""
+    from torch._dynamo.exc import TorchDynamoException
+
+    fast = torch.compile(loss)
+
+    def call(batch: Batch, step: int, generator: torch.Generator) -> Terms | None:
+        try:
+            return fast(batch, step, generator)
+        except TorchDynamoException as error:
+            why = str(error).strip().splitlines()[0]
+            raise UnknotError(
+                f"torch.compile does not work here ({why}). On a CPU it needs a C++ compiler such as g++; or train "
+                "without --compile (compiled=False)."
+            ) from error
+
+    return call
+
+
+def _check_terms(model: str, terms: Terms) -> None:
+    if not isinstance(terms, Mapping) or not terms:
+        raise UnknotError(
+            f"{model}: its loss is {type(terms).__name__}; expected a dict of named terms, not empty."
+        )
+    for name, term in terms.items():
+        if not isinstance(term, Tensor) or term.dim() != 0:
+            what = f"a tensor of shape {tuple(term.shape)}" if isinstance(term, Tensor) else type(term).__name__
+            raise UnknotError(f"{model}: the term '{name}' of its loss is {what}; expected a scalar tensor.")
+
+
+def _main(model: nn.Module, of: Sequence[Player]) -> int:
+    """The player whose loss the curve calls the loss: the one moved by the model's own, else the first."""
+    own = [index for index, player in enumerate(of) if player.loss == getattr(model, "loss", None)]
+    return own[0] if own else 0
+
+
+def _parameters(player: Player) -> list[nn.Parameter]:
+    found: list[nn.Parameter] = []
+    for module in player.modules:
+        found += [module] if isinstance(module, nn.Parameter) else list(module.parameters())
+    return [parameter for parameter in found if parameter.requires_grad]
+
+
+def _to(batch: Batch, device: torch.device) -> Batch:
+    if device.type == "cpu":
+        return batch
+    moved = {name: value.to(device, non_blocking=True) for name, value in vars(batch).items() if value is not None}
+    return Batch(**moved)

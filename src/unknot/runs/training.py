@@ -1,0 +1,208 @@
+"""Train a model on a world: `unknot.train(spec)`.
+
+A run killed at any moment goes on from its last checkpoint and ends with the same weights, bit for bit on a CPU, as
+one that was never stopped: data and noise of a step depend on the seed and the step alone.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from unknot.errors import UnknotError
+from unknot.models import build
+from unknot.models.codes import channels_last
+from unknot.models.codes import represent as represent
+from unknot.models.model import Setting
+from unknot.models.networks import initialise
+from unknot.processes.memory import kept_memory
+from unknot.runs.batches import Feed
+from unknot.runs.run import Run, RunSpec
+from unknot.runs.trainer import Progress as Progress
+from unknot.runs.trainer import Trainer, seed_of
+from unknot.runs.training_world import fingerprint, home_world
+from unknot.worlds import open_world
+from unknot.worlds.pairs import published_still
+from unknot.worlds.splits.named import named_split
+from unknot.worlds.splits.split import Split
+from unknot.worlds.world import World
+
+
+def train(
+    spec: RunSpec,
+    folder: Path | str = "runs",
+    *,
+    device: str = "cpu",
+    data: Path | None = None,
+    checkpoint_every: int = 1000,
+    compiled: bool = False,
+    threads: int = 1,
+    wait: bool = False,
+    coat: Path | str | None = None,
+    coat_every: int = 1000,
+    watch: Callable[[Progress], None] | None = None,
+) -> Run:
+    """Train what the spec says, or go on where an earlier process stopped, or return what is already there.
+
+    Args:
+        spec: world, model, options, steps, seed.
+        folder: the run's folder is made below this one.
+        device: "cpu", "cuda", "mps".
+        data: folder of data files.
+        checkpoint_every: steps between checkpoints; a killed run loses at most these.
+        compiled: use `torch.compile`; pays on GPUs, not on CPUs, and rounds in its own way.
+        threads: of torch; one is the fastest on a shared machine.
+        wait: if another process is training this run, wait for it instead of refusing.
+        coat: folder of a corpus that object algebra is measured on while the model trains (see `coat_curve`). It
+            changes nothing in what is trained, so it is no part of the spec; a finished run is not measured again.
+        coat_every: steps between two such measurements.
+        watch: called with a `Progress` when training starts and every few steps; not if there is nothing to train.
+
+    Ctrl-C lets the step end, writes a checkpoint and raises `KeyboardInterrupt` with a message that says so.
+    """
+    if not isinstance(spec, RunSpec):
+        raise UnknotError(
+            f"train: {spec!r} is not a RunSpec; expected one, such as RunSpec(world='dsprites_rendered', steps=1000)."
+        )
+    for name, number in (
+        ("checkpoint_every", checkpoint_every),
+        ("threads", threads),
+        ("coat_every", coat_every),
+    ):
+        if number < 1:
+            raise UnknotError(f"train: {name} is {number}; expected at least 1.")
+    place = find_device(device)
+    world = open_world(spec.world, data=data)
+    model, spec = build_model(spec, world)
+    batches = feed(spec, model, world)
+    meter = None
+    if coat is not None:
+        from unknot.tasks.algebra.meter import coat_meter
+
+        meter = coat_meter(coat, world, spec.image_size, every=coat_every)
+    run = Run.create(
+        folder, spec, source=_source(model) + _load_pretrained(model), world_file=fingerprint(spec.world)
+    )
+    if run.finished:
+        return run
+    with run.locked(wait=wait), _threads(threads), kept_memory(), torch.random.fork_rng(devices=[]):
+        if not run.finished:  # by the process that was waited for
+            trainer = Trainer(run, model, batches, place, compiled=compiled, coat_meter=meter)
+            trainer.train(checkpoint_every, watch or (lambda _: None))
+    return run
+
+
+def build_model(spec: RunSpec, world: World) -> tuple[nn.Module, RunSpec]:
+    """The model of a spec with freshly drawn weights, and the spec with all options filled in."""
+    height, width, channels = world.image_shape
+    pixels = spec.image_size or height
+    if spec.image_size is None and height != width:
+        raise UnknotError(f"{world.name}: images are {height} x {width}; set image_size, which resizes them.")
+    setting = Setting(
+        channels=channels,
+        pixels=pixels,
+        latents=spec.latents,
+        n_images=_region_size(spec, world),
+        steps=spec.steps,
+        factors=world.factors,
+        architecture=spec.architecture,
+        decoder=spec.decoder,
+    )
+    seed = seed_of(spec.seed, 0, 0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)  # for parts that `initialise` does not know, such as embeddings
+        model, options = build(spec.model, setting, spec.options)
+    initialise(model, spec.init, torch.Generator().manual_seed(seed))
+    if spec.pairs and getattr(model, "supervision", "none") != "pairs":
+        raise UnknotError(f"{spec.model}: does not learn from pairs; leave out pairs ('{spec.pairs}').")
+    law = spec.pairs or getattr(model, "pairs", "")
+    return model, spec.replace(options=options, pairs=law)
+
+
+def training_split(spec: RunSpec, world: World) -> Split | None:
+    """The split a spec trains inside, if any."""
+    return named_split(spec.split, spec.world, world.factors) if spec.split else None
+
+
+def feed(spec: RunSpec, model: nn.Module, world: World) -> Feed:
+    """The batches of a run."""
+    return Feed(
+        world=world,
+        batch_size=spec.batch_size,
+        seed=spec.seed,
+        split=training_split(spec, world),
+        supervision=getattr(model, "supervision", "none"),
+        pairs=spec.pairs or "one_factor",
+        still=published_still(spec.world, world.factors),
+        n_labelled=getattr(model, "n_labelled", 0),
+        wants_other=getattr(model, "wants_other", False),
+        image_size=spec.image_size,
+    )
+
+
+def _region_size(spec: RunSpec, world: World) -> int:
+    part = training_split(spec, world)
+    if world.rows is not None:
+        return len(world.rows) if part is None else int(part.rows(world.rows).sum())
+    return part.n_train if part is not None else world.factors.size
+
+
+def load_model(run: Run, *, data: Path | None = None, world: World | None = None) -> nn.Module:
+    """The trained model of a run, in evaluation mode."""
+    from safetensors.torch import load_file
+
+    if not run.finished:
+        raise UnknotError(
+            f"{run.folder}: is not finished; `unknot train` with the same options goes on, unless it diverged."
+        )
+    model, _ = build_model(run.spec, world or home_world(run, data=data))
+    try:
+        model.load_state_dict(load_file(run.weights))
+    except Exception as error:
+        why = str(error).strip().splitlines()[-1].strip()
+        raise UnknotError(
+            f"{run.weights}: does not fit {run.spec.title} ({why}); move it away and train the run again."
+        ) from error
+    return channels_last(model.eval())
+
+
+def _source(model: nn.Module) -> str:
+    """A hash of the file that anyone's own model is written in, where there is one."""
+    if type(model).__module__.startswith("unknot."):
+        return ""
+    try:
+        return hashlib.sha256(Path(inspect.getfile(type(model))).read_bytes()).hexdigest()[:12]
+    except (OSError, TypeError):
+        return ""
+
+
+def _load_pretrained(model: nn.Module) -> str:
+    """Fill a model that starts from published weights, and what tells those from others; empty for most models."""
+    load: Callable[[], str] | None = getattr(model, "load_pretrained", None)
+    return load() if load is not None else ""
+
+
+def find_device(name: str) -> torch.device:
+    """A device torch can use here, or the error that says why not."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UnknotError(
+            f"device '{name}' cannot be used here ({str(error).splitlines()[0]}); try cpu."
+        ) from None
+    return device
+
+
+@contextmanager
+def _threads(n: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(n)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,1 @@
+"""Scorecards of representations: plan, run, gather."""

@@ -1,0 +1,364 @@
+"""Score a representation with every metric that applies: `unknot.score(latents, factors)`.
+
+Each metric is run on its own with the same seed, so that a number does not depend on which others were asked
+for, in which order, or in how many processes.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError, UnknotWarning
+from unknot.metrics import METRICS
+from unknot.metrics.inputs import Rows, as_array, check_latents, column_names, dead, prepare
+from unknot.metrics.score import Score, identity, parse_identity
+from unknot.metrics.verdict import Verdict, information_shares, verdicts
+from unknot.representation import Representation, read_representation
+from unknot.scoring.rows import Data, chosen
+
+TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
+
+
+@dataclass(frozen=True)
+class Record:
+    """One metric's result.
+
+    Attributes:
+        id: the variant's full name, such as `mig[bins=20]`.
+        name: the metric's key in METRICS.
+        options: what it was called with besides the data.
+        score: value and parts; None if the metric refused.
+        seconds: wall time, resampling included.
+        refused: why there is no score.
+        interval: 95 % bootstrap interval of the value, if asked for.
+        warnings: what was said while it ran.
+    """
+
+    id: str
+    name: str
+    options: Mapping[str, Any]
+    score: Score | None
+    seconds: float
+    refused: str = ""
+    interval: tuple[float, float] | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be scored, and how: made by `plan`, worked through by `run`."""
+
+    representation: Representation
+    rows: Rows | None  # None without factors
+    tasks: tuple[tuple[str, Mapping[str, Any]], ...]
+    seed: int = 0
+    limit: int | None = None
+    bootstrap: int = 0
+
+    @property
+    def ids(self) -> list[str]:
+        """Full names of the metrics, in the order they are shown."""
+        return [identity(METRICS[name], **options) for name, options in self.tasks]
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What holds for all metrics: factors cut into bins, latents that are constant."""
+        said = [] if self.rows is None else list(self.rows.notes)
+        latents = np.asarray(self.representation.latents, dtype=np.float64)
+        gone = np.flatnonzero(dead(latents)) if len(latents) else np.empty(0, dtype=np.int64)
+        if len(gone):
+            which = ", ".join(map(str, gone[:20])) + (f" and {len(gone) - 20} more" if len(gone) > 20 else "")
+            said.append(
+                f"constant latent(s): {which}. They carry nothing but are counted, which moves metrics that divide by "
+                "the number of latents, such as modularity, completeness and mutual_info_score."
+            )
+        return tuple(said)
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """All scores of one representation, with what is needed to get them again."""
+
+    plan: Plan
+    records: Mapping[str, Record]
+    verdicts: Sequence[Verdict] = field(default_factory=tuple)
+    shares: NDArray[np.float64] | None = None  # (d, factors that vary): I(latent; factor) / H(factor)
+
+    def __getitem__(self, name: str) -> Score:
+        """The score of a metric, by its full or short name."""
+        for record in self.records.values():
+            if name in (record.id, record.name):
+                if record.score is None:
+                    raise UnknotError(f"{record.id} has no score: {record.refused}")
+                return record.score
+        raise UnknotError(f"no score of '{name}' here; there are {', '.join(self.records)}.")
+
+    def values(self) -> dict[str, float]:
+        """Full name -> value of every metric that could be computed."""
+        return {id_: float(record.score) for id_, record in self.records.items() if record.score is not None}
+
+    def __repr__(self) -> str:
+        """One line for what was scored, and one for each metric."""
+        rows, width = self.plan.representation.latents.shape
+        factors = len(self.plan.representation.factor_names)
+        lines = [f"Scorecard of {rows} rows, {width} latents, {factors} factors"]
+        wide = max(map(len, self.records), default=0)
+        for id_, record in self.records.items():
+            said = f"refused: {record.refused}" if record.score is None else f"{float(record.score):.3f}"
+            lines.append(f"{id_:{wide}}  {said}")
+        return "\n".join(lines)
+
+
+def score(latents: Any, factors: Any = None, *, jobs: int = 1, **options: Any) -> Scorecard:
+    """Score latents against factors with every metric that applies.
+
+    Args:
+        latents: (n, d) array, torch tensor or table; or a `Representation`; or the path of its file, or of a run.
+        factors: (n, f) factor classes; without them only the label-free metrics run.
+        jobs: number of processes.
+        options: `metrics`, `exclude`, `seed`, `limit`, `bootstrap`, `latents_test`, `factors_test`,
+            `factor_names`: see `plan`.
+
+    >>> import unknot
+    >>> latents, factors = unknot.examples.toy_m1()
+    >>> round(unknot.score(latents, factors, metrics=["mig"])["mig"].value, 3)
+    0.189
+    """
+    todo = plan(latents, factors, **options)
+    return scorecard(todo, run(todo, jobs=jobs))
+
+
+def plan(
+    latents: Any,
+    factors: Any = None,
+    *,
+    metrics: Sequence[str] | str | None = None,
+    exclude: Sequence[str] | str = (),
+    seed: int = 0,
+    limit: int | None = None,
+    bootstrap: int = 0,
+    latents_test: Any = None,
+    factors_test: Any = None,
+    factor_names: Sequence[str] = (),
+) -> Plan:
+    """Check the input and choose the metrics; nothing is computed yet.
+
+    Args:
+        latents: as in `score`.
+        factors: as in `score`.
+        metrics: which, by short or full name (`"mig"`, `"dci[lasso]"`). Left out, all that apply, but for those
+            that take minutes or whose number another one reports (`facts.asked`).
+        exclude: which ones not.
+        seed: decides splits, resamples and whatever a metric draws.
+        limit: use at most this many rows. Without it, metrics that train something use at most the literature's
+            10,000 training and 5,000 test rows, and the others all rows.
+        bootstrap: number of resamples for a 95 % interval of each training-free metric.
+        latents_test: held-out latents; a third of the rows is split off by `seed` where they are missing.
+        factors_test: held-out factors.
+        factor_names: names of the factors.
+    """
+    representation = _gather(latents, factors, latents_test, factors_test, factor_names)
+    if seed < 0:
+        raise UnknotError(f"score: seed is {seed}; expected 0 or more.")
+    if limit is not None and limit < 2:
+        raise UnknotError(f"score: limit is {limit}; at least two rows are needed.")
+    if bootstrap < 0 or bootstrap == 1:
+        raise UnknotError(
+            f"score: bootstrap is {bootstrap}; use 0 for none, or a number of resamples such as 200."
+        )
+    rows = None
+    if representation.factors is None:
+        representation = replace(representation, latents=check_latents("score", representation.latents))
+    else:
+        rows = prepare(
+            "score",
+            representation.latents,
+            representation.factors,
+            representation.latents_test,
+            representation.factors_test,
+            names=representation.factor_names,
+        )
+    if rows is not None:  # double precision once, not by each metric again
+        representation = replace(representation, latents=rows.latents, latents_test=rows.latents_test)
+    tasks = _choose(metrics, exclude, labelled=rows is not None)
+    return Plan(representation, rows, tasks, seed, limit, bootstrap)
+
+
+def run(todo: Plan, *, jobs: int = 1, starting: Callable[[str], None] | None = None) -> Iterator[Record]:
+    """Work through a plan, yielding each metric's record as it is finished.
+
+    Args:
+        todo: what to do.
+        jobs: number of processes.
+        starting: called with a metric's full name just before it runs (in one process only).
+    """
+    if jobs < 1:
+        raise UnknotError(f"score: jobs is {jobs}; expected at least one process.")
+    if jobs == 1 or len(todo.tasks) == 1:
+        shared: dict[Any, Data] = {}
+        for (name, options), id_ in zip(todo.tasks, todo.ids, strict=True):
+            if starting is not None:
+                starting(id_)
+            yield _run_one(todo, name, options, shared)
+        return
+    from joblib import Parallel, delayed
+
+    costs = ("minutes", "seconds", "instant")  # longest first keeps all processes busy to the end
+    slow_first = sorted(todo.tasks, key=lambda task: costs.index(METRICS[task[0]].facts.cost))
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(_run_one)(todo, name, options) for name, options in slow_first
+    )
+
+
+def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:
+    """Gather the records of a plan, in its order, with a verdict on each factor."""
+    found = {record.id: record for record in records}
+    ordered = {id_: found[id_] for id_ in todo.ids if id_ in found}
+    if todo.rows is None:
+        return Scorecard(todo, ordered)
+    shares = information_shares(todo.rows)
+    names = [todo.rows.names[j] for j in todo.rows.kept]
+    return Scorecard(todo, ordered, verdicts(shares, names), shares)
+
+
+def _gather(
+    latents: Any, factors: Any, latents_test: Any, factors_test: Any, names: Sequence[str]
+) -> Representation:
+    if isinstance(latents, str | Path | Representation):
+        _nothing_beside(latents, factors, latents_test, factors_test, names)
+    if isinstance(latents, str | Path):
+        if (Path(latents) / "run.json").is_file():
+            from unknot.encoders.encoding import representation_of
+            from unknot.runs.run import Run
+
+            return read_representation(representation_of(Run(latents)))
+        return read_representation(latents, factors)
+    if isinstance(latents, Representation):
+        return latents
+    return Representation(
+        latents=as_array(latents),
+        factors=None if factors is None else as_array(factors),
+        factor_names=tuple(names) or column_names(factors),
+        latents_test=None if latents_test is None else as_array(latents_test),
+        factors_test=None if factors_test is None else as_array(factors_test),
+    )
+
+
+def _nothing_beside(
+    latents: str | Path | Representation, factors: Any, latents_test: Any, factors_test: Any, names: Sequence[str]
+) -> None:
+    """A file or a Representation brings its own factors and names; refuse others, which would be ignored."""
+    beside = {
+        "factors": None
+        if isinstance(factors, str | Path) and not isinstance(latents, Representation)
+        else factors,
+        "latents_test": latents_test,
+        "factors_test": factors_test,
+        "factor_names": names if len(names) else None,
+    }
+    given = [name for name, value in beside.items() if value is not None]
+    if given:
+        what = "a Representation" if isinstance(latents, Representation) else f"the file {latents}"
+        raise UnknotError(
+            f"score: {', '.join(given)} beside {what} would be passed over; pass arrays throughout, or put "
+            "all of them into one Representation."
+        )
+
+
+def _choose(
+    metrics: Sequence[str] | str | None, exclude: Sequence[str] | str, *, labelled: bool
+) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    metrics = [metrics] if isinstance(metrics, str) else metrics
+    exclude = [exclude] if isinstance(exclude, str) else exclude
+    left_out = {parse_identity(text, METRICS)[0] for text in exclude}
+    if metrics:
+        wanted = [parse_identity(text, METRICS) for text in metrics]
+        needing = [name for name, _ in wanted if METRICS[name].facts.labels]
+        if needing and not labelled:
+            raise UnknotError(
+                f"score: {', '.join(needing)} needs factors, and there are none; give a file of factors."
+            )
+    else:
+        suite = {name: metric.facts for name, metric in METRICS.items() if not metric.facts.asked}
+        wanted = [(name, {}) for name, facts in suite.items() if labelled or not facts.labels]
+    chosen = tuple((name, options) for name, options in wanted if name not in left_out)
+    if not chosen:
+        raise UnknotError("score: every metric is excluded; nothing is left to compute.")
+    return chosen
+
+
+def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any, Data] | None = None) -> Record:
+    """Run one metric; a refusal is a result, any other error is a bug and passes through.
+
+    Metrics that see the same rows find them in `shared`, checked and coded by the first.
+    """
+    metric = METRICS[name]
+    id_ = identity(metric, **options)
+    start = time.perf_counter()
+    data = _data(todo, name, {} if shared is None else shared)
+    refused, interval, result = "", None, None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = _call(todo, name, data, options)
+            if todo.bootstrap and metric.facts.cost == "instant":
+                interval = _interval(todo, name, options, data, result)
+        except UnknotError as error:
+            refused = str(error)
+    # constant factors are announced once, by `plan`, not by each metric again
+    said = dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, UnknotWarning))
+    return Record(id_, name, dict(options), result, time.perf_counter() - start, refused, interval, tuple(said))
+
+
+def _data(todo: Plan, name: str, shared: dict[Any, Data]) -> Data:
+    rep, metric = todo.representation, METRICS[name]
+    cap = todo.limit if todo.limit is not None or metric.facts.cost == "instant" else TRAIN_ROWS + TEST_ROWS
+    tested = rep.latents_test is not None and "latents_test" in signature(metric).parameters
+    if (cap, tested) not in shared:
+        shared[cap, tested] = chosen(todo.representation, cap, tested, todo.seed)
+    return shared[cap, tested]
+
+
+def _call(todo: Plan, name: str, data: Data, options: Mapping[str, Any]) -> Score:
+    metric = METRICS[name]
+    parameters = signature(metric).parameters
+    extra: dict[str, Any] = dict(options)
+    if "rng" in parameters:
+        extra["rng"] = todo.seed
+    if "latents_test" in parameters and data.latents_test is not None:
+        extra |= {"latents_test": data.latents_test, "factors_test": data.factors_test}
+    return metric(data.checked, data.factors, **extra)
+
+
+def _interval(
+    todo: Plan, name: str, options: Mapping[str, Any], data: Data, result: Score
+) -> tuple[float, float] | None:
+    """How far the value would scatter on other rows like these: the spread of resamples, about the value itself.
+
+    Repeated rows add bias to counts, so the resamples' own mean is taken off; the value's bias stays.
+    """
+    if not np.isfinite(result.value):
+        return None
+    rng = np.random.default_rng([todo.seed, todo.bootstrap])
+    if "latents_test" in signature(METRICS[name]).parameters:
+        data = data.split(todo.seed)
+    draws = []
+    for _ in range(todo.bootstrap):
+        # a resample of few rows can lose a factor's only other value; what cannot be scored is drawn no interval from
+        with suppress(UnknotError):
+            draws.append(_call(todo, name, data.resampled(rng), options).value)
+    draws = [draw for draw in draws if np.isfinite(draw)]
+    if len(draws) < max(2, todo.bootstrap // 2):
+        return None
+    spread = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
+    ends = np.clip(result.value + spread, *METRICS[name].facts.bounds)
+    return float(ends[0]), float(ends[1])

@@ -1,0 +1,1 @@
+"""Tables of numbers in, statistics with their uncertainty out."""

@@ -1,0 +1,56 @@
+"""The columns of a table of models, from whatever the caller has, and the checks all statistics share."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError, unknown
+from unknot.metrics.inputs import as_array
+
+Floats = NDArray[np.float64]
+
+
+def columns_of(who: str, table: Mapping[str, Any] | Any) -> dict[str, Floats]:
+    """Column name -> scores (m,) of a mapping or a pandas table; columns that are not numbers are left out."""
+    if not isinstance(table, Mapping) and not hasattr(table, "columns"):
+        raise UnknotError(
+            f"{who}: the table is a {type(table).__name__}; expected a pandas table or column name -> scores."
+        )
+    names = list(table) if isinstance(table, Mapping) else list(table.columns)
+    if len(set(map(str, names))) < len(names):
+        raise UnknotError(f"{who}: a column name occurs twice in {', '.join(map(str, names))}; give each its own.")
+    if not names:
+        raise UnknotError(f"{who}: the table has no columns; has anything been scored yet?")
+    found: dict[str, Floats] = {}
+    for name in names:
+        column = np.asarray(as_array(table[name]))
+        if column.dtype.kind in "biuf":
+            found[str(name)] = column.astype(np.float64)
+    shapes = {name: column.shape for name, column in found.items()}
+    if not found:
+        raise UnknotError(f"{who}: no column of the table holds numbers; there are {', '.join(map(str, names))}.")
+    if len(set(shapes.values())) > 1 or any(len(shape) != 1 for shape in shapes.values()):
+        raise UnknotError(
+            f"{who}: columns have shapes {shapes}; each needs one score a model, all the same models."
+        )
+    return found
+
+
+def chosen(found: Mapping[str, Floats], names: Sequence[str] | None) -> list[str]:
+    """The names asked for, all by default; the nearest one is named where a name is wrong."""
+    if names is None:
+        return list(found)
+    for name in names:
+        if name not in found:
+            raise unknown("column", name, found)
+    return list(dict.fromkeys(names))
+
+
+def check(who: str, *, bootstraps: int, level: float) -> None:
+    """Refuse a number of resamples or a level that gives no interval."""
+    if bootstraps < 0:
+        raise UnknotError(f"{who}: bootstraps is {bootstraps}; expected 0 (no intervals) or more, 1,000 say.")
+    if not 0 < level < 1:
+        raise UnknotError(f"{who}: level is {level}; expected a share between 0 and 1, such as 0.95.")

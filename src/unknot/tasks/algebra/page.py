@@ -1,0 +1,166 @@
+"""Object algebra on a page: the table of scores, wrong pictures one by one, and sums of codes as pictures."""
+
+import base64
+import binascii
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unknot.reports.kit.page import Cell, Content, Drawing, Gallery, Grid, Picture, Section
+from unknot.reports.kit.share_chart import Share, share_chart
+from unknot.tasks.result import TaskResult
+
+LOSSES = {"l2": "L2", "acos": "acos"}
+
+
+def section(results: Sequence[TaskResult]) -> Section:
+    """Words, the table, charts of shares, pictures."""
+    texts = [
+        "B is picture A with objects added, and D is picture C with the same objects added. If the code of a scene is "
+        "a sum over its objects, then z(B) - z(A) + z(C) = z(D). L2-COAT asks how far that is off, acos-COAT whether "
+        "z(B) - z(A) and z(D) - z(C) point the same way; both are corrected for chance: 100 is perfect, 0 is chance.",
+        "A code may score well by knowing little. So every tuple has wrong pictures, which differ from D in one thing: "
+        "an object is missing or another, or has another colour, material, shape or size, or the picture is B - A + C "
+        "taken pixel by pixel. A score counts only if each of them does worse than D in significantly more than half "
+        "of the tuples (one-sided z test, alpha 0.005); else the code fails.",
+        *(_in_words(result) for result in results),
+        "Published rows are of renders that are not ours, and tuples chosen by rules that are known in part: compare a "
+        "model with the pixels of its own corpus. Perfect codes must score 100 and pass; a constant code and one that "
+        "ignores colour must fail.",
+    ]
+    contents: list[Content] = [_table(results)]
+    for result in results:
+        contents += [_charts(result), *_pictures(result)]
+    contents.append(_published(results[0]))
+    return Section("Object algebra", texts, contents)
+
+
+def score_text(row: Mapping[str, Any], loss: str) -> str:
+    """A score as a table shows it: with its interval, or its error over seeds; in brackets if it fails.
+
+    >>> score_text({"l2": 80.18, "l2_low": 79.1, "l2_high": 81.2, "l2_passed": False}, "l2")
+    '(80.2 [79.1, 81.2])'
+    """
+    value, low, high, error = (row.get(loss + key) for key in ("", "_low", "_high", "_error"))
+    if value is None:
+        return "collapsed" if row.get(f"{loss}_collapsed") else "fails"
+    if row.get("kind") == "published":
+        text = f"{value:.2f}" + (f" ± {error:.2f}" if error is not None else "")
+    else:
+        text = f"{value:.1f}" + (f" [{low:.1f}, {high:.1f}]" if low is not None and high is not None else "")
+    return text if row.get(f"{loss}_passed") is not False else f"({text})"
+
+
+def p_hat(result: TaskResult) -> dict[tuple[str, str, str], dict[str, str]]:
+    """(representation, corpus, loss) -> negative -> its share of successes, in brackets if it fails the test."""
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    for row in result.tables.get("negatives", []):
+        key = str(row["representation"]), str(row["corpus"]), LOSSES.get(str(row["loss"]), str(row["loss"]))
+        share = f"{row['p_hat']:.3f}"
+        found.setdefault(key, {})[str(row["negative"])] = share if row["passed"] else f"({share})"
+    return found
+
+
+def _in_words(result: TaskResult) -> str:
+    rows = [row for row in result.tables["scores"] if row["kind"] == "encoder"]
+    if not rows:
+        return "No encoder was given; the table holds the baselines."
+    row = rows[0]
+    beside = next(
+        r for r in result.tables["scores"] if r["representation"] == "pixels" and r["corpus"] == row["corpus"]
+    )
+    words = []
+    for loss, name in LOSSES.items():
+        value, pixels = row[loss], beside[loss]
+        if value is None:
+            words.append(f"{name}: its codes are all alike")
+        elif row[f"{loss}_passed"] is False:
+            missed = [
+                str(r["negative"])
+                for r in result.tables["negatives"]
+                if (r["representation"], r["corpus"], r["loss"]) == (row["representation"], row["corpus"], loss)
+                and not r["passed"]
+            ]
+            words.append(f"{name}: fails, since it does not tell D from wrong pictures ({', '.join(missed)})")
+        elif pixels is None:
+            words.append(f"{name}: {value:.1f}")
+        else:
+            better = "better than" if float(value) > float(pixels) else "no better than"
+            words.append(f"{name}: {value:.1f}, {better} raw pixels ({pixels:.1f})")
+    return f"{result.source}: {'; '.join(words)}."
+
+
+def _table(results: Sequence[TaskResult]) -> Grid:
+    rows: dict[tuple[str, ...], list[Cell]] = {}  # baselines that several results share are shown once
+    for kind in ("encoder", "baseline"):
+        for result in results:
+            for row in (row for row in result.tables["scores"] if row["kind"] == kind):
+                cells = [
+                    str(row["representation"]),
+                    kind,
+                    str(row["corpus"]),
+                    *(score_text(row, loss) for loss in LOSSES),
+                ]
+                rows[tuple(cells)] = [*cells]
+    caption = (
+        "COAT in percent with its 95 % interval, by a bootstrap that draws main scenes. In brackets: fails, at least "
+        "one kind of wrong picture does not do worse."
+    )
+    return Grid(("representation", "", "corpus", "L2-COAT", "acos-COAT"), list(rows.values()), caption, "coat")
+
+
+def _published(result: TaskResult) -> Grid:
+    rows = [
+        [str(row["representation"]), str(row["corpus"]), *(score_text(row, loss) for loss in LOSSES)]
+        for row in result.tables.get("published", [])
+    ]
+    caption = (
+        "Published for comparison: Xie et al. 2022, table 1, on other renders than ours; ± standard error over five "
+        "training seeds."
+    )
+    return Grid(("published", "corpus", "L2-COAT", "acos-COAT"), rows, caption, "coat-published")
+
+
+def _charts(result: TaskResult) -> Gallery:
+    """For each loss, the encoder's shares beside those of pixels; without an encoder, those of the baselines."""
+    negatives = result.tables.get("negatives", [])
+    corpus = negatives[0]["corpus"] if negatives else ""
+    here = [row for row in negatives if row["corpus"] == corpus]
+    own = list(dict.fromkeys(str(r["representation"]) for r in here if r["kind"] == "encoder"))
+    shown = (
+        [*own[:3], "pixels"] if own else ["pixels", "slots from true masks", "symbolic attributes without colour"]
+    )
+    shown = [name for name in shown if any(row["representation"] == name for row in here)]
+    drawings = []
+    for loss, title in LOSSES.items():
+        rows = [row for row in here if row["loss"] == loss]
+        names = list(dict.fromkeys(str(row["negative"]) for row in rows))
+        if not names:
+            continue
+        n = max(int(row["n"] or 1) for row in rows)
+        lines = {"chance": 0.5, "threshold of the test": 0.5 + 2.5758 * 0.5 / math.sqrt(n)}
+        marks = [(name, [_mark(row) for who in shown for row in rows if _is(row, who, name)]) for name in names]
+        drawings.append(
+            Drawing(share_chart(f"{title}: wrong picture does worse", marks, lines=lines, names=shown))
+        )
+    return Gallery(drawings)
+
+
+def _is(row: Mapping[str, Any], who: str, negative: str) -> bool:
+    return (row["representation"], row["negative"]) == (who, negative)
+
+
+def _mark(row: Mapping[str, Any]) -> Share:
+    label = f"{row['representation']}, {row['negative']}"
+    return Share(float(row["p_hat"]), float(row["low"]), float(row["high"]), label)
+
+
+def _pictures(result: TaskResult) -> list[Picture]:
+    made = []
+    for row in result.tables.get("pictures", []):
+        try:
+            png = base64.b64decode(str(row["png"]), validate=True)
+        except (binascii.Error, ValueError):
+            continue
+        made.append(Picture(png, f"{row['title']} of {result.world}, {result.source}."))
+    return made

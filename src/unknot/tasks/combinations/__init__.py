@@ -1,0 +1,1 @@
+"""Are novel combinations of familiar features recognised?"""

@@ -1,0 +1,1 @@
+"""Do predictions move when a factor that should not matter is changed?"""

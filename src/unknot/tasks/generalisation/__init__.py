@@ -1,0 +1,1 @@
+"""Are factors still predicted where training never was?"""

@@ -1,0 +1,67 @@
+"""What a predictor that never looks at an image scores on a split.
+
+"0 is as good as guessing" holds for random splits only: the test part of the others has values of its own, so that
+a constant is better or worse there than the variance of the whole dataset says.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.factors import Classes
+from unknot.metrics.r2 import full_variance
+from unknot.tasks.generalisation.split_errors import SplitErrors
+from unknot.tasks.generalisation.split_points import chunks, part_points
+from unknot.worlds.splits.split import Split
+
+CHUNK = 65_536  # points at a time; no image is rendered
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """Two constant predictors on the whole test part of a split.
+
+    Attributes:
+        variance: (k,) of the targets over the whole dataset.
+        train_mean: (k,) of the targets over the training part.
+        full: errors of always saying the mean of the whole dataset.
+        train: errors of always saying the mean of the training part.
+    """
+
+    variance: NDArray[np.float64]
+    train_mean: NDArray[np.float64]
+    full: SplitErrors
+    train: SplitErrors
+
+
+def constant_baselines(made: Split, listed: Classes | None = None) -> Baselines:
+    """R² of predicting the mean of everything, and of predicting the mean of the training part.
+
+    Args:
+        made: the split.
+        listed: the rows of an incomplete world; None for a complete grid.
+
+    >>> from unknot.worlds.published.dsprites import SPACE
+    >>> from unknot.worlds.splits.split import split
+    >>> found = constant_baselines(split(SPACE, "extrapolation", rule="dsprites"))
+    >>> float(found.full.r2.mean().round(3)), float(found.train.r2.mean().round(3))
+    (-0.093, -0.388)
+    """
+    space, rng = made.space, np.random.default_rng(0)  # never asked: all points are taken
+    if listed is None:
+        variance, mean = full_variance(space), np.where(space.sizes > 1, 0.5, 0.0)
+    else:
+        targets = space.scaled(listed)
+        variance, mean = full_variance(targets), targets.mean(axis=0)
+    training = part_points(made, listed, "train", "all", rng)
+    total = np.zeros(len(space))
+    for classes in chunks(made, listed, training, CHUNK):
+        total += space.scaled(classes).sum(axis=0)
+    train_mean = total / len(training)
+    full, train = SplitErrors(variance, train_mean), SplitErrors(variance, train_mean)
+    for classes in chunks(made, listed, part_points(made, listed, "test", "all", rng), CHUNK):
+        targets, unseen = space.scaled(classes), made.ood(classes)
+        full.add(np.broadcast_to(mean, targets.shape), targets, unseen)
+        train.add(np.broadcast_to(train_mean, targets.shape), targets, unseen)
+    return Baselines(variance, train_mean, full, train)

@@ -1,0 +1,177 @@
+"""The task of systematic generalisation on a page: R² by split, by factor, and how alike models err."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, get_args
+
+from unknot.reports.kit.matrix_chart import matrix
+from unknot.reports.kit.page import Cell, Content, Drawing, Gallery, Grid, Section
+from unknot.reports.kit.split_chart import Bar, histogram, r2_bars
+from unknot.tasks.generalisation.error_similarity import Of, Similarity, error_similarity, shared_splits
+from unknot.tasks.result import TaskResult
+
+MOST = 12  # models with tables and charts of their own
+ORDER = ("random", "composition", "interpolation", "extrapolation")
+SUMMARY = {
+    "r2": "R²",
+    "r2_clipped": "R², no factor below 0",
+    "constant_full_mean": "constant: mean of everything",
+    "constant_train_mean": "constant: training mean",
+    "r2_id": "ID factors",
+    "constant_id": "constant: ID",
+    "r2_ood": "OOD factor",
+    "constant_ood": "constant: OOD",
+    "ratio": "ratio",
+}
+FACTORS = {**SUMMARY, "share_short": "share of ratios up to 1"}
+
+
+def section(results: Sequence[TaskResult]) -> Section:
+    """Words, bars by split, tables by split and factor, what one unseen factor does to the others, similarity."""
+    labels = _labels(results)
+    texts = [
+        "Factors are predicted on images unlike those of training: other combinations (composition), values in between "
+        "(interpolation), values beyond (extrapolation). R² is 1 for perfect predictions and 0 for errors as large as "
+        "the variance of the whole dataset; it has no lower end. Upright marks in the bars are what a constant scores: "
+        "the mean of everything, and the mean of the training part.",
+        "On images where exactly one factor has a value that training never had, R² of that factor (OOD) and of all "
+        "others (ID) are told apart. The ratio says how far from the training mean predictions of unseen values go, "
+        "relative to how far they should: 1 is right, 0 is the mean.",
+        *(_in_words(result, label) for result, label in zip(results, labels, strict=True)),
+    ]
+    contents: list[Content] = [
+        Gallery(list(_bars(results, labels))),
+        _summary(results, labels),
+        *_similarities(results),
+    ]
+    for result, label in list(zip(results, labels, strict=True))[:MOST]:
+        contents.append(_factors(result, label, len(results) > 1))
+        drawn = [*_modularity(result, label), *_ratios(result, label)]
+        contents += [Gallery(drawn)] if drawn else []
+    return Section("Systematic generalisation", texts, contents)
+
+
+def _labels(results: Sequence[TaskResult]) -> list[str]:
+    """Short names: the first words of each, numbered where there are several."""
+    words = [result.source.split(",")[0].split(" (")[0].split(":")[-1] for result in results]
+    return words if len(results) == 1 else [f"{i + 1} {word}" for i, word in enumerate(words)]
+
+
+def _in_words(result: TaskResult, label: str) -> str:
+    parts = []
+    for split in result.settings["splits"]:
+        here = (
+            f"R² {_said(result, f'{split}_r2')} on {split} (a constant: {_said(result, f'{split}_r2_constant')})"
+        )
+        if f"{split}_r2_ood" in result.values:
+            here += (
+                f"; with one unseen value, {_said(result, f'{split}_r2_ood')} for its factor and "
+                f"{_said(result, f'{split}_r2_id')} for the others"
+            )
+        if f"{split}_ratio" in result.values:
+            here += f"; predictions go {_said(result, f'{split}_ratio')} of the way from the mean"
+        parts.append(here)
+    number = label.split()[0] + " " if label[0].isdigit() else ""
+    return f"{number}{result.source} on {result.world}: {'. '.join(parts)}."
+
+
+def _said(result: TaskResult, name: str) -> str:
+    value = result.values[name]
+    return "unknown" if value != value else f"{value:.2f}"
+
+
+def _bars(results: Sequence[TaskResult], labels: Sequence[str]) -> Iterator[Drawing]:
+    """A chart for each world and split, a bar for each model."""
+    for world in dict.fromkeys(result.world for result in results):
+        rows: dict[str, list[Bar]] = {}
+        for result, label in zip(results, labels, strict=True):
+            for row in result.tables["splits"] if result.world == world else ():
+                marks = {
+                    "always the mean of everything": _float(row["constant_full_mean"]),
+                    "always the training mean": _float(row["constant_train_mean"]),
+                }
+                rows.setdefault(str(row["split"]), []).append(Bar(label, _float(row["r2"]), marks, result.source))
+        for split in sorted(rows, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)):
+            yield Drawing(r2_bars(f"R², {split}", rows[split]), f"{world}.")
+
+
+def _summary(results: Sequence[TaskResult], labels: Sequence[str]) -> Grid:
+    rows: list[list[Cell]] = [
+        [label, result.world, str(row["split"]), *(row[name] for name in SUMMARY), row["rows"], row["test_part"]]
+        for result, label in zip(results, labels, strict=True)
+        for row in result.tables["splits"]
+    ]
+    header = ("model", "world", "split", *SUMMARY.values(), "test images", "of")
+    return Grid(
+        header, rows, "Means over factors; each number beside that of a constant.", "generalisation by split"
+    )
+
+
+def _factors(result: TaskResult, label: str, several: bool) -> Grid:
+    rows: list[list[Cell]] = [
+        [
+            str(row["split"]),
+            str(row["factor"]),
+            str(row["kind"]),
+            row["held_out"],
+            *(row[name] for name in FACTORS),
+        ]
+        for row in result.tables["factors"]
+    ]
+    header = ("split", "factor", "kind", "unseen values", *FACTORS.values())
+    words = f"{label}, by factor. ID: where another factor is the unseen one. OOD: where this one is."
+    return Grid(header, rows, words, f"factors{f'-{label}' if several else ''}")
+
+
+def _modularity(result: TaskResult, label: str) -> Iterator[Drawing]:
+    table = result.tables.get("modularity", [])
+    for split in dict.fromkeys(str(row["split"]) for row in table):
+        found = {(row["unseen"], row["factor"]): _float(row["r2"]) for row in table if row["split"] == split}
+        unseen = list(dict.fromkeys(str(row["unseen"]) for row in table if row["split"] == split))
+        names = list(dict.fromkeys(str(row["factor"]) for row in table if row["split"] == split))
+        values = [[found[one, name] for name in names] for one in unseen]
+        drawn = matrix(
+            f"{split}: R² where one factor is unseen", unseen, names, values, row_word="unseen", colour="up"
+        )
+        yield Drawing(drawn, f"{label}. A modular model keeps all but the diagonal.")
+
+
+def _ratios(result: TaskResult, label: str) -> Iterator[Drawing]:
+    """All factors together; each alone is in the table."""
+    table = result.tables.get("ratios", [])
+    for split in dict.fromkeys(str(row["split"]) for row in table):
+        counts: dict[float, int] = {}
+        for row in table:
+            if row["split"] == split:
+                counts[_float(row["ratio"])] = counts.get(_float(row["ratio"]), 0) + int(row["rows"] or 0)
+        shown = {start: counts[start] for start in sorted(counts)}
+        drawn = histogram(f"{split}: ratio", list(shown), list(shown.values()), 0.1, 1.0)
+        yield Drawing(
+            drawn, f"{label}. How far from the training mean predictions go; left of the line, not far enough."
+        )
+
+
+def _similarities(results: Sequence[TaskResult]) -> Iterator[Content]:
+    """Heat maps of results on one world, two or more."""
+    for world in dict.fromkeys(result.world for result in results):
+        here = [result for result in results if result.world == world]
+        if len(here) < 2:
+            continue
+        drawn = [
+            _heat(error_similarity(here, split, of=what), what)
+            for split in shared_splits(here)
+            for what in get_args(Of)
+        ]
+        if drawn:
+            yield Gallery(drawn)
+
+
+def _heat(found: Similarity, what: str) -> Drawing:
+    numbers = [str(i + 1) for i in range(len(found.names))]
+    rows = [f"{number} {name}" for number, name in zip(numbers, found.names, strict=True)]
+    title = f"{found.split}: correlation of {what}"
+    words = f"Pearson correlation over {found.rows} test images, averaged over factors."
+    return Drawing(matrix(title, rows, numbers, found.matrix.tolist(), colour="up"), words)
+
+
+def _float(value: Any) -> float:
+    return float("nan") if value is None else float(value)

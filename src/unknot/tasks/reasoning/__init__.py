@@ -1,0 +1,1 @@
+"""Does a representation help to solve Raven-like puzzles?"""

@@ -1,0 +1,239 @@
+"""The reasoning task on a page: learning curves beside what a shortcut gets, and what scores have to do with them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from unknot.reports.kit.page import Content, Drawing, Gallery, Grid, Section
+from unknot.reports.kit.step_charts import Curve, dumbbells, step_curves
+from unknot.tasks.result import Table, TaskResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHANCE = 1 / 6
+ROWS = {"rule": "the rule", "third_row": "third row", "answers_only": "answers only"}
+PAPER = "van Steenkiste et al. 2019"
+
+
+def section(results: Sequence[TaskResult]) -> Section:
+    """Results of one or several representations."""
+    texts = [
+        "A relation network (WReN) learns to complete the third row of Raven-like puzzles whose panels it sees through "
+        "the representation. What counts is how well it does after how many steps; every batch and evaluation has "
+        "fresh puzzles.",
+        "Three solvers that learn nothing stand beside it: the rule itself is always right; one looks at the third row "
+        "and the answers alone, one at the answers alone. Only an accuracy above the third-row line shows that rows "
+        "one and two are used.",
+    ]
+    drawings = [Drawing(_learning(results), _learning_caption(results))]
+    if len(results) == 1:
+        drawings += [
+            Drawing(_by_relations_over_steps(results[0]), "The more factors are fixed, the more clues there are."),
+            Drawing(_by_relations(results[0]), "After the last step, by the number of fixed factors."),
+        ]
+    contents: list[Content] = [Gallery(drawings)]
+    if len(results) > 1:
+        contents.append(_relations_table(results))
+    reasoners = results[0].tables.get("reasoners", [])
+    if len(reasoners) > 1:
+        contents.append(_reasoners(results[0], reasoners))
+    return Section("Abstract visual reasoning", texts, contents)
+
+
+def study_section(
+    table: "pd.DataFrame | Mapping[str, Any]",
+    accuracies: Any,
+    steps: Sequence[int],
+    metrics: Sequence[str] | None = None,
+    *,
+    bootstraps: int = 1000,
+) -> Section:
+    """What scores of a study's representations tell about how fast reasoning is learnt from them.
+
+    Args:
+        table: one row a representation, one column a score.
+        accuracies: (m, t) of the same representations, see `studies.task_curves.accuracies_of`.
+        steps: (t,) of the reasoners' training.
+        metrics: columns of the table; all by default.
+        bootstraps: resamples for the bands.
+    """
+    from unknot.statistics.quartiles import half_differences, quartile_curves
+    from unknot.tasks.reasoning.curves import half_correlations, step_correlations
+
+    how = {"bootstraps": bootstraps}
+    found = step_correlations(table, accuracies, steps, metrics, **how)  # type: ignore[arg-type]
+    quartiles = quartile_curves(table, accuracies, steps, metrics, **how)  # type: ignore[arg-type]
+    halves = half_differences(table, accuracies, steps, metrics, **how)  # type: ignore[arg-type]
+    inside = half_correlations(table, accuracies, steps, metrics, bootstraps=0)
+    n = int(found["n"].max())
+    texts = [
+        f"{n} representations; each one's accuracy is the mean over its reasoners. Bands hold 95 % of resamples of "
+        f"representations. After {PAPER}, Fig. 3 to 6.",
+        "Scores are correlated as they are: of an error, such as that of reconstruction, expect a correlation below "
+        "zero.",
+    ]
+    parts = [
+        Section(
+            "Rank correlation of scores with accuracy, over training",
+            _missing(found, "r"),
+            [_correlation_grid(found), Gallery(_each(found, "r", _correlation_curve))],
+            name="reasoning-correlations",
+            open=True,
+        ),
+        Section(
+            "Accuracy of each quarter of representations by a score",
+            ["The darkest line is the quarter with the highest score.", *_missing(quartiles, "mean")],
+            [Gallery(_each(quartiles, "mean", _quartile_curve))],
+            name="reasoning-quartiles",
+            open=True,
+        ),
+        Section(
+            "Accuracy of the upper half by a score, minus that of the lower half",
+            _missing(halves, "difference"),
+            [Gallery(_each(halves, "difference", _difference_curve))],
+            name="reasoning-halves",
+        ),
+        Section(
+            "Rank correlation within the best and within the worst half by final accuracy",
+            [
+                "Choosing representations by the accuracy that is then correlated makes these correlations smaller by "
+                "construction.",
+                *_missing(inside, "r"),
+            ],
+            [Gallery(_each(inside, "r", _half_curves))],
+            name="reasoning-best-and-worst",
+        ),
+    ]
+    return Section("Abstract visual reasoning and scores", texts, parts=parts)
+
+
+def _learning(results: Sequence[TaskResult]) -> str:
+    curves = []
+    for i, result in enumerate(results):
+        rows = result.tables["accuracy over training"]
+        steps = [float(row["step"] or 0) for row in rows]
+        low, high = _range(result.tables["curve"], steps)
+        several = len(result.tables.get("reasoners", [])) > 1
+        mean = [float(row["accuracy"] or 0) for row in rows]
+        curves.append(Curve(result.source, steps, mean, low if several else (), high if several else (), dashes=i))
+    values = results[0].values
+    lines = {ROWS[name]: values[name] for name in ("third_row", "answers_only") if name in values}
+    return step_curves("Accuracy over training", curves, references=lines | {"chance": CHANCE}, bounds=(0.1, 1.0))
+
+
+def _learning_caption(results: Sequence[TaskResult]) -> str:
+    n = len(results[0].tables.get("reasoners", []))
+    return f"Mean of {n} reasoners; the band is from the worst to the best." if n > 1 else ""
+
+
+def _range(curve: Table, steps: Sequence[float]) -> tuple[list[float], list[float]]:
+    at = [[float(row["accuracy"] or 0) for row in curve if row["step"] == step] for step in steps]
+    return [min(values) for values in at], [max(values) for values in at]
+
+
+def _by_relations_over_steps(result: TaskResult) -> str:
+    rows = result.tables["accuracy over training"]
+    steps = [float(row["step"] or 0) for row in rows]
+    names = [name for name in rows[0] if name.startswith("accuracy_k")]
+    curves = [
+        Curve(f"{name[10:]} fixed", steps, [_number(row[name]) for row in rows], dashes=i)
+        for i, name in enumerate(names)
+    ]
+    return step_curves("By the number of fixed factors", curves, references={"chance": CHANCE}, bounds=(0.1, 1.0))
+
+
+def _by_relations(result: TaskResult) -> str:
+    rows = []
+    for row in result.tables["by relations"]:
+        others = {ROWS[name]: float(row[name] or 0) for name in ("third_row", "answers_only")}
+        rows.append((f"{row['relations']} fixed", _number(row["accuracy"]), others))
+    return dumbbells("Accuracy beside shortcuts", rows)
+
+
+def _number(value: Any) -> float:
+    """A number; NaN for what did not occur in an evaluation."""
+    return math.nan if value is None else float(value)
+
+
+def _relations_table(results: Sequence[TaskResult]) -> Grid:
+    counts = [row["relations"] for row in results[0].tables["by relations"]]
+    header = ["representation", *(f"{k} fixed" for k in counts)]
+    rows: list[list[Any]] = []
+    for result in results:
+        by = {row["relations"]: row["accuracy"] for row in result.tables["by relations"]}
+        rows.append([result.source, *(by.get(k) for k in counts)])
+    for name in ("third_row", "answers_only"):
+        rows.append([ROWS[name], *(row[name] for row in results[0].tables["by relations"])])
+    return Grid(header, rows, "Accuracy after the last step, by the number of fixed factors.", name="by-relations")
+
+
+def _reasoners(result: TaskResult, reasoners: Table) -> Grid:
+    last = max(int(row["step"] or 0) for row in result.tables["curve"])
+    reached = {row["draw"]: row["accuracy"] for row in result.tables["curve"] if row["step"] == last}
+    header = [*(name for name in reasoners[0] if name != "draw"), "accuracy"]
+    rows = [[*(row[name] for name in header[:-1]), reached[row["draw"]]] for row in reasoners]
+    return Grid(header, rows, f"Settings of the reasoners of {result.source}.", name="reasoners")
+
+
+def _correlation_grid(found: "pd.DataFrame") -> Grid:
+    steps = list(dict.fromkeys(found["step"]))
+    rows: list[list[Any]] = []
+    for metric, part in found.groupby("metric", sort=False):
+        by = dict(zip(part["step"], part["r"], strict=True))
+        rows.append([str(metric), *(_known(by[step]) for step in steps)])
+    return Grid(
+        ["score", *(f"{step:,}" for step in steps)], rows, "Spearman's rho.", name="reasoning-correlations"
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else float(value)
+
+
+def _each(found: "pd.DataFrame", value: str, draw: Any) -> list[Drawing]:
+    """One chart for each score that has values."""
+    known = ((str(m), part) for m, part in found.groupby("metric", sort=False) if part[value].notna().any())
+    return [Drawing(draw(metric, part)) for metric, part in known]
+
+
+def _missing(found: "pd.DataFrame", value: str) -> list[str]:
+    """Why some scores have no chart."""
+    parts = [(str(m), part) for m, part in found.groupby("metric", sort=False) if part[value].isna().all()]
+    return [f"Not drawn: {'; '.join(f'{name} ({part.note.iloc[0]})' for name, part in parts)}."] if parts else []
+
+
+def _correlation_curve(metric: str, part: "pd.DataFrame") -> str:
+    return step_curves(metric, [_with_band("rho", part, "r")], bounds=(-1.0, 1.0))
+
+
+def _quartile_curve(metric: str, part: "pd.DataFrame") -> str:
+    bins = sorted(set(part["bin"]))
+    curves = []
+    for k in bins:
+        rows = part[part["bin"] == k]
+        label = "highest" if k == bins[-1] else "lowest" if k == bins[0] else f"quarter {k}"
+        strength = 0.25 + 0.75 * (k - 1) / max(1, len(bins) - 1)
+        curves.append(Curve(label, rows["step"].tolist(), rows["mean"].tolist(), strength=strength))
+    return step_curves(metric, curves)
+
+
+def _difference_curve(metric: str, part: "pd.DataFrame") -> str:
+    return step_curves(metric, [_with_band("difference", part, "difference")], references={"no difference": 0.0})
+
+
+def _half_curves(metric: str, part: "pd.DataFrame") -> str:
+    curves = []
+    for i, half in enumerate(("best", "worst")):
+        rows = part[part["half"] == half]
+        curves.append(Curve(half, rows["step"].tolist(), rows["r"].tolist(), dashes=i))
+    return step_curves(metric, curves, bounds=(-1.0, 1.0))
+
+
+def _with_band(name: str, part: "pd.DataFrame", value: str) -> Curve:
+    columns = (part[column].tolist() for column in ("step", value, "low", "high"))
+    steps, values, low, high = columns
+    return Curve(name, steps, values, low, high)
+
+
+__all__ = ["section", "study_section"]

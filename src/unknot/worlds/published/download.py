@@ -1,0 +1,185 @@
+"""Published files by HTTP: mirrors in turn, interrupted downloads taken up again, checksums verified.
+
+A file arrives as `NAME.part`, which a later call continues, and is renamed when its checksum is right.
+"""
+
+import hashlib
+import http.client
+import re
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from unknot.errors import UnknotError
+from unknot.worlds.entry import PublishedFile
+from unknot.worlds.published.files import bytes_in_words
+
+Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
+BLOCK = 1 << 18
+TRIES = 3  # connections to one address that break before the next address is tried
+TIMEOUT = 30.0  # seconds without a byte
+
+
+class _NotFromHereError(Exception):
+    """This address does not give the file; the message says why."""
+
+
+def download(file: PublishedFile, folder: Path, progress: Progress = lambda done, total: None) -> Path:
+    """Fetch one file into a folder, unless it is there and whole.
+
+    Args:
+        file: its name, addresses and checksums.
+        folder: where it is put; made if need be.
+        progress: called with the bytes so far and the bytes in all.
+    """
+    target = folder / file.name
+    if target.exists():
+        wrong = flaw(target, file)
+        if wrong:
+            raise UnknotError(f"{target}: is there already, but {wrong}. Move it away to download it afresh.")
+        return target
+    if not file.urls:
+        raise UnknotError(f"{file.name}: no address is known; put the file into {folder} yourself.")
+    part = _begun(target)
+    try:
+        _room(part, file)
+        reasons = []
+        for url in file.urls:
+            try:
+                _fetch(url, part, file, progress)
+            except _NotFromHereError as reason:
+                reasons.append(f"{urlsplit(url).hostname}: {reason}")
+                continue
+            part.replace(target)
+            return target
+        kept = part.stat().st_size
+        resume = f" {bytes_in_words(kept)} are kept in {part}; run it again to continue." if kept else ""
+        raise UnknotError(
+            f"{file.name}: could not be downloaded. {'. '.join(reasons)}. Check the connection, or put the file into "
+            f"{folder} by hand.{resume}"
+        )
+    finally:
+        if part.exists() and not part.stat().st_size:
+            part.unlink()
+
+
+def flaw(path: Path, file: PublishedFile, progress: Progress = lambda done, total: None) -> str:
+    """What is wrong with a file: its size or its checksum; nothing if it is whole or nothing is known to check."""
+    size = path.stat().st_size
+    if file.size is not None and size != file.size:
+        return f"it has {size:,} bytes and should have {file.size:,}"
+    for kind, expected in (("sha256", file.sha256), ("md5", file.md5)):
+        if expected:
+            found = checksum(path, kind, progress)
+            return "" if found == expected else f"its {kind} is {found} and should be {expected}"
+    return ""
+
+
+def checksum(path: Path, kind: str, progress: Progress = lambda done, total: None) -> str:
+    """The md5 or sha256 of a file, in hexadecimal."""
+    total, done = path.stat().st_size, 0
+    digest = hashlib.new(kind, usedforsecurity=False)
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+            done += len(block)
+            progress(done, total)
+    return digest.hexdigest()
+
+
+def _begun(target: Path) -> Path:
+    part = target.with_name(f"{target.name}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.touch()
+    except OSError as error:
+        raise UnknotError(
+            f"{target.parent}: cannot be written to ({error.strerror}); choose another --data."
+        ) from None
+    return part
+
+
+def _room(part: Path, file: PublishedFile) -> None:
+    free, lacking = shutil.disk_usage(part.parent).free, (file.size or 0) - part.stat().st_size
+    if lacking > free:
+        raise UnknotError(
+            f"{file.name}: {bytes_in_words(lacking)} are still to come, but {part.parent} has only "
+            f"{bytes_in_words(free)} free; choose another --data."
+        )
+
+
+def _fetch(url: str, part: Path, file: PublishedFile, progress: Progress) -> None:
+    """Bring the part to its full length and check it; one begun before that turns out wrong is begun anew, once."""
+    for _ in range(2):
+        begun = part.stat().st_size
+        _continue(url, part, progress)
+        wrong = flaw(part, file)
+        if not wrong:
+            return
+        part.write_bytes(b"")
+        if not begun:
+            break
+    raise _NotFromHereError(f"what came is not the published file: {wrong}")
+
+
+def _continue(url: str, part: Path, progress: Progress) -> None:
+    failure = ""
+    for _ in range(TRIES):
+        try:
+            if _receive(url, part, progress):
+                return
+            failure = "the connection broke off"
+        except urllib.error.HTTPError as error:
+            raise _NotFromHereError(f"answered {error.code} {error.reason}") from None
+        except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+            failure = str(getattr(error, "reason", error)) or type(error).__name__
+            if isinstance(error, urllib.error.URLError) and not part.stat().st_size:
+                break  # never reached: trying again at once does not help
+    raise _NotFromHereError(failure)
+
+
+def _receive(url: str, part: Path, progress: Progress) -> bool:
+    """Append what is missing; whether the file is as long as the server says."""
+    have = part.stat().st_size
+    headers = {"User-Agent": "unknot", "Accept-Encoding": "identity"}
+    request = urllib.request.Request(url, headers=headers | ({"Range": f"bytes={have}-"} if have else {}))
+    try:
+        response = urllib.request.urlopen(request, timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        if (
+            error.code == 416 and have
+        ):  # nothing after what we have: complete, or of another file; the checksum tells
+            error.close()
+            return _length(error.headers.get("Content-Range")) in (None, have) or _begin_anew(part)
+        raise
+    with response:
+        if response.headers.get_content_type() == "text/html":
+            raise _NotFromHereError("sent a web page instead of the file")
+        resumed = response.status == 206 and (response.headers.get("Content-Range") or "").startswith(
+            f"bytes {have}-"
+        )
+        if response.status == 206 and not resumed:
+            return _begin_anew(part)
+        have = have if resumed else 0
+        length = response.headers.get("Content-Length")
+        total = have + int(length) if length else None
+        with part.open("ab" if resumed else "wb") as stream:
+            progress(have, total)
+            while block := response.read(BLOCK):
+                stream.write(block)
+                have += len(block)
+                progress(have, total)
+    return total is None or have == total
+
+
+def _begin_anew(part: Path) -> bool:
+    part.write_bytes(b"")
+    return False
+
+
+def _length(content_range: str | None) -> int | None:
+    match = re.fullmatch(r"bytes \S+/(\d+)", content_range or "")
+    return int(match[1]) if match else None

@@ -1,0 +1,1 @@
+"""Raven-like puzzles whose panels are images of a world."""

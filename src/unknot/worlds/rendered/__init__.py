@@ -1,0 +1,1 @@
+"""Worlds that draw their images."""

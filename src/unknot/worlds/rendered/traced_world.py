@@ -1,0 +1,46 @@
+"""A complete world whose images are ray traced from one scene for each point of its grid."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unknot.factors import Classes, FactorSpace
+from unknot.worlds.raytracer.tracer import Batch, render
+from unknot.worlds.world import Images
+
+_BATCH = 256  # scenes packed at a time, so that memory stays flat
+
+
+@dataclass(frozen=True)
+class TracedWorld:
+    """Images by factor classes, rendered when asked for.
+
+    Attributes:
+        name: what results call it.
+        factors: its grid.
+        scenes: the packed scene of each row of classes.
+        side: height and width of an image.
+    """
+
+    name: str
+    factors: FactorSpace
+    scenes: Callable[[Classes], Batch]
+    side: int = 64
+    rows: None = None
+    stochastic: bool = False
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Height, width, channels."""
+        return (self.side, self.side, 3)
+
+    def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
+        """One uint8 image for each row of classes; `rng` is not used."""
+        checked = self.factors.check(classes, self.name)
+        images = np.empty((len(checked), *self.image_shape), dtype=np.uint8)
+        for start in range(0, len(checked), _BATCH):
+            chunk = slice(start, start + _BATCH)
+            render(self.scenes(checked[chunk]), self.side, self.side, out=images[chunk])
+        return images

@@ -1,0 +1,1 @@
+"""Which images a model is trained on, and which it is tested on."""

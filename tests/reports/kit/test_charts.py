@@ -1,0 +1,108 @@
+"""Charts as inline SVG."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from unknot.reports.kit.charts import CROWD, Dot, box_plot, curves, heat_map, hinton, scatter
+from unknot.reports.kit.svg import Scale
+
+NASTY = "<script>\"&'</script>"
+NAN = float("nan")
+
+
+def _all(svg: str, tag: str, style: str = "") -> list[ElementTree.Element]:
+    return [e for e in ElementTree.fromstring(svg).iter(tag) if not style or e.get("class") == style]
+
+
+def test_a_box_holds_the_middle_half_of_the_values() -> None:
+    svg = box_plot("mig", [("beta 1", [Dot(v, f"run {v}") for v in (0.0, 1.0, 2.0, 3.0, 4.0)])])
+    (box,) = _all(svg, "rect", "box")
+    dots = [float(dot.get("cx", "")) for dot in _all(svg, "circle")]
+    assert float(box.get("x", "")) == pytest.approx(dots[1], abs=0.11)
+    assert float(box.get("x", "")) + float(box.get("width", "")) == pytest.approx(dots[3], abs=0.11)
+
+
+def test_whiskers_end_at_the_last_run_within_one_and_a_half_boxes() -> None:
+    values = [0.0, 1.0, 2.0, 3.0, 4.0, 100.0]
+    svg = box_plot("mig", [("a", [Dot(v, "") for v in values])])
+    dots = [float(dot.get("cx", "")) for dot in _all(svg, "circle")]
+    ends = [float(x) for x in re.findall(r"H([\d.]+)\"", svg)]
+    assert ends == [pytest.approx(dots[4], abs=0.11)]
+
+
+def test_a_crowd_is_drawn_as_boxes_with_their_outliers_only() -> None:
+    dots = [Dot(i / CROWD, "") for i in range(CROWD)] + [Dot(9.0, "far")]
+    (far,) = _all(box_plot("mig", [("a", dots)]), "circle")
+    assert "far" in "".join(far.itertext())
+
+
+def test_values_that_are_not_numbers_are_left_out() -> None:
+    svg = box_plot("mig", [("a", [Dot(NAN, "x")]), ("b", [Dot(1.0, "y")])])
+    assert len(_all(svg, "circle")) == 1
+    assert "no value" in svg
+    assert len(_all(scatter("t", [Dot(NAN, "x"), Dot(1.0, "y", across=2.0)], "d", "UDR"), "circle")) == 1
+    assert "nan" not in curves("t", [1, 2, 3], {"kl": [1.0, NAN, 3.0]}).replace("nan at the end", "")
+
+
+def test_marks_link_to_their_runs_and_the_best_stand_out() -> None:
+    svg = scatter("t", [Dot(1.0, "a", "run-a", 3), Dot(2.0, "b", across=3)], "d", "UDR", best=["b"])
+    assert [a.get("href") for a in _all(svg, "a")] == ["#run-a"]
+    assert "b: 2" in "".join(_all(svg, "circle", "best")[0].itertext())
+
+
+def test_whole_numbers_get_no_ticks_between_them() -> None:
+    assert Scale.of([3, 5], 0, 1, whole=True).ticks == (3, 4, 5)
+
+
+@pytest.mark.parametrize("values", [[], [0.0], [5.0, 5.0], [-1e-9, 1e-9], [1e9, 2e9]])
+def test_every_scale_has_its_values_inside_and_some_ticks(values: list[float]) -> None:
+    scale = Scale.of(values, 10, 90)
+    assert all(10 <= scale(value) <= 90 for value in values)
+    assert 2 <= len(scale.ticks) <= 11
+
+
+def test_latents_that_end_switched_off_are_greyed() -> None:
+    svg = curves("KL", [1, 2], {"z0": [1.0, 2.0], "z1": [1.0, 0.001]}, dim_below=0.01)
+    (dim,) = _all(svg, "path", "dim")
+    assert "z1" in "".join(dim.itertext())
+
+
+def test_correlations_that_are_not_significant_are_pale() -> None:
+    rho = np.array([[NAN, 0.8, -0.8], [0.8, NAN, NAN], [-0.8, NAN, NAN]])
+    p = np.array([[NAN, 0.01, 0.2], [0.01, NAN, NAN], [0.2, NAN, NAN]])
+    svg = heat_map(["a", "b", "c"], rho, p)
+    (up,), (down,) = _all(svg, "rect", "up"), _all(svg, "rect", "down")
+    assert float(up.get("fill-opacity", "")) == pytest.approx(0.8)
+    assert float(down.get("fill-opacity", "")) == pytest.approx(0.2)
+    assert "b and a: 0.800, p = 0.01" in svg
+    assert "c and b: undefined" in svg
+
+
+def test_the_area_of_a_hinton_square_is_the_share_known() -> None:
+    sides = [float(e.get("width", "")) for e in _all(hinton(np.array([[1.0], [0.25]]), ["x"]), "rect", "square")]
+    assert sides[0] == pytest.approx(2 * sides[1], abs=0.02)
+
+
+def _nasty() -> Iterator[str]:
+    yield box_plot(NASTY, [(NASTY, [Dot(1.0, NASTY, NASTY)])])
+    yield scatter(NASTY, [Dot(1.0, NASTY, NASTY, 1.0)], NASTY, NASTY, [NASTY])
+    yield curves(NASTY, [1, 2], {NASTY: [1.0, 2.0], NASTY + "2": [2.0, 3.0]})
+    yield heat_map([NASTY, NASTY], np.full((2, 2), 0.5), np.full((2, 2), 0.5))
+    yield hinton(np.full((2, 1), 0.5), [NASTY])
+
+
+def test_names_are_escaped_in_every_chart() -> None:
+    for svg in _nasty():
+        assert not _all(svg, "script")
+        assert "".join(ElementTree.fromstring(svg).itertext()).count("<script>")
+
+
+@pytest.mark.parametrize("label", ["x" * n for n in range(2, 23)])
+def test_labels_that_fit_are_not_cut(label: str) -> None:
+    svg = box_plot("mig", [(label, [Dot(1.0, "")])])
+    assert f">{label}<" in svg
+    assert f">{label}<" in hinton(np.ones((1, 1)), [label]) or len(label) > 20

@@ -1,0 +1,123 @@
+"""FG-ARI while a model of objects trains."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from unknot.factors import space
+from unknot.runs import segmentation_meter, trainer
+from unknot.runs.batches import Feed
+from unknot.runs.run import Run, RunSpec
+from unknot.runs.segmentation_meter import segmentation_row, true_segments
+from unknot.runs.trainer import Trainer
+from unknot.runs.training import build_model, feed, train
+from unknot.worlds import open_world
+
+CPU = torch.device("cpu")
+
+
+class Halves:
+    """Two squares, red and green, on black: the first in the left half, the second in the right, x pixels from it."""
+
+    name, image_shape, rows, stochastic = "halves", (32, 32, 3), None, False
+    factors = space({"x": 8, "y": 8})
+
+    def masks(self, classes):
+        ids = np.zeros((len(classes), 32, 32), np.uint8)
+        for image, (x, y) in zip(ids, np.asarray(classes), strict=True):
+            image[y + 4 : y + 12, x : x + 8] = 1
+            image[y + 8 : y + 16, x + 16 : x + 24] = 2
+        return ids
+
+    def images(self, classes, *, rng=None):
+        colours = np.array([[0, 0, 0], [255, 0, 0], [0, 255, 0]], np.uint8)
+        return colours[self.masks(classes)]
+
+
+class Oracle(nn.Module):
+    """Red, green and the rest are its slots."""
+
+    def masks(self, images):
+        red, green = images[:, 0], images[:, 1]
+        return torch.stack([1 - red - green, red, green], dim=1)
+
+
+class Lump(nn.Module):
+    """One slot takes all."""
+
+    def masks(self, images):
+        return torch.stack([torch.ones_like(images[:, 0]), torch.zeros_like(images[:, 0])], dim=1)
+
+
+def batches(**fields) -> Feed:
+    return Feed(world=Halves(), batch_size=4, seed=0, **fields)
+
+
+def test_a_model_that_knows_the_objects_scores_one_and_one_that_knows_nothing_zero():
+    assert segmentation_row(Oracle(), batches(), CPU, n=8) == {"fg_ari": 1.0, "ari": 1.0}
+    assert segmentation_row(Lump(), batches(), CPU, n=8) == {"fg_ari": 0.0, "ari": 0.0}
+
+
+def test_there_is_no_row_where_model_or_world_have_no_masks():
+    assert segmentation_row(nn.Linear(1, 1), batches(), CPU) == {}
+    world = open_world("dsprites_rendered")
+    assert segmentation_row(Oracle(), Feed(world=world, batch_size=4, seed=0), CPU) == {}
+
+
+def test_ids_are_resized_by_the_nearest_pixel():
+    classes = np.array([[0, 0], [4, 2]])
+    half = true_segments(batches(image_size=16), classes)
+    assert half.shape == (2, 16, 16)
+    assert np.array_equal(half, Halves().masks(classes)[:, 1::2, 1::2])
+    assert set(np.unique(true_segments(batches(image_size=48), classes))) == {0, 1, 2}
+    assert segmentation_row(Oracle(), batches(image_size=64), CPU, n=4)["fg_ari"] > 0.95
+
+
+def test_measuring_leaves_the_mode_and_the_random_state_alone():
+    model = Oracle().train()
+    before = torch.get_rng_state()
+    segmentation_row(model, batches(), CPU, n=4)
+    assert model.training and torch.equal(torch.get_rng_state(), before)
+
+
+SMALL = {"slots": 3, "slot_size": 8, "channels": 8, "stride": 2, "full_layers": 0, "warm_up": 0}
+
+
+def test_a_run_writes_its_curve_and_its_sheet_of_slots_and_keeps_both_over_a_stop(tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "MEASURE_EVERY", 2)
+    monkeypatch.setattr(trainer, "LOG_EVERY", 2)
+    monkeypatch.setattr(segmentation_meter, "SEGMENTED", 4)
+    monkeypatch.setattr("unknot.runs.training.open_world", lambda name, data=None: Halves())
+    spec = RunSpec(world="halves", model="slot_attention", options=SMALL, steps=5, batch_size=4)
+    whole = train(spec, tmp_path / "whole")
+    table = whole.segmentation()
+    assert table["step"].tolist() == [2, 4, 5]
+    assert table.columns.tolist() == ["step", "fg_ari", "ari"]
+    assert (whole.folder / "pictures" / "slots.png").is_file()
+    assert not (whole.folder / "kl.parquet").exists()
+
+    def stop(progress):
+        if progress.step == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(spec, tmp_path / "halves", checkpoint_every=2, watch=stop)
+    assert train(spec, tmp_path / "halves").segmentation().equals(table)
+
+
+def test_a_checkpoint_from_before_there_were_such_curves_is_read(tmp_path):
+    spec = RunSpec(
+        world="dsprites_rendered", model="slot_attention", options=SMALL, steps=2, batch_size=2, image_size=32
+    )
+    world = open_world(spec.world)
+    model, spec = build_model(spec, world)
+    run = Run.create(tmp_path, spec)
+    first = Trainer(run, model, feed(spec, model, world), CPU)
+    first.advance()
+    first._checkpoint()
+    state = torch.load(run.checkpoint, weights_only=True)
+    state["tables"] = state["tables"].replace(', "segmentation": []', "")
+    torch.save(state, run.checkpoint)
+    again = Trainer(run, model, feed(spec, model, world), CPU)
+    assert again.step == 1 and again.segmentation == []

@@ -1,0 +1,156 @@
+"""COAT while a model trains."""
+
+import numpy as np
+import pytest
+import torch
+
+from unknot.errors import UnknotError, UnknotWarning
+from unknot.reports.run_page import write_run_page
+from unknot.runs import trainer
+from unknot.runs.run import RunSpec
+from unknot.runs.training import train
+from unknot.tasks.algebra.meter import coat_meter
+from unknot.tasks.algebra.task import algebra
+from unknot.worlds import open_world
+from unknot.worlds.scenes.corpus import VERSION, Corpus
+from unknot.worlds.scenes.dataset import write_scenes
+from unknot.worlds.scenes.toy_corpus import toy_corpus
+
+SLOTS = {"slots": 3, "slot_size": 8, "channels": 8, "stride": 2, "full_layers": 0, "warm_up": 0}
+WHOLE = 20  # tuples of the corpus
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Corpus:
+    return toy_corpus(tmp_path_factory.mktemp("toy"), n=WHOLE, size=32)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> str:
+    folder = tmp_path_factory.mktemp("scenes") / "s"
+    write_scenes(folder, setting="black_sprites", n=16, size=32)
+    return str(folder)
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch):
+    monkeypatch.setattr(trainer, "LOG_EVERY", 2)
+    monkeypatch.setattr("unknot.runs.segmentation_meter.SEGMENTED", 4)
+
+
+def spec(world: str, **fields) -> RunSpec:
+    given = {"model": "slot_attention", "options": SLOTS, "steps": 5, "batch_size": 4, "lr": 1e-2}
+    return RunSpec(world=world, **{**given, **fields})
+
+
+@pytest.mark.parametrize("model", ["slot_attention", "beta_vae"])
+def test_the_last_row_is_what_the_task_measures_on_the_same_weights_and_tuples(corpus, world, tmp_path, model):
+    options = SLOTS if model == "slot_attention" else {}
+    small = spec(world, model=model, options=options, image_size=None if options else 64)
+    run = train(small, tmp_path, coat=corpus.folder, coat_every=2)
+    table = run.coat()
+    assert table["step"].tolist() == [2, 4, 5]
+    told = algebra(run, corpus, minibatch=WHOLE, pictures=0, segmented=0).values
+    last = table.iloc[-1].drop("step").to_dict()
+    assert {"l2_coat", "acos_coat", "l2_passed", "acos_passed", "pixels_l2_coat", "pixels_acos_coat"} <= set(last)
+    assert ("l2_coat_tidied" in last) == (model == "slot_attention")
+    scores = {name: value for name, value in last.items() if not name.startswith("pixels")}
+    assert scores == {name: told[name] for name in scores}
+    assert last == pytest.approx({name: told[name] for name in last}, rel=1e-12)
+    assert run.record["coat"] == {"variant": "toy", "n": WHOLE, "size": [32, 32], "seed": 0, "version": VERSION}
+
+
+def test_the_first_tuples_alone_are_measured(corpus, world):
+    meter = coat_meter(corpus.folder, open_world(world), None, n=8)
+    assert len(meter.tuples) == 8 and meter.about["n"] == 8
+    told = algebra(None, corpus.first(8), minibatch=8, pictures=0).values
+    assert meter.pixels == pytest.approx({name: told[name] for name in meter.pixels}, rel=1e-12)
+    assert meter.identity != coat_meter(corpus.folder, open_world(world), None).identity
+
+
+def test_measuring_changes_neither_the_run_nor_its_weights(corpus, world, tmp_path):
+    plain = train(spec(world), tmp_path / "plain")
+    measured = train(spec(world), tmp_path / "measured", coat=corpus.folder, coat_every=1)
+    assert plain.spec.id == measured.spec.id
+    assert plain.weights.read_bytes() == measured.weights.read_bytes()
+    assert not (plain.folder / "coat.parquet").exists()
+    with pytest.raises(UnknotError, match=r"has no coat\.parquet"):
+        plain.coat()
+
+
+def stop_at(step: int):
+    def watch(progress):
+        if progress.step == step:
+            raise KeyboardInterrupt
+
+    return watch
+
+
+def stopped(world, folder, corpus):
+    with pytest.raises(KeyboardInterrupt):
+        train(spec(world), folder, checkpoint_every=2, coat=corpus.folder, coat_every=2, watch=stop_at(4))
+
+
+def test_a_run_that_was_stopped_ends_with_the_curve_of_one_that_was_not(corpus, world, tmp_path):
+    whole = train(spec(world), tmp_path / "whole", coat=corpus.folder, coat_every=2).coat()
+    stopped(world, tmp_path / "parts", corpus)
+    again = train(spec(world), tmp_path / "parts", coat=corpus.folder, coat_every=2)
+    assert again.coat().equals(whole)
+
+
+def test_rows_are_kept_by_a_process_that_measures_nothing(corpus, world, tmp_path):
+    stopped(world, tmp_path, corpus)
+    assert train(spec(world), tmp_path).coat()["step"].tolist() == [2]
+
+
+def test_one_curve_is_not_of_two_corpora(corpus, world, tmp_path):
+    other = toy_corpus(tmp_path / "other", n=WHOLE, size=32, seed=1)
+    stopped(world, tmp_path / "runs", corpus)
+    with pytest.raises(UnknotError, match="another corpus up to step 2"):
+        train(spec(world), tmp_path / "runs", coat=other.folder, coat_every=2)
+
+
+def test_a_corpus_that_cannot_be_used_is_refused_before_a_run_is_made(corpus, world, tmp_path):
+    runs = tmp_path / "runs"
+    with pytest.raises(UnknotError, match="nowhere: no such folder; a corpus is made by"):
+        train(spec(world), runs, coat=tmp_path / "nowhere")
+    large = toy_corpus(tmp_path / "large", n=2, size=48)
+    with pytest.raises(UnknotError, match=r"48 x 48 x 3, those of .* are 32 x 32 x 3; make .*--size 32"):
+        train(spec(world), runs, coat=large.folder)
+    with pytest.raises(UnknotError, match="has 1 tuple; COAT needs two"):
+        train(spec(world), runs, coat=toy_corpus(tmp_path / "one", n=1, size=32).folder)
+    with pytest.raises(UnknotError, match="coat_every is 0; expected at least 1"):
+        train(spec(world), runs, coat=corpus.folder, coat_every=0)
+    with pytest.raises(UnknotError, match=r"32 x 32 x 3, those of .* are 64 x 64 x 1"):
+        coat_meter(corpus.folder, open_world("dsprites_rendered"), 32)
+    assert not runs.exists()
+
+
+def test_images_are_resized_where_the_run_resizes_them(corpus, world, tmp_path):
+    large = toy_corpus(tmp_path / "large", n=4, size=48)
+    run = train(spec(world, image_size=16, steps=2), tmp_path, coat=large.folder)
+    assert np.isfinite(run.coat()["l2_coat"]).all()
+
+
+def test_codes_that_cannot_be_scored_cost_a_row_and_not_the_run(corpus, world, tmp_path, monkeypatch):
+    def broken(self, images):
+        return torch.full((len(images), 3, 8), torch.nan)
+
+    monkeypatch.setattr("unknot.models.slot_attention.SlotAttention.represent", broken)
+    with pytest.warns(UnknotWarning, match=r"no COAT at step 2 .*not finite"):
+        run = train(spec(world, steps=2), tmp_path, coat=corpus.folder)
+    assert run.finished and not (run.folder / "coat.parquet").exists()
+
+
+def test_the_page_of_the_run_shows_the_curves_of_masks_and_of_coat(corpus, world, tmp_path):
+    run = train(spec(world, steps=2), tmp_path, coat=corpus.folder, coat_every=1)
+    html = write_run_page(tmp_path / "page.html", run.folder).read_text()
+    for words in (
+        "L2-COAT",
+        "acos-COAT",
+        "on 20 tuples of the corpus",
+        "Masks",
+        "FG-ARI",
+        "which slot owns each pixel",
+    ):
+        assert words in html

@@ -1,0 +1,279 @@
+"""The reasoning task: inputs, protocol, learning, resuming, and what it refuses."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from unknot.errors import UnknotError
+from unknot.factors import FactorSpace, space
+from unknot.representation import Representation
+from unknot.tasks.reasoning import reasoner
+from unknot.tasks.reasoning.kept import must_be_same_codes
+from unknot.tasks.reasoning.panels import encoded_table, integer_table, onehot_table, representation_table
+from unknot.tasks.reasoning.reasoner import Lesson, Reasoner
+from unknot.tasks.reasoning.task import Progress, reasoning
+from unknot.tasks.reasoning.wren import WReNSetting
+from unknot.tasks.result import TaskResult, read_result
+from unknot.worlds import ArrayWorld
+from unknot.worlds.puzzles.puzzles import draw_puzzles
+from unknot.worlds.puzzles.quantised import Quantised
+
+SMALL = space({"shape": 3, "x": 4, "y": 4})
+TINY = WReNSetting(g_width=16, f_width=16)
+QUICK: dict[str, Any] = {"evaluate_every": 10, "evaluation_batches": 2, "setting": TINY, "at": (10, 20)}
+
+
+def pictures(factors: FactorSpace = SMALL, *, copies: int = 1) -> ArrayWorld:
+    """16 x 16 images whose first row says the classes; several images of a combination differ in the last pixel."""
+    classes = np.repeat(factors.classes(np.arange(factors.size)), copies, axis=0)
+    images = np.full((len(classes), 16, 16), 7, dtype=np.uint8)
+    images[:, 0, : len(factors)] = 10 + 20 * classes
+    images[:, -1, -1] = 10 + np.arange(len(classes)) % copies
+    return ArrayWorld(images, classes, space=factors, name="codes in pixels")
+
+
+def read_classes(images: np.ndarray) -> np.ndarray:
+    """The encoder that reads the first row."""
+    return np.concatenate([(images[:, 0, :3, 0] - 10.0) / 20, images[:, -1, -1:, 0]], axis=1)
+
+
+def same_numbers(first: TaskResult, second: TaskResult) -> bool:
+    return replace(first, seconds=0.0) == replace(second, seconds=0.0)
+
+
+def test_one_hot_codes_integers_and_images_say_the_same() -> None:
+    made = draw_puzzles(SMALL, 200, np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    onehot = onehot_table(SMALL).look_up(made.answers, rng)
+    integer = integer_table(SMALL).look_up(made.answers, rng)
+    coded = encoded_table(read_classes, Quantised(pictures()), views=1)[0].look_up(made.answers, rng)
+    parts = np.split(onehot, np.cumsum(SMALL.shape)[:-1], axis=2)
+    assert (np.stack([part.argmax(axis=2) for part in parts], axis=2) == made.answers).all()
+    assert (onehot.sum(axis=2) == 3).all() and onehot.shape[2] == 11
+    assert (integer + 0.5) * (SMALL.sizes - 1) == pytest.approx(made.answers)
+    assert integer.min() == -0.5 and integer.max() == 0.5
+    assert (coded[:, :, :3] == made.answers).all()
+
+
+def test_several_views_of_a_combination_are_all_drawn() -> None:
+    world = Quantised(pictures(copies=3))
+    table, _ = encoded_table(read_classes, world, views=6)
+    assert table.codes.shape == (48 * 6, 4) and (np.diff(table.starts) == 6).all()
+    seen = table.look_up(np.zeros((400, 3), dtype=np.int64), np.random.default_rng(0))
+    assert (seen[:, :3] == 0).all() and set(seen[:, 3].tolist()) == {10.0, 11.0, 12.0}
+
+
+def test_a_representation_with_all_combinations_serves_as_it_is() -> None:
+    classes = np.concatenate([SMALL.classes(np.arange(48))] * 2)[::-1]
+    made = Representation(classes + np.repeat([[0.25], [0.0]], 48, axis=0), classes, SMALL.names)
+    table = representation_table(made)
+    wanted = SMALL.classes(np.arange(48))
+    seen = {tuple(row) for i in range(50) for row in table.look_up(wanted, np.random.default_rng(i)) - wanted}
+    assert seen == {(0.0, 0.0, 0.0), (0.25, 0.25, 0.25)}
+    fewer = representation_table(made, {"x": 2})
+    assert fewer.space.shape == (3, 2, 4)
+    assert np.floor(fewer.look_up(np.array([2, 1, 3]), np.random.default_rng(0))).tolist() == [2, 2, 3]
+
+
+def test_a_representation_that_lacks_combinations_or_factors_is_refused() -> None:
+    classes = SMALL.classes(np.arange(48))
+    with pytest.raises(UnknotError, match="1 of the 48 combinations that puzzles are made from have no row"):
+        reasoning(Representation(classes[1:] * 1.0, classes[1:], SMALL.names), steps=1)
+    with pytest.raises(UnknotError, match="has no factors"):
+        reasoning(Representation(classes * 1.0), steps=1)
+    with pytest.raises(UnknotError, match="not classes"):
+        reasoning(Representation(classes * 1.0, classes + 0.5, SMALL.names), steps=1)
+
+
+def test_one_hot_factors_of_a_small_world_are_learnt_far_above_chance() -> None:
+    setting = WReNSetting(lr=0.003, g_width=64, f_width=64)
+    torch.manual_seed(0)
+    found = reasoning(
+        world=pictures(),
+        input="onehot",
+        steps=400,
+        evaluate_every=200,
+        evaluation_batches=20,
+        relations=1,
+        alternatives="easy",
+        setting=setting,
+    )
+    assert found.values["accuracy"] > 0.45
+    assert found.values["rule"] == 1.0 and 0 < found.values["answers_only"] < found.values["third_row"] < 1
+
+
+@pytest.mark.parametrize(("optimiser", "matrices"), [("muon", 4), ("adam", 0)])
+def test_each_weight_has_one_optimiser(optimiser: Any, matrices: int) -> None:
+    lesson = Lesson(onehot_table(SMALL))
+    setting = WReNSetting(g_width=8, f_width=8, optimiser=optimiser)
+    reasoner = Reasoner(lesson, setting, 0, torch.device("cpu"))
+    groups = [[id(p) for g in one.param_groups for p in g["params"]] for one in reasoner.optimisers]
+    assert sorted(chain.from_iterable(groups)) == sorted(id(p) for p in reasoner.model.parameters())
+    assert len(groups) == (2 if matrices else 1) and (not matrices or len(groups[1]) == matrices)
+
+
+def test_a_result_holds_the_curve_the_baselines_and_everything_that_decided_them(tmp_path: Path) -> None:
+    found = reasoning(read_classes, pictures(), steps=25, draws=2, **(QUICK | {"setting": None}))
+    assert found.task == "reasoning" and found.world == "codes in pixels"
+    assert [row["step"] for row in found.tables["accuracy over training"]] == [10, 20, 25]
+    assert {"accuracy", "accuracy_10", "accuracy_20", "rule", "third_row", "answers_only"} <= set(found.values)
+    at_end = [row["accuracy"] for row in found.tables["curve"] if row["step"] == 25]
+    assert len(at_end) == 2 and found.values["accuracy"] == pytest.approx(np.mean(at_end))
+    assert [row["relations"] for row in found.tables["by relations"]] == [1, 2, 3]
+    assert found.settings["classes"] == {"shape": 3, "x": 4, "y": 4}
+    assert "at the third row alone" in found.notes[0]
+    assert read_result(found.write(tmp_path / "r.json")).values == pytest.approx(dict(found.values))
+
+
+def test_the_same_seed_gives_the_same_accuracies_and_another_seed_others() -> None:
+    first, second = (reasoning(world=pictures(), input="onehot", steps=20, **QUICK) for _ in range(2))
+    assert same_numbers(first, second)
+    other = reasoning(world=pictures(), input="onehot", steps=20, seed=1, **QUICK)
+    assert other.tables["curve"] != first.tables["curve"]
+
+
+def test_representations_are_given_the_same_puzzles_and_settings() -> None:
+    seen = []
+    for panels in (onehot_table(SMALL), integer_table(SMALL)):
+        lesson = Lesson(panels)
+        made = lesson.puzzles(4, np.random.default_rng([0, 0, reasoner.TRAIN, 7]))
+        seen.append(made.answers)
+    assert (seen[0] == seen[1]).all()
+
+
+def test_images_are_learnt_from_too() -> None:
+    found = reasoning(world=pictures(), input="cnn", steps=12, **QUICK)
+    assert found.source == "CNN from scratch"
+    model = Reasoner(Lesson(Quantised(pictures())), TINY, 0, torch.device("cpu"))
+    before = model.cnn.body[0].weight.detach().clone()  # type: ignore[union-attr, index]
+    model.train(1, set(), lambda step, accuracy: None)
+    assert not torch.equal(model.cnn.body[0].weight, before)  # type: ignore[union-attr, index]
+
+
+def test_bfloat16_trains_as_well() -> None:
+    found = reasoning(world=pictures(), input="onehot", steps=20, precision="bfloat16", **QUICK)
+    assert 0 <= found.values["accuracy"] <= 1
+
+
+def test_a_task_in_parts_ends_as_one_in_a_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reasoner, "CHECKPOINT_EVERY", 7)
+    options = QUICK | {"setting": replace(TINY, dropout=0.5)}
+    whole = reasoning(read_classes, pictures(), steps=40, **options)
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(progress: Progress) -> None:
+        if progress.stage != "encoding" and progress.done >= 14:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        reasoning(read_classes, pictures(), steps=40, folder=tmp_path, watch=stop, **options)
+    assert (tmp_path / "codes.npz").is_file() and (tmp_path / "reasoner-000.pt").is_file()
+    reasoning(read_classes, pictures(), steps=30, folder=tmp_path, **options)
+    assert same_numbers(reasoning(read_classes, pictures(), steps=40, folder=tmp_path, **options), whole)
+    # Fewer steps than were done: what was found up to there.
+    again = reasoning(read_classes, pictures(), steps=20, folder=tmp_path, **options)
+    assert again.tables["curve"] == [row for row in whole.tables["curve"] if row["step"] <= 20]  # type: ignore[operator]
+
+
+def test_a_killed_process_goes_on_and_ends_with_the_same_accuracies(tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom unknot.tasks import reasoner\n"
+        "from unknot.tasks.reasoning.task import reasoning\nfrom unknot.tasks.reasoning.wren import WReNSetting\n"
+        "reasoner.CHECKPOINT_EVERY = 20\n"
+        "made = reasoning(world='abstract_dsprites_rendered', input='integer', steps=300, evaluate_every=50, "
+        "evaluation_batches=2, setting=WReNSetting(g_width=16, f_width=16, dropout=0.25), folder=sys.argv[1])\n"
+        "made.write(Path(sys.argv[1]) / 'result.json')\n"
+    )
+    command = [sys.executable, "-c", program]
+    killed = subprocess.Popen([*command, str(tmp_path / "killed")])
+    kept = tmp_path / "killed" / "reasoner-000.pt"
+    while killed.poll() is None and not kept.is_file():
+        time.sleep(0.01)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    step = torch.load(kept, weights_only=True)["step"]
+    assert 0 < step < 300 and not (tmp_path / "killed" / "result.json").exists()
+    for name in ("killed", "whole"):
+        subprocess.run([*command, str(tmp_path / name)], check=True)
+    results = [read_result(tmp_path / name / "result.json") for name in ("killed", "whole")]
+    assert same_numbers(*results)
+
+
+def test_a_folder_of_another_task_or_with_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
+    reasoning(world=pictures(), input="onehot", steps=10, folder=tmp_path, **QUICK)
+    with pytest.raises(UnknotError, match="keeps a task with another relations"):
+        reasoning(world=pictures(), input="onehot", steps=10, folder=tmp_path, relations=1, **QUICK)
+    (tmp_path / "reasoner-000.pt").write_bytes(b"no checkpoint")
+    with pytest.raises(UnknotError, match="is damaged"):
+        reasoning(world=pictures(), input="onehot", steps=10, folder=tmp_path, **QUICK)
+
+
+def test_codes_that_differ_in_their_last_digits_are_the_same(tmp_path: Path) -> None:
+    must_be_same_codes(tmp_path, [1.0, -2.0, 0.0], [1.0001, -2.0001, 0.0001])
+    with pytest.raises(UnknotError, match="changed since"):
+        must_be_same_codes(tmp_path, [1.0, -2.0, 0.0], [1.0, -2.1, 0.0])
+
+
+def test_a_folder_of_an_encoder_or_of_latents_changed_since_is_refused(tmp_path: Path) -> None:
+    def edited(images: np.ndarray) -> np.ndarray:
+        return 1 - read_classes(images)
+
+    edited.__qualname__, edited.__module__ = read_classes.__qualname__, read_classes.__module__
+    reasoning(read_classes, pictures(), steps=10, folder=tmp_path / "function", **QUICK)
+    (tmp_path / "function" / "task.json").unlink()  # as after a stop: the codes alone tell
+    with pytest.raises(UnknotError, match="changed since; choose another folder"):
+        reasoning(edited, pictures(), steps=10, folder=tmp_path / "function", **QUICK)
+    classes = SMALL.classes(np.arange(SMALL.size))
+    for shift in (0.0, 1.0):
+        file = Representation(classes + shift, classes, SMALL.names).write(tmp_path / "grid.npz")
+        if shift:
+            with pytest.raises(UnknotError, match="changed since; choose another folder"):
+                reasoning(file, steps=10, folder=tmp_path / "file", **QUICK)
+        else:
+            reasoning(file, steps=10, folder=tmp_path / "file", **QUICK)
+
+
+def test_a_reasoner_that_diverges_counts_as_chance_and_says_so() -> None:
+    codes = SMALL.classes(np.arange(48)) * np.float32(1e38)
+    found = reasoning(
+        Representation(codes, SMALL.classes(np.arange(48)), SMALL.names), steps=20, classes={}, **QUICK
+    )
+    assert found.values["accuracy"] == pytest.approx(1 / 6)
+    assert any("diverged at step" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "expected an encoder, or input onehot"),
+        ({"encoder": read_classes, "input": "onehot"}, "expected no encoder with input onehot"),
+        ({"input": "one_hot"}, "unknown input 'one_hot'; did you mean 'onehot'"),
+        ({"input": "onehot", "steps": 0}, "steps is 0"),
+        ({"input": "onehot", "seed": -1}, "the seed is -1"),
+        ({"input": "onehot", "precision": "half"}, "unknown precision"),
+        ({"input": "onehot", "world": None}, "name a world"),
+        ({"input": "onehot", "classes": {"shape": 1, "x": 1}, "relations": 2}, "2 factors cannot be fixed"),
+        ({"input": "onehot", "classes": {"shape": 2, "x": 2, "y": 2}}, "different wrong answers"),
+        ({"input": "onehot", "classes": {"z": 2}}, "unknown factor 'z'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnknotError, match=message):
+        reasoning(**({"world": pictures(), "steps": 1} | options))
+
+
+def test_an_encoder_that_gives_nan_is_refused() -> None:
+    with pytest.raises(UnknotError, match="not finite"):
+        reasoning(lambda images: np.full((len(images), 2), np.nan), pictures(), steps=1)

@@ -1,0 +1,62 @@
+"""Files appear complete or not at all."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unknot.errors import UnknotError
+from unknot.files import remove_parts, written_whole
+
+
+def test_a_file_takes_its_name_when_the_block_ends(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "file.txt"
+    with written_whole(target) as beside:
+        beside.write_text("all of it")
+        assert not target.exists()
+    assert target.read_text() == "all of it"
+    assert [path.name for path in target.parent.iterdir()] == ["file.txt"]
+
+
+def test_a_failure_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+    target = tmp_path / "file.txt"
+    target.write_text("old")
+    with pytest.raises(RuntimeError, match="midway"), written_whole(target) as beside:
+        beside.write_text("ha")
+        raise RuntimeError("midway")
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_cannot_be_written_is_an_error_with_the_path(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UnknotError, match=r"file/below\.txt: cannot be written \("):
+        with written_whole(tmp_path / "file" / "below.txt") as beside:
+            beside.write_text("")
+
+
+def test_two_writers_do_not_share_the_name_they_write_to(tmp_path: Path) -> None:
+    ask = (
+        "import sys, unknot.files as a\nwith a.written_whole(sys.argv[1]) as beside: beside.touch(); print(beside)"
+    )
+    command = [sys.executable, "-c", ask, str(tmp_path / "file")]
+    names = {subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)}
+    assert len(names) == 2
+
+
+def test_a_killed_writer_leaves_the_old_file_and_a_part_that_is_removed_later(tmp_path: Path) -> None:
+    target = tmp_path / "file.txt"
+    target.write_text("old")
+    die = (
+        "import os, signal, sys\nfrom unknot.files import written_whole\n"
+        "with written_whole(sys.argv[1]) as b:\n    b.write_text('ne')\n    os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", die, str(target)], env=os.environ)
+    assert done.returncode == -signal.SIGKILL
+    assert target.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 2
+    remove_parts(tmp_path)
+    assert list(tmp_path.iterdir()) == [target]

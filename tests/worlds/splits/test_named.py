@@ -1,0 +1,50 @@
+import pytest
+
+from unknot.errors import UnknotError
+from unknot.worlds.published.dsprites import SPACE
+from unknot.worlds.splits.combinations import combination_name, combination_split, parse_combination
+from unknot.worlds.splits.named import canonical_split, named_split
+from unknot.worlds.splits.split import split
+
+
+@pytest.mark.parametrize("kind", ["random", "composition", "interpolation", "extrapolation"])
+def test_a_kind_alone_is_the_published_split(kind):
+    assert named_split(kind, "dsprites_rendered", SPACE) == split(SPACE, kind, rule="dsprites")
+
+
+def test_a_combination_is_everything_but_its_images():
+    named = named_split("combination:shape=0, scale=0", "dsprites", SPACE)
+    assert named == combination_split(SPACE, {"scale": 0, "shape": 0})
+    assert named.contains([[0, 0, 1, 2, 3], [0, 1, 1, 2, 3], [1, 0, 1, 2, 3]]).tolist() == [False, True, True]
+
+
+def test_names_are_read_back_and_have_one_spelling():
+    for held_out in ({"scale": (0,), "shape": (2,)}, {"x": (1, 4), "shape": (0, 2)}):
+        assert parse_combination(combination_name(held_out)) == {k: held_out[k] for k in sorted(held_out)}
+    spellings = [
+        "combination:shape=2,scale=0+3",
+        "combination: scale = 3+0 , shape=2",
+        "combination:scale=0+3,shape=2",
+    ]
+    assert {canonical_split(text) for text in spellings} == {"combination:scale=0+3,shape=2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("combination", "which one.*combination:scale=0,shape=0"),
+        ("combination:", "which one"),
+        ("combination:scale=0", "two factors or more; got scale"),
+        ("combination:scale=0,shpe=0", "unknown factor 'shpe'; did you mean 'shape'"),
+        ("combination:scale=6,shape=0", "no image has the combination scale=6, shape=0; 'scale' has classes 0..5"),
+        ("combination:scale=0,shape", "'shape' is not a factor and its class"),
+        ("combination:scale=0,shape=-1", "'shape=-1' is not a factor and its class"),
+        ("combination:scale=0,scale=1", "names 'scale' twice"),
+        ("combination:scale=0+1+2+3+4+5,shape=0", "needs two factors"),
+        ("combinaton:scale=0,shape=0", "did you mean 'combination'"),
+        ("random:scale=0", "only a combination names classes; write 'random'"),
+    ],
+)
+def test_mistakes_are_named(name, complaint):
+    with pytest.raises(UnknotError, match=complaint):
+        named_split(name, "dsprites", SPACE)
