@@ -1,22 +1,81 @@
-"""The one kind of error a caller can mend, and how it is worded.
+"""The one kind of error a caller can mend, what is noted beside a result, and how both are worded.
 
 Every message says who complains, what was wrong with which value, what was expected, and what to do.
-The command line prints it without a traceback and exits with code 2.
+The command line prints it without a traceback and exits with code 2. Sentences are for people: code that has to know
+what an error or a note is about reads its fields.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any, Self
+
+Path = tuple[str | int, ...]  # of a field inside what the caller passed: ("tasks", "fairness", "rows")
 
 
 class UnknotError(ValueError):
-    """A mistake in what the caller passed: a name, a file, a value, a shape."""
+    """A mistake in what the caller passed: a name, a file, a value, a shape.
+
+    Args:
+        message: the whole sentence; left out, it is made of the fields.
+        who: complains.
+        field: of what was passed, a name or a path.
+        value: what it was.
+        expected: instead.
+        hint: what to do.
+
+    >>> UnknotError(who="fairness", field="rows", value=3, expected="at least 10, or all")
+    UnknotError('fairness: rows is 3; expected at least 10, or all.')
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        who: str = "",
+        field: str | Path = (),
+        value: Any = None,
+        expected: str = "",
+        hint: str = "",
+    ) -> None:
+        self.who, self.value, self.expected, self.hint = who, value, expected, hint
+        self.field: Path = (field,) if isinstance(field, str) else tuple(field)
+        if not message:
+            name = ".".join(map(str, self.field))
+            message = (
+                f"{who}: " * bool(who) + f"{name} is {value!r}; expected {expected}." + f" {hint}" * bool(hint)
+            )
+        super().__init__(message)
+
+    def within(self, *outer: str | int) -> Self:
+        """The same error, its field seen from further out."""
+        self.field = (*outer, *self.field)
+        return self
 
 
 class UnknotWarning(UserWarning):
     """Something was left out or assumed; the result says what."""
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> UnknotError:
+@dataclass(frozen=True)
+class Note:
+    """What was left out or assumed of a result.
+
+    Attributes:
+        kind: tells notes that code looks for from the others, such as "seen"; empty for those it does not.
+        about: a part of the result, such as a split; empty for all of it.
+        text: the sentence.
+    """
+
+    kind: str
+    about: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.text}" if self.about else self.text
+
+
+def unknown(kind: str, name: str, known: Iterable[str], *, field: str | Path = ()) -> UnknotError:
     """The error for a name that is not in a registry, with the nearest one that is.
 
     >>> unknown("metric", "migs", ["dci", "mig", "sap"])
@@ -25,4 +84,5 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknotError:
     choices = sorted(known)
     nearest = get_close_matches(name, choices, n=1, cutoff=0.5)
     hint = f"; did you mean '{nearest[0]}'?" if nearest else "."
-    return UnknotError(f"unknown {kind} '{name}'{hint} Known: {', '.join(choices)}.")
+    text = f"unknown {kind} '{name}'{hint} Known: {', '.join(choices)}."
+    return UnknotError(text, field=field, value=name, expected=", ".join(choices))

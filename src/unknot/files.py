@@ -1,9 +1,13 @@
-"""Files that appear complete or not at all."""
+"""Files that appear complete or not at all, JSON in them, and hashes that tell contents apart."""
 
+import hashlib
+import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from unknot.errors import UnknotError
 
@@ -34,6 +38,69 @@ def remove_parts(folder: Path) -> None:
     for part in folder.glob(".*.part"):
         with suppress(OSError):
             part.unlink()
+
+
+def write_json(path: Path | str, value: Any) -> Path:
+    """Write a value as JSON, whole or not at all; numbers that JSON does not have are written as `plain` says."""
+    path = Path(path)
+    with written_whole(path) as beside:
+        beside.write_text(as_json(value), encoding="utf-8")
+    return path
+
+
+def as_json(value: Any) -> str:
+    """What `write_json` writes."""
+    return json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_json(path: Path | str) -> dict[str, Any]:
+    """The record in a JSON file; empty if there is none, or none that can be read."""
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def plain(value: Any) -> Any:
+    """A value in JSON's own types: NaN becomes None, an infinite number "inf" or "-inf", arrays lists.
+
+    >>> import numpy as np
+    >>> plain({"score": np.float64("nan"), "shape": (2, np.int64(3))})
+    {'score': None, 'shape': [2, 3]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
+def json_hash(value: Any, length: int = 12) -> str:
+    """The first hexadecimal digits of the SHA-256 of a value as JSON, whatever the order of its keys.
+
+    >>> json_hash({"a": 1, "b": 2}) == json_hash({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:length]
+
+
+def file_hash(path: Path | str, length: int = 32) -> str:
+    """The first hexadecimal digits of the SHA-256 of a file."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:length]
+
+
+def array_hash(*arrays: Any, length: int = 16) -> str:
+    """The first hexadecimal digits of the SHA-256 of what arrays hold, one after the other."""
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(array.tobytes())
+    return found.hexdigest()[:length]
 
 
 def _flush(path: Path) -> None:

@@ -17,13 +17,13 @@ def explore(
     import threading
     import webbrowser
 
-    from unknot.encoders.encoding import torch_threads
+    from unknot.processes.threads import threads_of_torch
     from unknot.reports.explorer.drawing import ExploredRun
     from unknot.reports.explorer.server import Explorer
     from unknot.runs.run import Run
 
     explored = ExploredRun(Run(run), device=device, data=data)
-    with Explorer(explored, port) as server, torch_threads(1):
+    with Explorer(explored, port) as server, threads_of_torch(1):
         typer.echo(server.address)
         typer.echo("unknot: served to this machine alone; Ctrl-C ends it.", err=True)
         if browser:

@@ -9,9 +9,7 @@ Latents are float32 whatever a run was trained in. Images are rendered or read a
 does not grow with the world, and rows depend on the seed alone: not on the batch size, not on the machine.
 """
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -22,6 +20,7 @@ from unknot.encoders.encoder import Encoder, find_encoder, run_record
 from unknot.errors import UnknotError
 from unknot.factors import Classes, Indices
 from unknot.metrics.inputs import as_array
+from unknot.processes.threads import threads_of_torch
 from unknot.representation import Representation, read_representation
 from unknot.runs.run import Run
 from unknot.runs.training_world import fingerprint, home_world, is_home
@@ -85,7 +84,7 @@ def encode(
     parts = [draw_points(opened, kept, part, rows, seed) for part in (("train", "test") if split else ("train",))]
     total, before = sum(map(len, parts)), 0
     outputs = []
-    with torch_threads(threads):
+    with threads_of_torch(threads):
         for i, classes in enumerate(parts):
 
             def tell(done: int, before: int = before) -> None:
@@ -166,7 +165,7 @@ def encode_points(
         if watch is not None:
             watch(done, len(classes))
 
-    with torch_threads(threads):
+    with threads_of_torch(threads):
         return _encode(encoder, world, classes, list(seed), min(batch_size, CHUNK), tell)[0]
 
 
@@ -329,21 +328,6 @@ def mean_kl(means: NDArray[np.float32], logvars: NDArray[np.float32]) -> NDArray
     return divergence
 
 
-@contextmanager
-def torch_threads(n: int) -> Iterator[None]:
-    """So many threads of torch, if anything has imported it; one is the fastest on a shared machine."""
-    torch = sys.modules.get("torch")  # an encoder that is no torch network does not load it
-    if torch is None:
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(n)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 __all__ = [
     "CHUNK",
     "ROWS",
@@ -352,6 +336,5 @@ __all__ = [
     "encode_points",
     "opened_encoder",
     "representation_of",
-    "torch_threads",
     "world_split",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.metrics.inputs import UNSEEN, Rng, Rows, dead
+from unknot.processes.threads import one_thread
 
 
 def hold_out(rows: Rows, rng: Rng) -> Rows:
@@ -57,12 +58,11 @@ def fit(latents: NDArray[np.float64], codes: NDArray[np.int64], **options: Any) 
     """A multinomial logistic regression and whether its solver converged; None if only one class occurs."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits
 
     if np.all(codes == codes[0]):
         return None, True
     model = LogisticRegression(**options)
-    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+    with warnings.catch_warnings(record=True) as caught, one_thread():
         warnings.simplefilter("always")
         model.fit(latents, codes)
     return model, not any(issubclass(w.category, ConvergenceWarning) for w in caught)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.metrics.accuracy import held_out
 from unknot.metrics.inputs import Rng, Rows, dead
+from unknot.processes.threads import one_thread
 
 ALPHAS = (1e-4, 1e-3, 1e-2, 0.1, 0.2, 0.4, 0.8, 1.0)  # penalties that the lasso chooses from
 
@@ -123,7 +124,6 @@ def lasso(rows: Rows, *, scaling: str = "standard") -> Fitted:
     """|Coefficients| of a linear model with an l1 penalty, which ten-fold cross-validation chooses."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LassoCV
-    from threadpoolctl import threadpool_limits
 
     scales = {"standard": _standard, "minmax": _minmax}
     if scaling not in scales:
@@ -134,7 +134,7 @@ def lasso(rows: Rows, *, scaling: str = "standard") -> Fitted:
     y, y_test = scales[scaling](rows.numbers, rows.numbers_test)
     importance, train, test = _empty(rows)
     alphas, uniform = np.empty(rows.n_factors), np.empty(rows.n_factors)
-    with warnings.catch_warnings(), threadpool_limits(1):
+    with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for j in range(rows.n_factors):
             model = LassoCV(alphas=ALPHAS, cv=min(10, len(z)), tol=1e-8, max_iter=10_000).fit(z, y[:, j])

@@ -10,6 +10,7 @@ from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.inputs import Rng
 from unknot.metrics.interventions import Source, drawn
 from unknot.metrics.score import Facts, Score, facts
+from unknot.processes.threads import one_thread
 
 NEWTON_PARAMETERS = 400  # beyond this many weights the Hessian costs more than it saves
 NEWTON_NUMBERS = 20_000_000  # nor may the products of features fill the memory
@@ -100,14 +101,12 @@ def _guesses(
     features: NDArray[np.float64], labels: NDArray[np.int64], asked: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """What a multinomial logistic regression with C = 1 says of the points asked, or the only label there is."""
-    from threadpoolctl import threadpool_limits
-
     found, codes = np.unique(labels, return_inverse=True)
     if len(found) == 1:
         return np.full(len(asked), found[0])
     d = features.shape[1]
     small = d * len(found) <= NEWTON_PARAMETERS
-    with threadpool_limits(1):
+    with one_thread():
         # Two classes have one line and half the penalty in scikit-learn's terms.
         if small and len(found) > 2 and d**2 * len(features) <= NEWTON_NUMBERS:
             from unknot.metrics._multinomial import fit_multinomial

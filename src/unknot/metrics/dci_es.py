@@ -10,6 +10,7 @@ from unknot.metrics._predictors import canonical_order, predicted_as_numbers
 from unknot.metrics.accuracy import held_out
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.score import Facts, Score, facts
+from unknot.processes.threads import one_thread
 
 RIDGE = 1e-4  # penalty per row, on features of unit variance
 
@@ -142,7 +143,6 @@ def _losses(
 ) -> NDArray[np.float64]:
     """Mean squared error of each probe on the held-out rows over that of the training mean, (T, k)."""
     from scipy.linalg import cho_factor, cho_solve
-    from threadpoolctl import threadpool_limits
 
     z, z_test = _inputs(rows, int(numbers[-1]), rng)
     y, y_test, column = _targets(rows, indicated)
@@ -150,7 +150,7 @@ def _losses(
     n_plain = z.shape[1] - int(numbers[-1])
     losses = np.empty((len(numbers), rows.n_factors))
     baseline = np.bincount(column, (y_test**2).mean(axis=0))
-    with threadpool_limits(1):
+    with one_thread():
         gram, moment = z.T @ z, z.T @ y
         gram[np.diag_indices_from(gram)] += RIDGE * len(z)
         for t, number in enumerate(numbers):

@@ -12,6 +12,7 @@ from unknot.metrics import _predictors
 from unknot.metrics.accuracy import Chance, adjusted, chance_levels, check_chance, held_out
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.score import Facts, Score, facts
+from unknot.processes.threads import one_thread
 
 STRENGTHS = np.logspace(-4, 4, 10)  # inverse penalties that logistic regression chooses from
 FOLDS = 5
@@ -122,7 +123,6 @@ def lr_accuracy(
     Edge cases: as of `gbt_accuracy`.
     """
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
 
     if folds not in ("shuffled", "ordered"):
         raise unknown("kind of folds", folds, ("shuffled", "ordered"))
@@ -133,7 +133,7 @@ def lr_accuracy(
     z, z_test = rows.latents[:, columns], held_out(rows)[0][:, columns]
     order = np.arange(len(z)) if ordered else generator.permutation(len(z))
     train, test, strengths = np.empty((3, rows.n_factors))
-    with warnings.catch_warnings(), threadpool_limits(1):
+    with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)  # stopping early is part of the definition
         warnings.simplefilter("ignore", FutureWarning)  # scikit-learn announces other defaults and attributes
         for j, codes in enumerate(rows.factors.T):

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.metrics._logistic import standardised
 from unknot.metrics.accuracy import held_out
-from unknot.metrics.heads import one_thread
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.score import Facts, Score, facts
+from unknot.processes.threads import one_thread
 
 
 @facts(

@@ -1,7 +1,5 @@
 """Probes: small classifiers that ask what can be read from a code, and the recipes they are trained by."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -82,15 +80,6 @@ class Head:
 def standardiser(latents: Latents) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and standard deviation of each latent; 1 in place of the deviation of a dead one."""
     return latents.mean(axis=0), np.where(dead(latents), 1.0, latents.std(axis=0))
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One BLAS thread: matrices this small get slower with more."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, "blas"):
-        yield
 
 
 def train_head(

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.accuracy import adjusted, chance_levels, check_chance, held_out
-from unknot.metrics.heads import HIDDEN, Recipe, find_recipe, one_thread, train_head
+from unknot.metrics.heads import HIDDEN, Recipe, find_recipe, train_head
 from unknot.metrics.inputs import UNSEEN, Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.score import Facts, Score, facts
+from unknot.processes.threads import one_thread
 
 RecipeName = Literal["converged", "paper", "paper_text"]
 LEAST_PENALTY = 1e-3  # of the converged linear head: keeps its weights finite where classes can be separated

@@ -17,6 +17,7 @@ from unknot.errors import UnknotError, unknown
 from unknot.factors import FactorSpace
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.score import Facts, Score, facts
+from unknot.processes.threads import one_thread
 
 Readout = Literal["linear", "mlp"]
 HIDDEN, EPOCHS, BATCH, LEAST_STEPS = (40, 40, 40), 8, 64, 3_000
@@ -283,7 +284,6 @@ def _mlp(
 ) -> NDArray[np.float64]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPRegressor
-    from threadpoolctl import threadpool_limits
 
     batch = min(BATCH, len(x))
     epochs = max(EPOCHS, -(-LEAST_STEPS * batch // len(x)))
@@ -295,7 +295,7 @@ def _mlp(
         n_iter_no_change=epochs,
         random_state=int(rng.integers(2**31)),
     )
-    with warnings.catch_warnings(), threadpool_limits(1):
+    with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the recipe is a number of epochs
         network.fit(x, y if y.shape[1] > 1 else y[:, 0])
         return np.asarray(network.predict(x_test)).reshape(len(x_test), -1)

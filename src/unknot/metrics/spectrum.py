@@ -9,6 +9,7 @@ from unknot.errors import UnknotError
 from unknot.metrics.inputs import Rows, as_array, check_latents, dead, prepare
 from unknot.metrics.kernels.information import entropy
 from unknot.metrics.score import Facts, Score, facts
+from unknot.processes.threads import one_thread
 
 CHUNK = 16_384
 
@@ -180,11 +181,9 @@ def _separation(
 
 def _singular(matrix: NDArray[np.float64], mean: NDArray[np.float64] | float = 0.0) -> NDArray[np.float64]:
     """Singular values of a matrix less its mean, largest first."""
-    from threadpoolctl import threadpool_limits
-
     if min(matrix.shape) == 0:
         return np.zeros(0)
-    with threadpool_limits(1):
+    with one_thread():
         if len(matrix) < matrix.shape[1]:
             return np.linalg.svd(np.linalg.qr((matrix - mean).T, mode="r"), compute_uv=False)
         # The triangle of a QR decomposition has the same singular values and is small; so has the triangle of those

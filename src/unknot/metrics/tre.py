@@ -1,7 +1,5 @@
 """TRE: how far codes are from what is composed of learned vectors of their objects' attributes."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,6 +8,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.metrics.inputs import Rng, as_array, check_latents
 from unknot.metrics.score import Score
+from unknot.processes.threads import threads_of_torch
 
 F64 = NDArray[np.float64]
 Composition = Literal["add", "transformer"]
@@ -155,7 +154,7 @@ def _transformed(
     tokens, rest = torch.from_numpy(things).float(), torch.from_numpy(around).float()
     absent = torch.from_numpy(np.hstack([~there, np.zeros((len(there), 1), dtype=np.bool_)]))
     rows = torch.from_numpy(np.flatnonzero(train))
-    with torch.random.fork_rng(devices=[]), _one_thread():
+    with torch.random.fork_rng(devices=[]), threads_of_torch():
         torch.manual_seed(seed)
         into, before = nn.Linear(things.shape[2], WIDTH), nn.Linear(around.shape[1], WIDTH)
         layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 2 * WIDTH, dropout=0.0, batch_first=True)
@@ -180,16 +179,3 @@ def _transformed(
             pieces = [composed(at) for at in torch.split(torch.arange(len(z)), 1024)]
     fitted: F64 = torch.cat(pieces).double().numpy() * scale
     return fitted
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Two threads on matrices this small were measured many times slower than one on a shared machine."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

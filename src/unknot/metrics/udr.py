@@ -18,6 +18,7 @@ from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.metrics.inputs import as_array, check_latents
 from unknot.metrics.ranks import average_ranks
 from unknot.metrics.score import Facts, Score, facts
+from unknot.processes.threads import one_thread
 
 Method = Literal["lasso", "spearman"]
 Normaliser = Literal["paper", "public"]
@@ -241,10 +242,8 @@ def _blocks(
 
 def _products(models: Sequence[Informative]) -> NDArray[np.float64]:
     """Mean products (D, D) of the columns of all models: their correlations."""
-    from threadpoolctl import threadpool_limits
-
     columns = np.concatenate([m.columns for m in models])
-    with threadpool_limits(1):
+    with one_thread():
         products: NDArray[np.float64] = columns @ columns.T
     products /= columns.shape[1]
     return products
@@ -252,11 +251,9 @@ def _products(models: Sequence[Informative]) -> NDArray[np.float64]:
 
 def _fold_products(models: Sequence[Informative]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean products outside each contiguous fold (and of all rows) about their means, and inside about the same."""
-    from threadpoolctl import threadpool_limits
-
     parts = np.array_split(np.concatenate([m.columns for m in models]), FOLDS, axis=1)
     n = sum(part.shape[1] for part in parts)
-    with threadpool_limits(1):
+    with one_thread():
         inside = [part @ part.T for part in parts]
     sums, all_products = [part.sum(axis=1) for part in parts], np.sum(inside, axis=0)
     total = np.sum(sums, axis=0)

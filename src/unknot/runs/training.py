@@ -6,8 +6,7 @@ one that was never stopped: data and noise of a step depend on the seed and the 
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -20,6 +19,7 @@ from unknot.models.codes import represent as represent
 from unknot.models.model import Setting
 from unknot.models.networks import initialise
 from unknot.processes.memory import kept_memory
+from unknot.processes.threads import threads_of_torch
 from unknot.runs.batches import Feed
 from unknot.runs.run import Run, RunSpec
 from unknot.runs.trainer import Progress as Progress
@@ -89,7 +89,7 @@ def train(
     )
     if run.finished:
         return run
-    with run.locked(wait=wait), _threads(threads), kept_memory(), torch.random.fork_rng(devices=[]):
+    with run.locked(wait=wait), threads_of_torch(threads), kept_memory(), torch.random.fork_rng(devices=[]):
         if not run.finished:  # by the process that was waited for
             trainer = Trainer(run, model, batches, place, compiled=compiled, coat_meter=meter)
             trainer.train(checkpoint_every, watch or (lambda _: None))
@@ -196,13 +196,3 @@ def find_device(name: str) -> torch.device:
             f"device '{name}' cannot be used here ({str(error).splitlines()[0]}); try cpu."
         ) from None
     return device
-
-
-@contextmanager
-def _threads(n: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(n)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

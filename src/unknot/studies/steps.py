@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.files import remove_parts, written_whole
+from unknot.processes.threads import one_thread
 from unknot.runs.run import Run, RunSpec
 
 if TYPE_CHECKING:
@@ -70,10 +71,8 @@ def perform(step: Step, tell: Tell | None = None, shared: Shared | None = None) 
         tell: called with how far it is.
         shared: finds latents that are in memory already, to be used in place of the file they were written to.
     """
-    from threadpoolctl import threadpool_limits
-
     tell, shared = tell or (lambda done, total: None), shared or (lambda run_id: None)
-    with threadpool_limits(1):  # one process per core is fastest, and sums come out in the same order everywhere
+    with one_thread():  # one process per core is fastest, and sums come out in the same order everywhere
         if step.kind == "encode":
             return _encode(step, tell)
         if step.kind == "train":

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.encoders.encoder import Encoder
-from unknot.encoders.encoding import checked_codes, torch_threads
+from unknot.encoders.encoding import checked_codes
 from unknot.errors import UnknotError
 from unknot.files import written_whole
+from unknot.processes.threads import threads_of_torch
 from unknot.tasks.algebra.quadruples import Tuples
 
 F32 = NDArray[np.float32]
@@ -48,7 +49,7 @@ def tuple_codes(
     roles, n = [*tuples.roles, PIXEL], len(tuples)
     store = _store(folder, encoder, tuples, function)
     chunks: list[F32] = []
-    with torch_threads(1):
+    with threads_of_torch(1):
         for start in range(0, n, CHUNK):
             rows = np.arange(start, min(start + CHUNK, n))
             file = store and store / f"{start:06d}.npy"

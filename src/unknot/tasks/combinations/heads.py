@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from unknot.factors import Classes, FactorSpace
 from unknot.metrics.accuracy import adjusted
-from unknot.metrics.heads import HIDDEN, Recipe, one_thread, train_head
+from unknot.metrics.heads import HIDDEN, Recipe, train_head
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.probes import LEAST_PENALTY
+from unknot.processes.threads import one_thread
 from unknot.tasks.combinations.rows import Seen
 from unknot.tasks.pool import Latents
 from unknot.tasks.result import Table

@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.encoders.encoding import opened_encoder, torch_threads
+from unknot.encoders.encoding import opened_encoder
 from unknot.errors import UnknotError
 from unknot.metrics.inputs import as_array
 from unknot.metrics.interventions import WorldSource
 from unknot.metrics.score import Score
 from unknot.metrics.unfairness import conditional_unfairness, unfairness
+from unknot.processes.threads import threads_of_torch
 from unknot.representation import Representation
 from unknot.tasks.generalisation.coded_world import as_representation
 from unknot.tasks.pool import SLOTS, Pool
@@ -71,7 +72,7 @@ def given(
             tell("interventions", done, total)
             return codes.reshape(len(codes), -1)
 
-        with torch_threads(1):
+        with threads_of_torch(1):
             return unfairness(z, y, source=WorldSource(opened, encode), points=points, rounds=rounds, rng=seed)
 
     source = str(found.record.get("title", found.name))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics.heads import one_thread
 from unknot.metrics.net import Adam
+from unknot.processes.threads import one_thread
 
 F32 = NDArray[np.float32]
 Recipe = Literal["paper", "quick"]

@@ -143,8 +143,8 @@ def reasoning(
         import torch
     except ImportError:
         raise UnknotError("reasoning: needs torch, an extra: pip install unknot[torch].") from None
-    from unknot.encoders.encoding import torch_threads
     from unknot.processes.memory import kept_memory
+    from unknot.processes.threads import threads_of_torch
     from unknot.runs.training import find_device
     from unknot.tasks.reasoning.reasoner import Lesson, Reasoner
     from unknot.tasks.reasoning.wren import WReNSetting, as_record, draw_settings
@@ -190,7 +190,7 @@ def reasoning(
     asked = {*range(evaluate_every, steps + 1, evaluate_every), *(step for step in at if step <= steps), steps}
     curve: Table = []
     diverged = {}
-    with torch_threads(threads), kept_memory(), torch.random.fork_rng(devices=[]):
+    with threads_of_torch(threads), kept_memory(), torch.random.fork_rng(devices=[]):
         for i, one in enumerate(chosen):
             file = None if kept is None else kept / f"reasoner-{i:03d}.pt"
             reasoner = Reasoner(lesson, one, i, place, file)
