@@ -193,6 +193,8 @@ def test_a_study_made_under_the_old_name_of_its_paper_goes_on(tmp_path: Path, st
     read = CliRunner().invoke(app, ["results", str(old)])
     assert read.exit_code == 0, read.output
     assert len(read.output.splitlines()) == 5
+    report = CliRunner().invoke(app, ["report", str(old), "-o", str(tmp_path / "page.html")])
+    assert report.exit_code == 0, report.output
     (tmp_path / "tiny.yaml").write_text(TINY.replace("name: tiny", "name: duan2020_tiny"))
     done = CliRunner().invoke(app, ["study", str(tmp_path / "tiny.yaml"), *words, "--jobs", "1"])
     assert done.exit_code == 0, done.output

@@ -165,7 +165,7 @@ def find_paper(key: str) -> Paper:
 def renamed(name: str) -> str | None:
     """What a paper, or a study or preset of it, is called now; None for a name that never began with s0 to s4.
 
-    >>> renamed("s1_small"), renamed("S3"), renamed("duan2020")
+    >>> renamed("s1_small"), renamed("s3"), renamed("duan2020")
     ('duan2020_small', 'schott2022', None)
     """
     old = re.fullmatch(r"[sS]([0-4])(_\w+)?", name)

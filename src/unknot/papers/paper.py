@@ -17,7 +17,7 @@ class Paper:
         address: where to read it.
         question: what it asks.
         metrics: that it introduces or measures.
-        models: that it trains; their presets of this key have its settings.
+        models: that have its settings, as presets of this key.
         tasks: that it proposes or tries.
         worlds: that its models learn from.
         commands: that do something else it proposes.
