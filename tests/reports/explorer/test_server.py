@@ -20,7 +20,7 @@ from unknot.reports.explorer.drawing import ExploredRun
 from unknot.reports.explorer.server import Code, Decoded, Explored, Explorer, Seen, Slider
 from unknot.runs.training import train
 
-from .conftest import SPEC
+from ..conftest import SPEC
 from .test_browser import NASTY, PATIENCE, PROGRAM, Chromium
 
 
