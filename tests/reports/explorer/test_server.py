@@ -21,7 +21,7 @@ from unknot.reports.explorer.server import Code, Decoded, Explored, Explorer, Se
 from unknot.runs.training import train
 
 from ..conftest import SPEC
-from .test_browser import NASTY, PATIENCE, PROGRAM, Chromium
+from ..test_browser import NASTY, PATIENCE, PROGRAM, Chromium
 
 
 class Squares:
