@@ -54,7 +54,7 @@ app.add_typer(task, name="task")
 app.command()(leaderboard)
 app.add_typer(data, name="data")
 app.command()(demo)
-for _commands in (app, task, data):
+for _commands in (app, data):
     for _command in _commands.registered_commands:
         _command.help = _command.help or joined(inspect.getdoc(_command.callback) or "")
 
