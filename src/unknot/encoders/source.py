@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from unknot.encoders.encoder import Encoder, Shape, find_encoder, model_encode, must_exist, must_fit, run_record
 from unknot.encoders.encoding import encode_points
 from unknot.errors import UnknotError
-from unknot.factors import Classes
+from unknot.factors import Classes, FactorSpace
 from unknot.files import array_hash, json_hash
 from unknot.progress import Progress, silent
 from unknot.representation import Representation, read_representation
 from unknot.runs.run import Run, RunSpec
 from unknot.runs.training_world import home_world, is_home
-from unknot.worlds import open_world
+from unknot.worlds import WORLDS, open_world
 from unknot.worlds.world import World
 
 if TYPE_CHECKING:
@@ -100,6 +100,11 @@ class Source:
         return self._which is None
 
     @property
+    def names_world(self) -> bool:
+        """Whether its world was handed over with it, not only recorded."""
+        return self._world is not None
+
+    @property
     def untrained(self) -> bool:
         """Whether it is a spec that nothing was trained by yet."""
         return self.spec is not None and self.run is None
@@ -125,6 +130,13 @@ class Source:
                 f"{self._who}: an encoder of one's own needs a world; name one, such as dsprites_rendered."
             )
         return open_world(self.key, data=self.opening.data)
+
+    @property
+    def known_factors(self) -> FactorSpace | None:
+        """The factors of its world as far as they are known without its files."""
+        if self._world is not None and not isinstance(self._world, str | Path):
+            return self._world.factors
+        return WORLDS[self.key].factors if self.key in WORLDS else None
 
     @cached_property
     def home(self) -> World:

@@ -1,11 +1,13 @@
 """What can be done with a representation: one folder and one declaration for each task."""
 
 from unknot.errors import unknown
+from unknot.tasks.combinations.task import COMBINATIONS
 from unknot.tasks.fairness.task import FAIRNESS
 from unknot.tasks.result import TaskResult, read_result
 from unknot.tasks.task import Task
 
 TASKS: dict[str, Task] = {
+    "combinations": COMBINATIONS,
     "fairness": FAIRNESS,
 }
 

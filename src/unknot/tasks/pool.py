@@ -49,8 +49,7 @@ class Pool:
         def encoded() -> dict[str, NDArray[Any]]:
             return {"latents": self.source.latents(self.classes, seed=[self._seed, 0], progress=progress)}
 
-        key = [self.identity, self.source.record, self.source.key]
-        return self._flat(self._workspace.kept("latents", key, encoded, ARRAYS)["latents"])
+        return self._flat(self._workspace.kept("latents", self.identity, encoded, ARRAYS)["latents"])
 
     def encoded(self, classes: Classes, part: int, progress: Progress) -> Latents:
         """Latents of other points of the world; another number for each part of a task, as seed of random worlds."""

@@ -34,13 +34,12 @@ def read_words(words: Sequence[str], annotation: Any, *, joined: bool) -> Value:
     """
     kinds = [kind for kind in members(annotation) if kind is not NoneType]
     several = [word.strip() for text in words for word in text.split(",")] if joined else list(words)
-    for kind in kinds:
-        if get_origin(kind) is Mapping:
-            pairs = [word.partition("=") for word in several]
-            inside = get_args(kind)[1]
-            return {name.strip(): read_word(value.strip(), inside) for name, _, value in pairs}
-        if get_origin(kind) is Sequence:
-            return [read_word(word, get_args(kind)[0]) for word in several]
+    inside = {get_origin(kind): get_args(kind) for kind in kinds}
+    if Sequence in inside:
+        return [read_word(word, inside[Sequence][0]) for word in several]
+    if Mapping in inside:
+        pairs = [word.partition("=") for word in several]
+        return {name.strip(): read_word(value.strip(), inside[Mapping][1]) for name, _, value in pairs}
     return read_word(words[-1], annotation)
 
 
