@@ -89,19 +89,18 @@ def test_a_killed_command_does_only_what_is_missing_when_it_is_given_again(tmp_p
     assert all(path.stat().st_mtime_ns == when for path, when in finished.items())
     whole = _unknot(*words[:-2], "--json", "whole.json", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr
-    kept, fresh = (read_result(tmp_path / name) for name in ("kept/combinations.json", "whole.json"))
+    kept, fresh = (read_result(path) for path in (*tmp_path.glob("kept/*.json"), tmp_path / "whole.json"))
     assert kept.tables == fresh.tables and len(kept.settings["combinations"]) == 5
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ([], "give one run, file or encoder, or --model"),
-        (["a:b", "c:d"], "got a:b, c:d"),
+        ([], "expected a source"),
         (["--beta", "4", "a:b"], "no such option: --beta; options of a model go with --model"),
         (["--model", "beta_vae"], "--model needs a world"),
         (["--model", "beta_vea", "--world", WORLD], "did you mean 'beta_vae'"),
-        (["a:b", "--rows", "many", "--world", WORLD], "--rows is 'many'"),
+        (["a:b", "--rows", "many", "--world", WORLD], "rows is 'many'; expected a whole number from 1 up or all"),
         (["nowhere:nothing", "--world", WORLD], "cannot be imported"),
         (["runs/nope"], "runs/nope: no such file or folder"),
         (

@@ -56,7 +56,7 @@ app.command()(leaderboard)
 app.add_typer(data, name="data")
 app.command()(papers)
 app.command()(demo)
-for _commands in (app, task, data):
+for _commands in (app, data):
     for _command in _commands.registered_commands:
         _command.help = _command.help or joined(inspect.getdoc(_command.callback) or "")
 

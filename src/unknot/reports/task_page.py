@@ -1,11 +1,10 @@
-"""Results of tasks as one page; each task draws its own section in `task_<name>.py`."""
+"""Results of tasks as one page; each task draws its own section."""
 
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
-from unknot.reports.kit.page import Content, Grid, Section, write_page
+from unknot.reports.kit.page import Grid, Section, write_page
+from unknot.tasks import find_task
 from unknot.tasks.result import TaskResult
 
 FEW = 4  # results that fit side by side
@@ -14,13 +13,9 @@ FEW = 4  # results that fit side by side
 def task_section(results: Sequence[TaskResult]) -> Section:
     """The section of the results of one task, over several representations or one."""
     name = results[0].task
-    contents: list[Content] = [headline(results)]
-    texts = [f"Task {name}."]
-    home = f"unknot.tasks.{name}.page"
-    if find_spec(home) is not None:
-        drawn = import_module(home).section(results)
-        texts, contents = [*drawn.paragraphs], [headline(results), *drawn.contents]
-    notes = list(dict.fromkeys(note for result in results for note in result.notes))
+    drawn = find_task(name).page(results)
+    texts, contents = [*drawn.paragraphs], [headline(results), *drawn.contents]
+    notes = list(dict.fromkeys(str(note) for result in results for note in result.notes))
     parts = [Section("Left out or assumed", notes, name=f"notes-{name}")] if notes else []
     return Section(f"Task: {name}", texts, contents, parts)
 

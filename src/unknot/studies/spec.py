@@ -241,7 +241,6 @@ def _words(data: Mapping[str, Any], key: str, source: Source, where: Where = ())
 def _tasks(value: Any, source: Source) -> dict[str, dict[str, Any]]:
     """Tasks by name, each with its options: a name, a list of names, or names with options."""
     from unknot.tasks import TASKS
-    from unknot.tasks.options import option_names
 
     names = {value: {}} if isinstance(value, str) else value or {}
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
@@ -256,7 +255,7 @@ def _tasks(value: Any, source: Source) -> dict[str, dict[str, Any]]:
         if options is not None and not isinstance(options, dict):
             raise source.fault(where, f"options of {name} are {options!r}; expected names and values.")
         found[name] = dict(options or {})
-        known = option_names(name)
+        known = TASKS[name].study_options
         for option in found[name]:
             if option not in known:
                 raise source.unknown((*where, str(option)), f"option of {name}", str(option), known)

@@ -174,7 +174,7 @@ def _score(step: Step, tell: Tell, shared: Shared) -> None:
 
 
 def _task(step: Step, tell: Tell) -> None:
-    from unknot.tasks import find_task
+    from unknot.tasks import TASKS
 
     run = Run(step.run_folder)
     folder = run.folder / "tasks"
@@ -182,9 +182,8 @@ def _task(step: Step, tell: Tell) -> None:
     remove_parts(folder)
     weights = (read_source(run.folder) or {}).get("encoder", {}).get("weights")
 
-    def watch(*said: Any) -> None:
-        """Some tasks say more than how far they are."""
-        tell(*(said if len(said) == 2 else (said[0].done, said[0].total)))
+    def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
+        tell(done, total)
 
     for name, options in step.values["tasks"].items():
         path = task_file(run.folder, name, options, weights)
@@ -192,10 +191,15 @@ def _task(step: Step, tell: Tell) -> None:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknotWarning)  # the notes say it
-            made = find_task(name)(
-                run, **options, device=step.device, data=_path(step.data), folder=path.with_suffix(""), watch=watch
+            result = TASKS[name].function(
+                run,
+                **options,
+                device=step.device,
+                data=_path(step.data),
+                folder=path.with_suffix(""),
+                progress=progress,
             )
-        made.write(path)
+        result.write(path)
         for other in folder.glob(f"{name}-*.json"):
             if other != path:
                 other.unlink()  # of other options, or of weights that are no more
@@ -275,7 +279,7 @@ def task_file(folder: Path, name: str, options: Mapping[str, Any], weights: str 
     """Where the result of a task is; its name depends on everything its numbers depend on."""
     from unknot.tasks import TASKS
 
-    return folder / "tasks" / f"{name}-{digest([name, TASKS[name], dict(options), weights])}.json"
+    return folder / "tasks" / f"{name}-{digest([name, TASKS[name].version, dict(options), weights])}.json"
 
 
 def digest(value: Any) -> str:

@@ -1,6 +1,5 @@
 """The options of a study's tasks, checked against its runs before any of them is trained."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,28 +40,25 @@ def check_tasks(study: StudySpec, specs: Iterable[RunSpec], opener: Opener) -> N
         specs: of all runs; those alike in what tasks depend on are checked once.
         opener: opens a world.
     """
-    from unknot.tasks.options import Untrained, check_options, check_type
+    from unknot.tasks import TASKS
+    from unknot.tasks.options import Untrained
 
-    for task, options in study.tasks.items():
-        for option, value in options.items():
-            try:
-                check_type(task, option, value)
-            except UnknotError as error:
-                raise study.source.fault(("tasks", task, option), error) from None
-    if not study.tasks:
-        return
     alike = {(s.world, s.split, s.model, s.image_size): s for s in specs}
-    for task, options in study.tasks.items():
-        for spec in alike.values():
-            key = options.get("world") or spec.world
-            home = _world(spec.world, opener, ("worlds",))
-            world = _world(key, opener, ("tasks", task, "world"))
-            if home is None or world is None:
-                continue
-            try:
-                check_options(task, options, Untrained(spec, home, world, key))
-            except UnknotError as error:
-                raise _at_fault(study, task, options, error) from None
+    for name, values in study.tasks.items():
+        task = TASKS[name]
+        plain = {option: value for option, value in values.items() if option != "world"}
+        try:
+            options = task.options(**plain)
+            for spec in alike.values():
+                key = values.get("world") or spec.world
+                home = _world(spec.world, opener, ("worlds",))
+                world = _world(key, opener, ("tasks", name, "world"))
+                if home is not None and world is not None:
+                    run = Untrained(spec, home, world, key)
+                    run.must_see(world.image_shape)
+                    task.check(run, options)
+        except UnknotError as error:
+            raise _with_line(study, name, values, error) from None
 
 
 def _world(name: str, opener: Opener, where: tuple[str, ...]) -> World | None:
@@ -71,14 +67,7 @@ def _world(name: str, opener: Opener, where: tuple[str, ...]) -> World | None:
     return opener(name, Values((name,), where)) or known
 
 
-def _at_fault(study: StudySpec, task: str, options: Mapping[str, Any], error: UnknotError) -> UnknotError:
-    """The error with the line of the option that it names or quotes, or of the task."""
-    message = str(error)
-    quoted = re.findall(r"'([^']+)'", message.partition(";")[0])
-    named = [name for name in options if re.search(rf"(?<!\w){re.escape(name)} is ", message)]
-    named += [name for name, value in options.items() if any(word in str(value) for word in quoted)]
-    named += [
-        name for name, value in options.items() if isinstance(value, str) and message.startswith(f"{value}:")
-    ]
-    named += options if len(options) == 1 else ()
-    return study.source.fault(("tasks", task, *named[:1]), message)
+def _with_line(study: StudySpec, task: str, values: Mapping[str, Any], error: UnknotError) -> UnknotError:
+    """The error with the line of the option that it is about, or of the task."""
+    named = [part for part in error.field[:1] if part in values]
+    return study.source.fault(("tasks", task, *named), error)

@@ -1,22 +1,134 @@
-"""What can be known of a task's options before there is a trained run to put to it."""
+"""The options of a task: default, bounds and help, each written once.
+
+The command line, its help, the check of a study file, the settings of a result and the tables of the docs are made of
+the same class:
+
+    class FairnessOptions(Options):
+        task = "fairness"
+        rows: Rows = option(15_000, "Images encoded for the classifiers, or all.")
+        points: int = option(100, "Random images that are changed.", ge=1)
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib import import_module
-from inspect import signature
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
+
+import numpy as np
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from unknot.encoders.encoder import must_fit
 from unknot.errors import UnknotError, unknown
 from unknot.runs.run import RunSpec
-from unknot.tasks import find_task
 from unknot.worlds.world import World
 
-GIVEN = ("device", "data", "folder", "threads", "watch", "say")  # what whoever has the run decides
-NOT_FOR_RUNS = ("pool", "image_size", "setting")  # of other encoders, or no plain value
-WORDS = {int: "a whole number", float: "a number", str: "a word", bool: "true or false", Path: "a path"}
+Rows = Annotated[int, Field(ge=1)] | Literal["all"]
+Names = Sequence[str]
+WORDS = {float: "a number", str: "a word", bool: "true or false"}
+
+
+def option(default: Any, help: str, *, flag: str = "", decides: bool = True, **bounds: float) -> Any:
+    """One option.
+
+    Args:
+        default: its value if nothing is said.
+        help: a sentence or two, for the command line and the docs.
+        flag: its name on the command line where that is not its own, such as "--target" for `targets`; with a comma at
+            its end, its values stand in one word, with commas in between.
+        decides: whether the numbers of a result depend on it.
+        bounds: `ge`, `gt`, `le` or `lt`.
+    """
+    extra = {"flag": flag, "decides": decides}
+    return Field(default, description=help, json_schema_extra=extra, **bounds)  # type: ignore[call-overload]
+
+
+class Options(BaseModel):
+    """The options of one task: frozen, checked, plain values where a study's file gives them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
+    task: ClassVar[str] = ""
+
+    def __init__(self, **values: Any) -> None:
+        for name in values:
+            if name not in type(self).model_fields:
+                raise unknown(f"option of {self.task}", name, type(self).model_fields, field=name)
+        values = {name: v.item() if isinstance(v, np.generic) else v for name, v in values.items()}
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            name = str(error.errors()[0]["loc"][0])
+            raise _refused(self.task, name, type(self).model_fields[name], values[name]) from None
+
+    def settings(self) -> dict[str, Any]:
+        """The values that decide the numbers of a result."""
+        return {name: getattr(self, name) for name in type(self).model_fields if _extra(self, name)["decides"]}
+
+
+def flag_of(options: type[Options], name: str) -> str:
+    """What an option is called on the command line; with a comma at its end if its values share one word."""
+    return str(_extra(options, name)["flag"] or f"--{name.replace('_', '-')}")
+
+
+def _extra(options: Options | type[Options], name: str) -> dict[str, Any]:
+    kind = options if isinstance(options, type) else type(options)
+    extra = kind.model_fields[name].json_schema_extra
+    return extra if isinstance(extra, dict) else {"flag": "", "decides": True}
+
+
+def _refused(task: str, name: str, field: FieldInfo, value: Any) -> UnknotError:
+    """The error for a value that is none of an option's."""
+    kinds = members(field.annotation)
+    choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
+    if isinstance(value, str) and choices and all(get_origin(k) is Literal or k is NoneType for k in kinds):
+        return unknown(f"{name} of {task}", value, map(str, choices), field=name)
+    return UnknotError(who=task, field=name, value=value, expected=in_words(field))
+
+
+def in_words(field: FieldInfo) -> str:
+    """What the values of an option are.
+
+    >>> class Reading(Options):
+    ...     rows: Rows = option(10, "How many.")
+    >>> in_words(Reading.model_fields["rows"])
+    'a whole number from 1 up or all'
+    """
+    return _words(members(field.annotation), field.metadata)
+
+
+def members(annotation: Any) -> tuple[Any, ...]:
+    """The members of a union, or the one type."""
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+
+
+def _words(kinds: Sequence[Any], bounds: Sequence[Any]) -> str:
+    words: list[str] = []
+    for kind in kinds:
+        origin, inside = get_origin(kind), get_args(kind)
+        if origin is Annotated:
+            limits = [limit for field in inside[1:] for limit in getattr(field, "metadata", [field])]
+            words.append(_words(members(inside[0]), limits))
+        elif origin is Literal:
+            words += map(str, inside)
+        elif origin is Sequence:
+            words.append(f"a list, each {_words(members(inside[0]), ())}")
+        elif origin is Mapping:
+            words.append(f"names, each with {_words(members(inside[1]), ())}")
+        elif kind is int:
+            words.append("a whole number" + _bounds(bounds))
+        elif kind in WORDS:
+            words.append(WORDS[kind] + (_bounds(bounds) if kind is float else ""))
+        elif kind is Path:
+            words = [word for word in words if word != WORDS[str]] + ["a path"]
+    return " or ".join(dict.fromkeys(words))
+
+
+def _bounds(bounds: Sequence[Any]) -> str:
+    words = {Ge: "from {} up", Gt: "above {}", Le: "up to {}", Lt: "below {}"}
+    limits = [(words[type(b)], astuple(b)[0]) for b in bounds if type(b) in words]
+    return "".join(f" {text.format(limit)}" for text, limit in limits)
 
 
 @dataclass(frozen=True)
@@ -39,81 +151,3 @@ class Untrained:
         """An error if the run cannot see images of this shape; no error where the files of a world are not here."""
         if all(self.home.image_shape) and all(shape):
             must_fit(self.spec.title, self.spec, self.home.image_shape, shape)
-
-
-def option_names(task: str) -> list[str]:
-    """The options of a task for runs.
-
-    >>> option_names("fairness")
-    ['world', 'targets', 'sensitive', 'rows', 'points', 'rounds', 'seed']
-    """
-    return [
-        name for name in list(signature(find_task(task)).parameters)[1:] if name not in (*GIVEN, *NOT_FOR_RUNS)
-    ]
-
-
-def check_type(task: str, option: str, value: Any) -> None:
-    """Refuse a plain value that is none of an option, such as a word for a number, or a choice there is not.
-
-    >>> check_type("reasoning", "alternatives", "hrd")
-    Traceback (most recent call last):
-    unknot.errors.UnknotError: unknown alternatives of reasoning 'hrd'; did you mean 'hard'? Known: balanced, easy, \
-hard.
-    """
-    kinds = _kinds(signature(find_task(task)).parameters[option].annotation)
-    if any(_fits(kind, value) for kind in kinds):
-        return
-    choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
-    if (
-        isinstance(value, str)
-        and choices
-        and all(get_origin(kind) is Literal for kind in kinds if kind is not NoneType)
-    ):
-        raise unknown(f"{option} of {task}", value, map(str, choices))
-    raise UnknotError(f"{task}: {option} is {value!r}; expected {_words(kinds)}.")
-
-
-def check_options(task: str, options: Mapping[str, Any], run: Untrained) -> None:
-    """Refuse what the task would refuse once the run is trained: by the function `check` of its module."""
-    run.must_see(run.world.image_shape)
-    parameters = list(signature(find_task(task)).parameters.values())[1:]
-    full = {one.name: options.get(one.name, one.default) for one in parameters}
-    import_module(f"unknot.tasks.{task}.task").check(run, **full)
-
-
-def _kinds(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union, or the one type."""
-    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-
-
-def _fits(kind: Any, value: Any) -> bool:
-    """Whether a value that a file can hold is of a kind."""
-    origin, inside = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        return any(_fits(one, value) for one in inside)
-    if origin is Literal:
-        return any(value == one and type(value) is type(one) for one in inside)
-    if origin is Sequence:
-        return isinstance(value, list | tuple) and all(_fits(inside[0], one) for one in value)
-    if origin is Mapping:
-        return isinstance(value, dict) and all(
-            _fits(inside[0], k) and _fits(inside[1], v) for k, v in value.items()
-        )
-    if kind in (int, float):
-        return isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
-    return kind in (str, bool, NoneType) and isinstance(value, kind)
-
-
-def _words(kinds: Sequence[Any]) -> str:
-    said: list[str] = []
-    for kind in kinds:
-        inside = get_args(kind)
-        if get_origin(kind) is Literal:
-            said += map(str, inside)
-        elif get_origin(kind) is Sequence:
-            said.append(f"a list, each {_words(_kinds(inside[0]))}")
-        elif get_origin(kind) is Mapping:
-            said.append(f"names, each with {_words(_kinds(inside[1]))}")
-        elif kind in WORDS and not (kind is str and Path in kinds):
-            said.append(WORDS[kind])
-    return " or ".join(said)

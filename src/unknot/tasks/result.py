@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from unknot import __version__
-from unknot.errors import UnknotError
-from unknot.files import written_whole
+from unknot.errors import Note, UnknotError
+from unknot.files import as_json, write_json
+from unknot.runs.workspace import Form
 
 Cell = str | int | float | bool | None
 Table = list[dict[str, Cell]]
@@ -26,7 +27,7 @@ class TaskResult:
         values: headline numbers by name; each becomes a column of a study.
         tables: name -> tidy rows, which figures are drawn from.
         settings: everything that decided the numbers, seed included.
-        notes: what was left out or assumed, baselines in words.
+        notes: what was left out or assumed, baselines in words; sentences, or `Note`s where code looks for them.
         lower_is_better: names of the values of which less is better.
         seconds: how long it took.
         version: of the package.
@@ -38,22 +39,18 @@ class TaskResult:
     values: Mapping[str, float]
     tables: Mapping[str, Table] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    notes: Sequence[str] = ()
+    notes: Sequence[Note | str] = ()
     lower_is_better: Sequence[str] = ()
     seconds: float = 0.0
     version: str = __version__
 
     def write(self, path: Path | str) -> Path:
         """Write one JSON file; a number that does not exist is null."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with written_whole(path) as beside:
-            beside.write_text(self.as_json() + "\n", encoding="utf-8")
-        return path
+        return write_json(path, asdict(self))
 
     def as_json(self) -> str:
         """What `write` writes."""
-        return json.dumps(_plain(asdict(self)), indent=1, ensure_ascii=False, allow_nan=False)
+        return as_json(asdict(self))
 
 
 def read_result(path: Path | str) -> TaskResult:
@@ -61,8 +58,8 @@ def read_result(path: Path | str) -> TaskResult:
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     made = TaskResult("fairness", "my run", "dsprites_rendered", {"unfairness": 0.25})
-    ...     read_result(made.write(f"{folder}/fairness.json")).values
+    ...     result = TaskResult("fairness", "my run", "dsprites_rendered", {"unfairness": 0.25})
+    ...     read_result(result.write(f"{folder}/fairness.json")).values
     {'unfairness': 0.25}
     """
     try:
@@ -78,18 +75,10 @@ def read_result(path: Path | str) -> TaskResult:
         )
     try:
         record["values"] = {name: math.nan if v is None else float(v) for name, v in record["values"].items()}
-        return TaskResult(**record)
+        notes = [Note(**note) if isinstance(note, dict) else str(note) for note in record.get("notes", ())]
+        return TaskResult(**record | {"notes": notes})
     except (ValueError, TypeError, AttributeError) as error:
         raise UnknotError(f"{path}: is no result of a task ({error}); they are written by unknot task.") from None
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return str(value) if isinstance(value, Path) else value
+RESULT: Form[TaskResult] = Form(".json", read_result, lambda path, result: result.write(path))

@@ -119,20 +119,24 @@ def test_a_second_call_reads_what_the_first_has_written(tmp_path: Path) -> None:
     assert before == 16 + 150 + 40 * (2 + 2 + 50)
     again = fairness(counted, telling(BITS), rows=150, folder=tmp_path, **QUICK)
     assert seen == 16 and again.values == first.values  # the fingerprint alone
-    assert read_result(tmp_path / "fairness.json").tables == first.tables
+    (kept,) = (tmp_path / "parts").glob("fairness-*.json")
+    assert read_result(kept).tables == first.tables
     seen = 0
     fairness(counted, telling(BITS), rows=150, folder=tmp_path, rounds=8, points=10)
     assert seen == 16 + 10 * 54  # latents are kept for other settings
-    (tmp_path / "fairness.json").write_text("{")
+    kept.write_text("{")
     assert fairness(counted, telling(BITS), rows=150, folder=tmp_path, **QUICK).values == first.values
 
 
 def test_stages_are_told() -> None:
-    said: list[str] = []
-    watched: list[tuple[int, int]] = []
-    fairness(product, telling(BITS), rows=150, say=said.append, watch=lambda *n: watched.append(n), **QUICK)
-    assert said == ["encoding", "training classifiers", "interventions"]
-    assert watched[-1] == (40 * 54, 40 * 54)
+    told: list[tuple[str, int, int]] = []
+    fairness(product, telling(BITS), rows=150, progress=lambda *how_far: told.append(how_far), **QUICK)
+    assert list(dict.fromkeys(stage for stage, _, _ in told)) == [
+        "encoding",
+        "training classifiers",
+        "interventions",
+    ]
+    assert told[-1][1:] == (40 * 54, 40 * 54)
 
 
 def test_a_run_is_judged_on_its_own_world(tmp_path: Path) -> None:
@@ -149,9 +153,9 @@ def test_a_run_is_judged_on_its_own_world(tmp_path: Path) -> None:
     [
         ({"targets": ["shpae"]}, "unknown factor 'shpae'; did you mean 'shape'"),
         ({"sensitive": ["size"]}, "unknown factor 'size'"),
-        ({"targets": "shape"}, "targets is the string 'shape'; give a list"),
+        ({"targets": "shape"}, "targets is 'shape'; expected a list"),
         ({"targets": ["shape"], "sensitive": ["shape"]}, "choose at least two factors"),
-        ({"rows": 3}, "rows is 3; expected at least 10"),
+        ({"rows": 3}, "rows is 3; expected a whole number from 10 up or all"),
         ({"points": 0}, "points is 0"),
     ],
 )

@@ -1,94 +1,55 @@
-"""What every task prints: its headline numbers as a table, its notes, and the files asked for."""
+"""What every task prints: its table, its headline numbers, its notes; and the files asked for."""
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+import re
 from pathlib import Path
-from typing import Any
 
 import typer
 
+from unknot.encoders.source import Source
 from unknot.errors import UnknotError
+from unknot.files import json_hash
+from unknot.tasks.kept_results import keep_result
 from unknot.tasks.result import TaskResult
+from unknot.tasks.task import Task
 
-JSON = "Write the result to this file; - for standard output."
 STDOUT = Path("-")
-PLAIN: dict[str, Any] = {"box": None, "pad_edge": False, "header_style": "bold"}
 
 
-@contextmanager
-def json_alone(result: TaskResult, json: Path | None) -> Iterator[None]:
-    """With --json -, what is printed inside goes to stderr, and standard output is given the JSON alone."""
-    if json != STDOUT:
-        yield
-        return
-    with redirect_stdout(sys.stderr):
-        yield
-    typer.echo(result.as_json())
-
-
-def show(
-    result: TaskResult,
-    *,
-    source: Path | str | None = None,
-    tables: Sequence[str] = (),
-    json: Path | None = None,
-    html: Path | None = None,
-) -> None:
-    """Print a result and write the files asked for.
-
-    Args:
-        result: of a task.
-        source: what the user named; the folder of a run also gets the result, for its page.
-        tables: names of those to print in full, before the headline numbers.
-        json: file for the result; that of standard output is left to `json_alone`.
-        html: file for its page.
-    """
+def show(task: Task, result: TaskResult, *, json: Path | None = None) -> None:
+    """Print a result, and write it to a file; with that file "-", standard output is given the JSON alone."""
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(stderr=json == STDOUT)
     about = f"{result.task}: {result.source}" + (f" on {result.world}" if result.world else "")
     console.print(about, style="bold", highlight=False, markup=False)
-    for name in tables:
-        rows = result.tables.get(name, [])
-        if rows:
-            table = Table(title=name, title_justify="left", **PLAIN)
-            for column in rows[0]:
-                numeric = isinstance(rows[0][column], int | float)
-                table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-            for row in rows:
-                table.add_row(*(_cell(cell) for cell in row.values()))
-            console.print(table)
-    table = Table(show_header=False, **PLAIN)
-    table.add_column()
-    table.add_column(justify="right")
+    console.print(task.table(result))
+    headline = Table(show_header=False, box=None, pad_edge=False)
+    headline.add_column()
+    headline.add_column(justify="right")
     for name, value in result.values.items():
-        table.add_row(name, _cell(value))
-    console.print(table)
+        headline.add_row(name, "-" if value != value else f"{value:.3f}")
+    console.print(headline)
     for note in result.notes:
-        console.print(note, style="dim", highlight=False, markup=False)
-    if source and (Path(source) / "run.json").is_file():
-        _keep(Path(source), result)
-    if json is not None and json != STDOUT:
+        console.print(str(note), style="dim", highlight=False, markup=False)
+    if json == STDOUT:
+        typer.echo(result.as_json(), nl=False)
+    elif json is not None:
         typer.echo(result.write(json))
-    if html is not None:
-        from unknot.reports.task_page import write_task_page
-
-        typer.echo(write_task_page(html, [result]))
 
 
-def _keep(run: Path, result: TaskResult) -> None:
+def result_file(folder: Path, result: TaskResult) -> Path:
+    """A file of its own for each source, world and setting."""
+    words = re.sub(r"\W+", "_", f"{result.task}-{Path(result.source).name}").strip("_")
+    return folder / f"{words[:80]}-{json_hash([result.source, result.world, result.settings], 8)}.json"
+
+
+def keep_with_run(source: Source, result: TaskResult) -> None:
     """Write a result to the folder of its run; where that cannot be written, the result is not lost over it."""
-    from unknot.tasks.kept_results import keep_result
-
+    if source.run is None:
+        return
     try:
-        typer.echo(f"{keep_result(run, result)} (shown by unknot report {run})")
+        kept = keep_result(source.run.folder, result)
+        typer.echo(f"{kept} (shown by unknot report {source.run.folder})", err=True)
     except (UnknotError, OSError) as error:
         typer.echo(f"unknot: the result is not kept with the run: {error}", err=True)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return "-" if value != value else f"{value:.3f}"
-    return "-" if value is None else str(value)

@@ -35,35 +35,44 @@ def chosen_combinations(
         held_out = [held_out]
     if held_out and pair:
         raise UnknotError(
-            f"{WHO}: give either combinations or a pair of factors, all of whose are tried; got both."
+            f"{WHO}: give either combinations or a pair of factors, all of whose are tried; got both.",
+            field="pair",
         )
-    found: list[dict[str, int]] = []
+    combinations: list[dict[str, int]] = []
     if pair:
         if len(pair) != 2 or pair[0] == pair[1]:
-            raise UnknotError(f"{WHO}: the pair is {', '.join(pair)}; expected two different factors.")
-        first, second = (space[name] for name in pair)
-        combination_split(space, {first.name: 0, second.name: 0})  # complains about constants
-        found = [{first.name: a, second.name: b} for a in range(first.size) for b in range(second.size)]
+            raise UnknotError(
+                f"{WHO}: the pair is {', '.join(pair)}; expected two different factors.", field="pair"
+            )
+        try:
+            first, second = (space[name] for name in pair)
+            combination_split(space, {first.name: 0, second.name: 0})  # complains about constants
+        except UnknotError as error:
+            raise error.within("pair") from None
+        combinations = [{first.name: a, second.name: b} for a in range(first.size) for b in range(second.size)]
     elif held_out:
-        found = [_combination(one, space) for one in held_out]
+        try:
+            combinations = [_combination(one, space) for one in held_out]
+        except UnknotError as error:
+            raise error.within("held_out") from None
     else:
         with suppress(UnknotError):
-            found = list(published_combinations(world, space))
-        if not found:
+            combinations = list(published_combinations(world, space))
+        if not combinations:
             raise UnknotError(
                 f"{WHO}: no combinations are published for {world or 'latents of an unknown world'}; name some, such "
                 f"as {space.names[0]}=0,{space.names[-1]}=0, or a pair of its factors ({', '.join(space.names)})."
             )
-    found = list({combination_name(one): one for one in found}.values())
-    if limit is not None and limit < len(found):
-        keep = np.sort(np.random.default_rng([seed, 4]).choice(len(found), size=limit, replace=False))
-        found = [found[i] for i in keep]
-    return found
+    combinations = list({combination_name(one): one for one in combinations}.values())
+    if limit is not None and limit < len(combinations):
+        keep = np.sort(np.random.default_rng([seed, 4]).choice(len(combinations), size=limit, replace=False))
+        combinations = [combinations[i] for i in keep]
+    return combinations
 
 
 def _combination(one: str | Mapping[str, int], space: FactorSpace) -> dict[str, int]:
-    given = parse_combination(one.removeprefix(COMBINATION)) if isinstance(one, str) else one
-    classes = {name: tuple(c) if isinstance(c, Iterable) else (c,) for name, c in given.items()}
+    values = parse_combination(one.removeprefix(COMBINATION)) if isinstance(one, str) else one
+    classes = {name: tuple(c) if isinstance(c, Iterable) else (c,) for name, c in values.items()}
     for name in classes:
         space.position(name)  # complains about names unknown
     combination_split(space, classes)  # complains about one factor alone, and about classes unknown

@@ -12,6 +12,7 @@ from unknot.metrics.heads import HIDDEN, Recipe, train_head
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.probes import LEAST_PENALTY
 from unknot.processes.threads import one_thread
+from unknot.progress import Progress
 from unknot.tasks.combinations.rows import Seen
 from unknot.tasks.pool import Latents
 from unknot.tasks.result import Table
@@ -52,7 +53,7 @@ def head_answers(
     names: list[str],
     recipe: Recipe,
     seed: list[int],
-    tell: Callable[[int, int], None],
+    progress: Progress,
 ) -> dict[str, dict[str, dict[str, NDArray[np.int64]]]]:
     """What each kind of head answers: kind -> "random" or "novel" -> factor -> a class for each row."""
     z, y = seen.train
@@ -68,7 +69,7 @@ def head_answers(
                 answers[kind]["random"][name] = head(seen.random[0])
                 answers[kind]["novel"][name] = head(seen.novel[0])
                 done += 1
-                tell(done, len(HEADS) * len(names))
+                progress("heads", done, len(HEADS) * len(names))
     return answers
 
 

@@ -1,6 +1,5 @@
 """Where the rows of the novel-combinations task come from: a world and an encoder, or a file of latents."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -12,9 +11,9 @@ from unknot.encoders.encoding import draw_points
 from unknot.errors import UnknotError
 from unknot.factors import Classes, Factor, FactorSpace
 from unknot.metrics.inputs import check_latents
+from unknot.progress import Progress
 from unknot.representation import Representation
-from unknot.tasks.pool import SLOTS, Latents, Pool, Tell
-from unknot.worlds import WORLDS
+from unknot.tasks.pool import SLOTS, Latents, Pool
 from unknot.worlds.splits.combinations import combination_name, combination_split
 
 WHO = "combinations"
@@ -49,10 +48,10 @@ class Rows(Protocol):
     def notes(self) -> list[str]:
         """What a reader should know of them."""
 
-    def pool(self, tell: Tell) -> tuple[Latents, Classes]:
+    def pool(self, progress: Progress) -> tuple[Latents, Classes]:
         """Rows drawn from everything there is."""
 
-    def novel(self, combination: Mapping[str, int], tell: Tell) -> tuple[Latents, Classes]:
+    def novel(self, combination: Mapping[str, int], progress: Progress) -> tuple[Latents, Classes]:
         """Rows of one combination."""
 
 
@@ -75,43 +74,50 @@ class WorldRows:
         """That of the pool."""
         return self._pool.identity
 
-    def pool(self, tell: Tell) -> tuple[Latents, Classes]:
+    def pool(self, progress: Progress) -> tuple[Latents, Classes]:
         """Rows of the whole world."""
-        return self._pool.latents(tell), self._pool.classes
+        return self._pool.latents(progress), self._pool.classes
 
-    def novel(self, combination: Mapping[str, int], tell: Tell) -> tuple[Latents, Classes]:
+    def novel(self, combination: Mapping[str, int], progress: Progress) -> tuple[Latents, Classes]:
         """Rows of one combination, if there are so many."""
         held_out = combination_split(self.space, combination)
         classes = draw_points(self._pool.world, held_out, "test", self._n_novel, self._seed)
-        return self._pool.encoded(classes, 1, tell), classes
+        return self._pool.encoded(classes, 1, progress), classes
 
 
 class FileRows:
     """Rows of a representation that has factors; nothing is encoded.
 
     Args:
-        made: the representation.
+        representation: latents and factors; test rows, if it has any, are rows like the others.
         rows: in the pool, at most.
         seed: draws them.
+        fingerprint: what other latents would not have.
         space: its factors, if known; else the classes are the values that occur, numbered in rising order.
     """
 
     def __init__(
-        self, made: Representation, rows: int | Literal["all"], seed: int, space: FactorSpace | None = None
+        self,
+        representation: Representation,
+        rows: int | Literal["all"],
+        seed: int,
+        *,
+        fingerprint: str = "",
+        space: FactorSpace | None = None,
     ) -> None:
-        if made.factors is None:
+        if representation.factors is None:
             raise UnknotError(f"{WHO}: the representation has no factors, so that no combination can be left out.")
-        parts = [(made.latents, made.factors)]
-        if made.latents_test is not None and made.factors_test is not None:
-            parts.append((made.latents_test, made.factors_test))
-        self.notes: list[str] = [SLOTS] if made.latents.ndim == 3 else []
+        parts = [(representation.latents, representation.factors)]
+        if representation.latents_test is not None and representation.factors_test is not None:
+            parts.append((representation.latents_test, representation.factors_test))
+        self.notes: list[str] = [SLOTS] if representation.latents.ndim == 3 else []
         flat = [z.reshape(len(z), -1) for z, _ in parts]
         self._latents = check_latents(WHO, np.concatenate(flat))
-        given = np.concatenate([y for _, y in parts])
-        if space is None or space.names != made.factor_names:
-            self.space, self._classes = self._numbered(given, made.factor_names)
+        labels = np.concatenate([y for _, y in parts])
+        if space is None or space.names != representation.factor_names:
+            self.space, self._classes = self._numbered(labels, representation.factor_names)
         else:
-            self.space, self._classes = space, space.check(given, WHO)
+            self.space, self._classes = space, space.check(labels, WHO)
         if len(self._latents) != len(self._classes):
             raise UnknotError(
                 f"{WHO}: {len(self._latents)} rows of latents, {len(self._classes)} of factors; give one each."
@@ -119,18 +125,16 @@ class FileRows:
         self.points: Classes | None = self._classes
         order = np.random.default_rng([seed, 2]).permutation(len(self._classes))
         self._chosen = order if rows == "all" else order[: int(rows)]
-        text = hashlib.sha256(np.ascontiguousarray(self._latents).tobytes())
-        text.update(np.ascontiguousarray(self._classes).tobytes())
-        self.identity: Mapping[str, Any] = {"rows": rows, "seed": seed, "fingerprint": text.hexdigest()[:16]}
+        self.identity: Mapping[str, Any] = {"rows": rows, "seed": seed, "fingerprint": fingerprint}
 
-    def _numbered(self, given: NDArray[Any], names: tuple[str, ...]) -> tuple[FactorSpace, Classes]:
+    def _numbered(self, labels: NDArray[Any], names: tuple[str, ...]) -> tuple[FactorSpace, Classes]:
         factors, columns = [], []
         for j, name in enumerate(names):
-            if not np.array_equal(given[:, j], np.round(given[:, j].astype(np.float64))):
+            if not np.array_equal(labels[:, j], np.round(labels[:, j].astype(np.float64))):
                 raise UnknotError(
                     f"{WHO}: factor '{name}' holds real numbers; classes are needed. Leave it out or bin it."
                 )
-            values, codes = np.unique(given[:, j].astype(np.int64), return_inverse=True)
+            values, codes = np.unique(labels[:, j].astype(np.int64), return_inverse=True)
             if not np.array_equal(values, np.arange(len(values))):
                 shown = ", ".join(map(str, values[:6])) + (", ..." if len(values) > 6 else "")
                 self.notes.append(f"The values of '{name}' ({shown}) are numbered 0, 1, 2, ... as its classes.")
@@ -139,30 +143,25 @@ class FileRows:
             columns.append(codes.reshape(-1))
         return FactorSpace(tuple(factors)), np.stack(columns, axis=1).astype(np.int64)
 
-    def pool(self, tell: Tell) -> tuple[Latents, Classes]:
+    def pool(self, progress: Progress) -> tuple[Latents, Classes]:
         """The rows there are, or as many of them as were asked for."""
         return self._latents[self._chosen], self._classes[self._chosen]
 
-    def novel(self, combination: Mapping[str, int], tell: Tell) -> tuple[Latents, Classes]:
+    def novel(self, combination: Mapping[str, int], progress: Progress) -> tuple[Latents, Classes]:
         """All rows of one combination."""
         inside = ~combination_split(self.space, combination).contains(self._classes)
         return self._latents[inside], self._classes[inside]
 
 
-def known_space(world: object) -> FactorSpace | None:
-    """The factors of a world of the catalogue, by its name."""
-    return WORLDS[world].factors if isinstance(world, str) and world in WORLDS else None
-
-
-def seen_and_novel(rows: Rows, combination: Mapping[str, int], seed: int, tell: Tell) -> Seen:
+def seen_and_novel(rows: Rows, combination: Mapping[str, int], seed: int, progress: Progress) -> Seen:
     """The rows of one combination apart from those of all others, of which as many are held out at random.
 
     At most a third of the others is held out. The rows heads learn from must show both classes, apart.
     """
     name = combination_name(combination)
     must_exist(rows.space, rows.points, combination)
-    z, y = rows.pool(tell)
-    novel = rows.novel(combination, tell)
+    z, y = rows.pool(progress)
+    novel = rows.novel(combination, progress)
     if not len(novel[1]):
         raise UnknotError(f"{WHO}: no row has the combination {name}. Choose another, or give more rows.")
     familiar = np.flatnonzero(combination_split(rows.space, combination).contains(y))

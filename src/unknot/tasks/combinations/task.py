@@ -1,219 +1,129 @@
 """Novel combinations of familiar features: is a small square recognised by one who only saw other squares?"""
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import product
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unknot.encoders.encoding import ROWS, opened_encoder
+from unknot import __version__
+from unknot.encoders.encoding import ROWS
+from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.metrics.heads import find_recipe
 from unknot.metrics.probes import RecipeName
-from unknot.representation import Representation
-from unknot.runs.run import Run, RunSpec
+from unknot.progress import Progress, within
+from unknot.runs.run import RunSpec
+from unknot.runs.workspace import Workspace
 from unknot.tasks.combinations.chosen import chosen_combinations
 from unknot.tasks.combinations.heads import BOTH, answer_table, chance_levels, head_answers, mistake_table
-from unknot.tasks.combinations.parts import part_path, read_part, write_part
+from unknot.tasks.combinations.page import section
 from unknot.tasks.combinations.rows import (
     WHO,
     FileRows,
     Rows,
     WorldRows,
-    known_space,
     must_exist,
     seen_and_novel,
 )
-from unknot.tasks.generalisation.coded_world import as_representation
-from unknot.tasks.options import Untrained
+from unknot.tasks.options import Names, Options, Untrained, option
+from unknot.tasks.options import Rows as HowMany
 from unknot.tasks.pool import Pool
 from unknot.tasks.result import Table, TaskResult
-from unknot.tasks.stages import Say, Tell, Watch, teller
-from unknot.worlds import open_world
+from unknot.tasks.task import SOURCES, Task
 from unknot.worlds.splits.combinations import combination_name, parse_combination
 from unknot.worlds.splits.named import COMBINATION
-from unknot.worlds.world import World
 
-Source = RunSpec | Run | Representation | Path | str | Callable[..., Any]
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Combination = Mapping[str, int]
 
 
-def combinations(
-    encoder: Source,
-    world: World | Path | str | None = None,
-    *,
-    held_out: str | Mapping[str, int] | Sequence[str | Mapping[str, int]] = (),
-    pair: Sequence[str] = (),
-    limit: int | None = None,
-    rows: int | Literal["all"] = ROWS,
-    pair_only: bool = False,
-    recipe: RecipeName = "converged",
-    pool: str = "",
-    image_size: int | None = None,
-    seed: int = 0,
-    device: str = "cpu",
-    data: Path | None = None,
-    folder: Path | str | None = None,
-    watch: Watch | None = None,
-    say: Say | None = None,
-) -> TaskResult:
-    """How well heads read a combination of two factor values when they only know each value from other company.
+class CombinationsOptions(Options):
+    """The options of the novel-combinations task."""
 
-    All images with one combination, such as the small squares, are set aside. A net with one hidden layer and a
-    linear head, one for each factor, learn to read factors from the latents of the others. They are tested on held-out
-    rows of those (the random test set) and on the images set aside (the novel combination), and their accuracies a
-    are adjusted for chance,
+    task = WHO
+    held_out: str | Combination | Sequence[str | Combination] = option(
+        (), "A combination, such as scale=0,shape=0; may be repeated. Else the published."
+    )
+    pair: Names = option((), "Two factors, all combinations of which are tried: scale,shape.", flag="--pair,")
+    limit: int | None = option(None, "At most so many combinations, drawn with the seed.", ge=1)
+    rows: HowMany = option(ROWS, "How many images are encoded, or all.")
+    pair_only: bool = option(False, "Read the two factors only, not the others.")
+    recipe: RecipeName = option("converged", "How heads are trained: converged, paper or paper_text.")
+    seed: int = option(0, "Decides rows, heads and, with --model, the runs.", ge=0)
 
-        max(0, (a - r) / (1 - r)),    r = sum of squared class frequencies
 
-    for each factor, and for "both" factors of the combination right at once. r is that of the whole world: 1 / size on
-    a complete grid, 1 / (size * size) for both. 0 is guessing, 1 is best. Means and standard deviations are over
-    combinations.
-
-    Given a `RunSpec`, one model is trained for each combination on all images but those, so that model and heads
-    alike have never seen it: the protocol of the paper. Given an encoder, only the heads have not.
-
-    Args:
-        encoder: a `RunSpec` to train by; a run or its folder, a function, a name (see `unknot.encode`); or a
-            representation with factors, or its file.
-        world: a world or its name; left out, that of the run.
-        held_out: the combinations, as "scale=0,shape=0" or {"scale": 0, "shape": 0}; left out, the one a run was
-            trained without, else all of `pair`, else the published ones of the world.
-        pair: two factors, all combinations of whose classes are tried.
-        limit: at most so many combinations, drawn with the seed.
-        rows: how many images of the world are encoded, drawn without replacement, and a third as many of each
-            combination; or "all". Of the others as many are held out as the combination has, at most a third.
-        pair_only: read only the two factors of the combination; else all that vary.
-        recipe: how heads are trained, see `mlp_accuracy`.
-        pool: of timm and hf networks, see `unknot.encode`.
-        image_size: of timm and hf networks.
-        seed: draws rows and decides the heads.
-        device: "cpu", "cuda" or "mps".
-        data: folder of data files.
-        folder: where runs and finished combinations are kept, so that a second call does only what is missing; needed
-            to train.
-        watch: called with how much of a stage (training, encoding, heads) is done, and of how much.
-        say: called with the name of each stage as it begins.
-
-    Returns:
-        `values`: adjusted means by head, test set and factor, such as "mlp_novel_both"; `tables`: "summary" (means
-        and standard deviations), "answers" (every combination, head, test set and factor) and "mistakes" (what heads
-        say instead of the novel combination).
-
-    Departs from the paper: heads are trained to convergence by default and one net reads each factor. How large its
-    random test sets are the paper does not say.
-
-    Reference: Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335, section 5.2.
-
-    >>> grid = np.stack(np.meshgrid(range(4), range(3), range(20)), axis=-1).reshape(-1, 3)
-    >>> made = Representation(grid[:, :2] * 1.0, grid[:, :2], ("scale", "shape"))
-    >>> result = combinations(made, held_out=["scale=0,shape=0", "scale=2,shape=1"])
-    >>> result.values["linear_novel_both"]
-    1.0
-    """
-    began = time.perf_counter()
-    _check(rows, seed, limit)
-    find_recipe(recipe)
-    place = None if folder is None else Path(folder)
-    tell = teller(watch, say)
-    how = {"device": device, "data": data}
-    if isinstance(encoder, RunSpec):
-        if place is None:
-            raise UnknotError(f"{WHO}: training needs a folder, where runs are kept; pass folder='combinations'.")
-        spec = _untrained(encoder, world)
-        space, name, source = open_world(spec.world, data=data).factors, spec.world, spec.label
-        opened = _trained_rows(spec, place, rows, seed, tell, how)
+def measure(source: Source, options: CombinationsOptions, workspace: Workspace, progress: Progress) -> TaskResult:
+    """How well heads read a combination of two factor values when they only know each value from other company."""
+    if source.untrained:
+        spec = _without_split(source)
+        space, rows_of = source.world.factors, _trained_rows(source, options, workspace, progress)
         notes = [f"One {spec.model} was trained for each combination, on all images but those."]
         about: dict[str, Any] = {"spec": spec.model_dump()}
     else:
-        made, source, name, about, notes = _given_rows(
-            encoder, world, rows, seed, place, pool=pool, image_size=image_size, **how
-        )
-        space = made.space
+        rows = _rows(source, options, workspace)
+        space, notes, about = rows.space, [_seen(source)], {"encoder": dict(source.record)}
 
-        def opened(combination: Mapping[str, int]) -> Rows:
-            return made  # the same for every combination
+        def rows_of(combination: Combination) -> Rows:
+            return rows  # the same for every combination
 
-    unseen = about.pop("without", ())
-    chosen = chosen_combinations(held_out or (() if pair else unseen), pair, name, space, limit, seed)
-    settings = {"rows": rows, "recipe": recipe, "seed": seed, "pair_only": pair_only, **about}
+    unseen = [] if source.run is None or options.pair else _left_out(source.run.spec.split)
+    chosen = chosen_combinations(
+        options.held_out or unseen, options.pair, source.key, space, options.limit, options.seed
+    )
+    decided = {name: getattr(options, name) for name in ("rows", "recipe", "seed", "pair_only")}
     tables: dict[str, Table] = {"answers": [], "mistakes": []}
     for i, combination in enumerate(chosen):
+        here = rows_of(combination)
         what = f"{combination_name(combination)} ({i + 1} of {len(chosen)})"
-        rows_of = opened(combination)
-        part = _one(rows_of, combination, recipe, pair_only, seed, place, partial(_tell, tell, what))
-        for key, table in part.items():
+        for key, table in _answers(here, combination, options, workspace, within(progress, what)).items():
             tables[key] += table
-        notes += [note for note in rows_of.notes if note not in notes]
+        notes += [note for note in here.notes if note not in notes]
     tables = {"summary": summary(tables["answers"]), **tables}
-    settings["combinations"] = [combination_name(c) for c in chosen]
     values = _values(tables["summary"])
-    result = TaskResult(
-        task="combinations",
-        source=source,
-        world=name,
+    return TaskResult(
+        task=WHO,
+        source=source.label,
+        world=source.key,
         values=values,
         tables=tables,
-        settings=settings,
+        settings={**decided, **about, "combinations": [combination_name(c) for c in chosen]},
         notes=[*notes, *_words(tables["answers"])],
         lower_is_better=[value for value in values if value.endswith("_drop")],
-        seconds=round(time.perf_counter() - began, 2),
     )
-    if place is not None:
-        result.write(place / "combinations.json")
-    return result
 
 
-def check(
-    run: Untrained,
-    *,
-    held_out: str | Mapping[str, int] | Sequence[str | Mapping[str, int]],
-    pair: Sequence[str],
-    limit: int | None,
-    rows: int | str,
-    seed: int,
-    **_: Any,
-) -> None:
+def check(run: Untrained, options: CombinationsOptions) -> None:
     """Refuse options that no run can be put to the task with, before there is one."""
-    _check(rows, seed, limit)
-    space, unseen = run.world.factors, _left_out(run.spec.split)
-    for one in chosen_combinations(held_out or (() if pair else unseen), pair, run.key, space, limit, seed):
+    space, unseen = run.world.factors, [] if options.pair else _left_out(run.spec.split)
+    for one in chosen_combinations(
+        options.held_out or unseen, options.pair, run.key, space, options.limit, options.seed
+    ):
         must_exist(space, run.world.rows, one)
 
 
-def _one(
-    rows: Rows,
-    combination: Mapping[str, int],
-    recipe: str,
-    pair_only: bool,
-    seed: int,
-    folder: Path | None,
-    tell: Tell,
+def _answers(
+    rows: Rows, combination: Combination, options: CombinationsOptions, workspace: Workspace, progress: Progress
 ) -> dict[str, Table]:
-    """What is found out about one combination, now or by an earlier process."""
-    path = part_path(folder, combination, {**rows.identity, "recipe": recipe, "pair_only": pair_only})
-    kept = read_part(path)
-    if kept is not None:
-        return kept
-    space = rows.space
-    seen = seen_and_novel(rows, combination, seed, partial(tell, "encoding"))
-    names = [f.name for f in space if f.name in combination or not (pair_only or f.kind == "constant")]
-    answers = head_answers(
-        seen, space, names, find_recipe(recipe), [seed, *combination.values()], partial(tell, "heads")
-    )
-    levels = chance_levels(space, rows.points, combination)
-    part = {
-        "answers": answer_table(seen, answers, space, levels, combination),
-        "mistakes": mistake_table(answers, space, combination),
-    }
-    write_part(path, part)
-    return part
+    """What heads answer for one combination, now or in an earlier call."""
 
+    def answers() -> dict[str, Table]:
+        space, seed = rows.space, options.seed
+        seen = seen_and_novel(rows, combination, seed, progress)
+        names = [f.name for f in space if f.name in combination or not (options.pair_only or f.kind == "constant")]
+        recipe = find_recipe(options.recipe)
+        answers = head_answers(seen, space, names, recipe, [seed, *combination.values()], progress)
+        levels = chance_levels(space, rows.points, combination)
+        return {
+            "answers": answer_table(seen, answers, space, levels, combination),
+            "mistakes": mistake_table(answers, space, combination),
+        }
 
-def _tell(tell: Tell, which: str, doing: str, done: int, total: int) -> None:
-    tell(f"{doing}, {which}", done, total)
+    key = {**rows.identity, "recipe": options.recipe, "pair_only": options.pair_only, "by": __version__}
+    name = combination_name(combination)
+    return workspace.kept(name, [key, name], answers)
 
 
 def summary(answers: Table) -> Table:
@@ -257,79 +167,73 @@ def _words(answers: Table) -> Iterator[str]:
     yield f"Accuracies are adjusted for chance: 0 is guessing, 1 is all right. Guessing gets {text}."
 
 
-def _check(rows: int | str, seed: int, limit: int | None) -> None:
-    if rows != "all" and (not isinstance(rows, int) or rows < 1):
-        raise UnknotError(f"{WHO}: rows is {rows!r}; expected a number above 0, or all.")
-    if seed < 0:
-        raise UnknotError(f"{WHO}: the seed is {seed}; seeds are whole numbers from 0 up.")
-    if limit is not None and limit < 1:
-        raise UnknotError(f"{WHO}: limit is {limit}; expected at least one combination.")
-
-
-def _untrained(spec: RunSpec, world: World | Path | str | None) -> RunSpec:
-    if world is not None and str(world) != spec.world:
+def _without_split(source: Source) -> RunSpec:
+    spec = source.spec
+    if spec is None or source.key != spec.world:
+        trained = "" if spec is None else spec.world
         raise UnknotError(
-            f"{WHO}: the spec trains on {spec.world}, and the world is {world}; leave out the world."
+            f"{WHO}: the spec trains on {trained}, and the world is {source.key}; leave out the world.",
+            field="world",
         )
     if spec.split:
         raise UnknotError(
-            f"{WHO}: the spec has a split ({spec.split}); leave it out, each combination is its own."
+            f"{WHO}: the spec has a split ({spec.split}); leave it out, each combination is its own.",
+            field="split",
         )
     return spec
 
 
 def _trained_rows(
-    spec: RunSpec, folder: Path, rows: int | Literal["all"], seed: int, tell: Tell, how: Mapping[str, Any]
-) -> Callable[[Mapping[str, int]], Rows]:
+    source: Source, options: CombinationsOptions, workspace: Workspace, progress: Progress
+) -> Callable[[Combination], Rows]:
     """Rows by combination, through the run that was trained without it."""
     from unknot.runs.training import train
 
-    def opened(combination: Mapping[str, int]) -> Rows:
+    spec = _without_split(source)
+    if workspace.folder is None:
+        raise UnknotError(f"{WHO}: training needs a folder, where runs are kept; pass folder='combinations'.")
+    runs, opening = workspace.folder / "runs", source.opening
+
+    def rows(combination: Combination) -> Rows:
         name = combination_name(combination)
         run = train(
             spec.replace(split=COMBINATION + name),
-            folder / "runs",
+            runs,
             wait=True,
-            watch=lambda progress: tell(f"training without {name}", progress.step, progress.steps),
-            **how,
+            watch=lambda told: progress(f"training without {name}", told.step, told.steps),
+            device=opening.device,
+            data=opening.data,
         )
-        encoder, world, _ = opened_encoder(run, None, **how)
-        return WorldRows(Pool(WHO, encoder, world, rows, seed), rows, seed)
+        trained = Source.of(run, None, opening, who=WHO)
+        return WorldRows(Pool(WHO, trained, options.rows, options.seed, Workspace()), options.rows, options.seed)
 
-    return opened
+    return rows
 
 
-def _given_rows(
-    encoder: Any,
-    world: World | Path | str | None,
-    rows: int | Literal["all"],
-    seed: int,
-    folder: Path | None,
-    **how: Any,
-) -> tuple[Rows, str, str, dict[str, Any], list[str]]:
-    """Rows of an encoder or a file; whose they are, their world, what decided them, and notes."""
-    path = Path(encoder) if isinstance(encoder, str | Path) else None
-    made = as_representation(encoder)
-    if made is not None:
-        name = str(world if isinstance(world, str | Path) else made.source.get("world", ""))
-        space = world.factors if world is not None and not isinstance(world, str | Path) else known_space(name)
-        if world is not None and space is not None and space.names != made.factor_names:
-            raise UnknotError(
-                f"{WHO}: the latents have factors {', '.join(made.factor_names)}, {name} has "
-                f"{', '.join(space.names)}; leave out the world, or name the one they come from."
-            )
-        title = made.source.get("encoder", {}).get("title", "latents")
-        about: dict[str, Any] = {"encoder": made.source.get("encoder", {})}
-        return FileRows(made, rows, seed, space), str(path or title), name, about, [_ONLY_HEADS]
-    found, opened, name = opened_encoder(encoder, world, **how)
-    about, notes = {"encoder": dict(found.record)}, [_ONLY_HEADS]
-    if found.record.get("kind") == "run":
-        split = (encoder if isinstance(encoder, Run) else Run(encoder)).spec.split
-        if split.startswith(COMBINATION):
-            about["without"] = _left_out(split)
-            notes = [f"The run was trained inside the split {split}: it knows all other combinations."]
-    source = str(found.record.get("title", found.name))
-    return WorldRows(Pool(WHO, found, opened, rows, seed, folder), rows, seed), source, name, about, notes
+def _rows(source: Source, options: CombinationsOptions, workspace: Workspace) -> Rows:
+    """Rows of an encoder or a file."""
+    representation = source.representation
+    if representation is None:
+        return WorldRows(Pool(WHO, source, options.rows, options.seed, workspace), options.rows, options.seed)
+    space = source.known_factors
+    if source.names_world and space is not None and space.names != representation.factor_names:
+        raise UnknotError(
+            f"{WHO}: the latents have factors {', '.join(representation.factor_names)}, {source.key} has "
+            f"{', '.join(space.names)}; leave out the world, or name the one they come from.",
+            field="world",
+        )
+    return FileRows(representation, options.rows, options.seed, fingerprint=source.fingerprint, space=space)
+
+
+def _seen(source: Source) -> str:
+    """What the encoder may have seen of the combinations."""
+    split = "" if source.run is None else source.run.spec.split
+    if split.startswith(COMBINATION):
+        return f"The run was trained inside the split {split}: it knows all other combinations."
+    return (
+        "The encoder was taken as it is and may have seen every combination; only the heads have not. Train one "
+        "for each combination (--model) to leave it out altogether."
+    )
 
 
 def _left_out(split: str) -> list[dict[str, int]]:
@@ -340,7 +244,68 @@ def _left_out(split: str) -> list[dict[str, int]]:
     return [dict(zip(left_out, one, strict=True)) for one in product(*left_out.values())]
 
 
-_ONLY_HEADS = (
-    "The encoder was taken as it is and may have seen every combination; only the heads have not. Train one "
-    "for each combination (--model) to leave it out altogether."
+def table(result: TaskResult) -> "RenderableType":
+    """The means as in the paper's Table 3: a row for each kind of head, columns for both test sets."""
+    from rich.table import Table
+
+    rows = result.tables["summary"]
+    factors = list(dict.fromkeys(str(row["factor"]) for row in rows))
+    tests = list(dict.fromkeys(str(row["test"]) for row in rows))
+    n = max(int(row["combinations"] or 0) for row in rows)
+    means = "mean (standard deviation) over" if n > 1 else "of"
+    title = f"accuracy above chance, {means} {n} combination{'s' if n > 1 else ''}"
+    grid = Table(title=title, title_justify="left")
+    grid.add_column("heads")
+    for test in tests:
+        for factor in factors:
+            grid.add_column(f"{test} {factor}", justify="right")
+    for heads in dict.fromkeys(str(row["heads"]) for row in rows):
+        cells = {(row["test"], row["factor"]): row for row in rows if row["heads"] == heads}
+        grid.add_row(heads, *(_cell(cells.get((test, factor), {})) for test in tests for factor in factors))
+    return grid
+
+
+def _cell(row: Mapping[str, Any]) -> str:
+    if not row:
+        return "-"
+    sd = row["sd_adjusted"]
+    return f"{row['adjusted']:.3f}" + (f" ({sd:.3f})" if sd is not None else "")
+
+
+COMBINATIONS = Task(
+    name=WHO,
+    version=1,
+    question="Leave out one combination of two factor values; is it read right by heads that know each value?",
+    about="""All images with one combination, such as the small squares, are set aside. A net with one hidden layer
+and a linear head, one for each factor, learn to read factors from the latents of the others. They are tested on
+held-out rows of those (the random test set) and on the images set aside (the novel combination).
+
+Accuracies a are adjusted for chance,
+
+    max(0, (a - r) / (1 - r)),    r = sum of squared class frequencies
+
+for each factor, and for "both" factors of the combination right at once. r is that of the whole world: 1 / size on a
+complete grid, 1 / (size * size) for both. 0 is guessing, 1 is best. Means and standard deviations are over
+combinations.
+
+Given a `RunSpec` (--model), one model is trained for each combination on all images but those, so that model and heads
+alike have never seen it: the protocol of the paper. Given an encoder, only the heads have not. Of the images of a
+combination a third as many as `rows` are encoded; of the others as many are held out as the combination has, at most a
+third.
+
+`values`: adjusted means by head, test set and factor, such as "mlp_novel_both"; `tables`: "summary" (means and standard
+deviations), "answers" (every combination, head, test set and factor) and "mistakes" (what heads say instead of the
+novel combination).
+
+Departs from the paper: heads are trained to convergence by default and one net reads each factor. How large its random
+test sets are the paper does not say.""",
+    reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335, section 5.2.",
+    options=CombinationsOptions,
+    check=check,
+    measure=measure,
+    table=table,
+    page=section,
+    sources=f"{SOURCES} With --model, options of the model instead, such as --beta 4.",
+    trains=True,
 )
+combinations = COMBINATIONS.function

@@ -1,89 +1,83 @@
 """Where the latents of the fairness task come from, and which metric they allow."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.encoders.encoding import opened_encoder
+from unknot.encoders.encoding import checked_codes
+from unknot.encoders.source import Source
 from unknot.errors import UnknotError
-from unknot.metrics.inputs import as_array
 from unknot.metrics.interventions import WorldSource
 from unknot.metrics.score import Score
 from unknot.metrics.unfairness import conditional_unfairness, unfairness
 from unknot.processes.threads import threads_of_torch
+from unknot.progress import Progress
 from unknot.representation import Representation
-from unknot.tasks.generalisation.coded_world import as_representation
+from unknot.runs.workspace import Workspace
 from unknot.tasks.pool import SLOTS, Pool
-from unknot.tasks.stages import Tell
 from unknot.worlds.world import World
 
 WHO = "fairness"
 
 
 @dataclass(frozen=True)
-class Given:
-    """Latents, and how to get more with factors set at will."""
+class LabelledLatents:
+    """Latents, and how to get more with factors set at will.
 
-    source: str
-    world: str
+    Attributes:
+        names: of the factors.
+        identity: what tells these latents from others.
+        notes: what a reader should know of them; complete once they are scored.
+        score: called with points, rounds, seed and progress.
+    """
+
     names: tuple[str, ...]
-    about: Mapping[str, Any]
+    identity: Mapping[str, Any]
     notes: list[str]
-    score: Callable[[int, int, int, Tell], Score]
+    score: Callable[[int, int, int, Progress], Score]
 
 
-def given(
-    encoder: Any,
-    world: World | Path | str | None,
-    rows: int | Literal["all"],
-    seed: int,
-    folder: Path | None,
-    **how: Any,
-) -> Given:
-    """The latents of an encoder or of a file; `how` goes to `opened_encoder`."""
-    path = Path(encoder) if isinstance(encoder, str | Path) else None
-    made = as_representation(encoder)
-    if made is not None:
-        return _given_table(made, str(path or "latents"), rows, seed)
-    found, opened, name = opened_encoder(encoder, world, **how)
-    must_have_factors(opened, name)
-    pool = Pool(WHO, found, opened, rows, seed, folder)
-    about = {"encoder": dict(found.record), **pool.identity}
-    notes = [*pool.notes]
+def labelled_latents(
+    source: Source, rows: int | Literal["all"], seed: int, workspace: Workspace
+) -> LabelledLatents:
+    """The latents of an encoder or of a file."""
+    if source.representation is not None:
+        return _of_representation(source.representation, source.fingerprint, rows, seed)
+    world = source.world
+    must_have_factors(world, source.key)
+    pool = Pool(WHO, source, rows, seed, workspace)
+    notes = pool.notes
 
-    def score(points: int, rounds: int, seed: int, tell: Tell) -> Score:
-        z, y = pool.latents(lambda done, total: tell("encoding", done, total)), pool.classes
-        tell("training classifiers", 0, 1)
-        if opened.rows is not None:
-            notes.append(f"{name} lacks some combinations of its factors. {_CONDITIONAL}")
+    def score(points: int, rounds: int, seed: int, progress: Progress) -> Score:
+        z, y = pool.latents(progress), pool.classes
+        progress("training classifiers", 0, 1)
+        if world.rows is not None:
+            notes.append(f"{source.key} lacks some combinations of its factors. {_CONDITIONAL}")
             return conditional_unfairness(z, y, rounds=rounds, rng=seed)
-        done, total = 0, points * sum(f.size for f in opened.factors if f.size > 1)
+        done, total = 0, points * sum(f.size for f in world.factors if f.size > 1)
 
         def encode(images: NDArray[np.uint8]) -> NDArray[Any]:
             nonlocal done
-            said = found.encode(images)
-            codes = as_array(said[0] if isinstance(said, tuple) else said)
+            codes = checked_codes(source.encoder, images)[0]
             done += len(images)
-            tell("interventions", done, total)
+            progress("interventions", done, total)
             return codes.reshape(len(codes), -1)
 
-        with threads_of_torch(1):
-            return unfairness(z, y, source=WorldSource(opened, encode), points=points, rounds=rounds, rng=seed)
+        with threads_of_torch():
+            return unfairness(z, y, source=WorldSource(world, encode), points=points, rounds=rounds, rng=seed)
 
-    source = str(found.record.get("title", found.name))
-    return Given(source, name, opened.factors.names, about, notes, score)
+    return LabelledLatents(world.factors.names, pool.identity, notes, score)
 
 
 def must_have_factors(world: World, name: str) -> None:
     """An error if a world has no factors."""
     if world.factors.names == ("image",):
         raise UnknotError(
-            f"{WHO}: {name} has no factors, so that none can be changed; choose a world with factors."
+            f"{WHO}: {name} has no factors, so that none can be changed; choose a world with factors.",
+            field="world",
         )
 
 
@@ -93,31 +87,28 @@ _CONDITIONAL = (
 )
 
 
-def _given_table(made: Representation, name: str, rows: int | Literal["all"], seed: int) -> Given:
-    if made.factors is None:
+def _of_representation(
+    representation: Representation, fingerprint: str, rows: int | Literal["all"], seed: int
+) -> LabelledLatents:
+    if representation.factors is None:
         raise UnknotError(f"{WHO}: the representation has no factors to predict; give a file that has.")
-    z, y = made.latents.reshape(len(made.latents), -1), made.factors
-    held = (
-        None if made.latents_test is None else made.latents_test.reshape(len(made.latents_test), -1),
-        made.factors_test,
-    )
-    notes = [SLOTS] if made.latents.ndim == 3 else []
+    z, y = representation.latents.reshape(len(representation.latents), -1), representation.factors
+    z_test, y_test = representation.latents_test, representation.factors_test
+    notes = [SLOTS] if representation.latents.ndim == 3 else []
     if rows != "all" and rows < len(z):
         chosen = np.random.default_rng([seed, 2]).choice(len(z), size=rows, replace=False)
         z, y = z[chosen], y[chosen]
-    text = hashlib.sha256(np.ascontiguousarray(z).tobytes() + np.ascontiguousarray(y).tobytes())
 
-    def score(points: int, rounds: int, seed: int, tell: Tell) -> Score:
-        tell("training classifiers", 0, 1)
-        how: dict[str, Any] = {"latents_test": held[0], "factors_test": held[1], "rounds": rounds, "rng": seed}
-        everyone = y if held[1] is None else np.concatenate([y, held[1]])
-        if _complete(everyone):
+    def score(points: int, rounds: int, seed: int, progress: Progress) -> Score:
+        progress("training classifiers", 0, 1)
+        held = None if z_test is None else z_test.reshape(len(z_test), -1)
+        how: dict[str, Any] = {"latents_test": held, "factors_test": y_test, "rounds": rounds, "rng": seed}
+        if _complete(y if y_test is None else np.concatenate([y, y_test])):
             return unfairness(z, y, points=points, **how)
         notes.append(f"The rows do not show every combination of the factors. {_CONDITIONAL}")
         return conditional_unfairness(z, y, **how)
 
-    about = {"encoder": dict(made.source.get("encoder", {})), "fingerprint": text.hexdigest()[:16]}
-    return Given(name, str(made.source.get("world", "")), made.factor_names, about, notes, score)
+    return LabelledLatents(representation.factor_names, {"fingerprint": fingerprint}, notes, score)
 
 
 def _complete(factors: NDArray[Any]) -> bool:

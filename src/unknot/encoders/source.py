@@ -1,0 +1,248 @@
+"""What the user handed over: a run, a spec to train by, a file of latents, a representation, an encoder, a name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.encoders.encoder import Encoder, Shape, find_encoder, model_encode, must_exist, must_fit, run_record
+from unknot.encoders.encoding import encode_points
+from unknot.errors import UnknotError
+from unknot.factors import Classes, FactorSpace
+from unknot.files import array_hash, json_hash
+from unknot.progress import Progress, silent
+from unknot.representation import Representation, read_representation
+from unknot.runs.run import Run, RunSpec
+from unknot.runs.training_world import home_world, is_home
+from unknot.worlds import WORLDS, open_world
+from unknot.worlds.world import World
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+Anything = RunSpec | Run | Representation | Path | str | Callable[..., Any]
+
+FILES = (".npz", ".safetensors", ".parquet", ".csv")
+FEW = 16  # images whose codes stand for an encoder that cannot be told from another by its weights
+WITH_WEIGHTS = ("timm", "hf")  # kinds of encoders whose record says which weights they have
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How encoders and worlds are opened.
+
+    Attributes:
+        device: of runs and networks: "cpu", "cuda" or "mps".
+        data: folder of data files.
+        pool: how the positions of a timm or hf network become one code.
+        image_size: that images are resized to for timm and hf networks.
+    """
+
+    device: str = "cpu"
+    data: Path | None = None
+    pool: str = ""
+    image_size: int | None = None
+
+
+class Source:
+    """Something that has latents, or will have, and the world its images come from.
+
+    Attributes:
+        key: of its world; empty if nobody knows.
+        opening: how encoders and worlds are opened.
+        run: the run it is, if it is one.
+        spec: what it will be trained by, or was.
+        representation: the latents it is, if it is latents.
+    """
+
+    def __init__(
+        self, which: Anything | None, world: World | Path | str | None, opening: Opening, *, who: str = "encode"
+    ) -> None:
+        must_exist(which)
+        path = Path(which) if isinstance(which, str | Path) else None
+        self._which, self._world, self._who, self.opening = which, world, who, opening
+        self.run = which if isinstance(which, Run) else Run(path) if path is not None and path.is_dir() else None
+        self.spec = self.run.spec if self.run is not None else which if isinstance(which, RunSpec) else None
+        self.representation = which if isinstance(which, Representation) else None
+        if path is not None and self.run is None and (path.is_file() or path.suffix in FILES):
+            self.representation = read_representation(path)
+        self.key = self._key()
+        self._encoders: dict[Shape, Encoder] = {}
+
+    @classmethod
+    def of(
+        cls,
+        which: Anything | None,
+        world: World | Path | str | None = None,
+        opening: Opening | None = None,
+        *,
+        who: str = "encode",
+    ) -> "Source":
+        """The source that was handed over.
+
+        Args:
+            which: a run or its folder, a `RunSpec` to train by, a representation or its file, a function, a module, or
+                a name such as `package.module:function` or `timm:NAME`; None for a world alone.
+            world: a world or its name; left out, the one a run was trained on or that latents say they come from.
+            opening: how encoders and worlds are opened.
+            who: for messages.
+        """
+        return which if isinstance(which, cls) else cls(which, world, opening or Opening(), who=who)  # type: ignore[arg-type]
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it is a world alone."""
+        return self._which is None
+
+    @property
+    def names_world(self) -> bool:
+        """Whether its world was handed over with it, not only recorded."""
+        return self._world is not None
+
+    @property
+    def untrained(self) -> bool:
+        """Whether it is a spec that nothing was trained by yet."""
+        return self.spec is not None and self.run is None
+
+    def _key(self) -> str:
+        if isinstance(self._world, str | Path):
+            return str(self._world)
+        if self._world is not None:
+            return self._world.name
+        if self.spec is not None:
+            return self.spec.world
+        return str(self.representation.source.get("world", "")) if self.representation is not None else ""
+
+    @cached_property
+    def world(self) -> World:
+        """Where its images come from, opened."""
+        if self._world is None and self.run is not None:
+            return self.home
+        if self._world is not None and not isinstance(self._world, str | Path):
+            return self._world
+        if not self.key:
+            raise UnknotError(
+                f"{self._who}: an encoder of one's own needs a world; name one, such as dsprites_rendered."
+            )
+        return open_world(self.key, data=self.opening.data)
+
+    @property
+    def known_factors(self) -> FactorSpace | None:
+        """The factors of its world as far as they are known without its files."""
+        if self._world is not None and not isinstance(self._world, str | Path):
+            return self._world.factors
+        return WORLDS[self.key].factors if self.key in WORLDS else None
+
+    @cached_property
+    def home(self) -> World:
+        """The world a run was trained on, also where its file is at another place by now."""
+        run = cast(Run, self.run)
+        if isinstance(self._world, str | Path) and is_home(run, str(self._world)):
+            return self.world
+        return home_world(run, data=self.opening.data)
+
+    @property
+    def encoder(self) -> Encoder:
+        """What turns images of its world into codes."""
+        return self.encoder_of(self.world.image_shape)
+
+    def encoder_of(self, shape: Shape) -> Encoder:
+        """What turns images of a shape, not necessarily those of its world, into codes."""
+        if shape not in self._encoders:
+            self._encoders[shape] = (
+                self._run_encoder(shape) if self.run is not None else self._other_encoder(shape)
+            )
+        return self._encoders[shape]
+
+    def _run_encoder(self, shape: Shape) -> Encoder:
+        run = cast(Run, self.run)
+        must_fit(str(run.folder), run.spec, self.home.image_shape, shape)
+        if self.opening.pool or self.opening.image_size:
+            option = "pool" if self.opening.pool else "image_size"
+            raise UnknotError(
+                f"encode: {option} is for timm and hf networks; other encoders see images as they are.",
+                field=option,
+            )
+        return Encoder(
+            run.folder.name, model_encode(self.model, run.spec.image_size, self.device), run_record(run)
+        )
+
+    def _other_encoder(self, shape: Shape) -> Encoder:
+        opening = self.opening
+        return find_encoder(
+            cast(Any, self._which), shape, device=opening.device, pool=opening.pool, image_size=opening.image_size
+        )
+
+    @cached_property
+    def device(self) -> "torch.device":
+        """Where its model is."""
+        from unknot.runs.training import find_device
+
+        return find_device(self.opening.device)
+
+    @cached_property
+    def model(self) -> "nn.Module":
+        """The trained model of a run, loaded once."""
+        run = cast(Run, self.run)
+        try:
+            from unknot.runs.training import load_model
+        except ImportError:
+            raise UnknotError(f"{run.folder}: a run needs torch, an extra: pip install unknot[torch].") from None
+        return load_model(run, world=self.home).to(self.device)
+
+    @cached_property
+    def label(self) -> str:
+        """What results call it."""
+        if self.spec is not None:
+            return self.spec.label
+        if self.representation is not None:
+            title = self.representation.source.get("encoder", {}).get("title", "latents")
+            return str(self._which if isinstance(self._which, str | Path) else title)
+        return "" if self._which is None else str(self.record.get("title", self._opened.name))
+
+    @property
+    def _opened(self) -> Encoder:
+        return next(iter(self._encoders.values()), None) or self.encoder
+
+    @cached_property
+    def record(self) -> Mapping[str, Any]:
+        """What results say about it, as plain values."""
+        if self.run is not None:
+            return run_record(self.run)
+        if self.representation is not None:
+            return dict(self.representation.source.get("encoder", {}))
+        return {} if self._which is None or self.spec is not None else dict(self._opened.record)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What other codes would not have: of weights, of latents, or of the codes of a few images.
+
+        Those are rounded, so that a machine that computes in another order takes them for the same.
+        """
+        if self.representation is not None:
+            rows = self.representation
+            parts = (rows.latents, rows.factors, rows.latents_test, rows.factors_test)
+            return array_hash(*(np.ascontiguousarray(part) for part in parts if part is not None))
+        if self.record.get("kind") == "run":
+            return str(self.record["weights"])
+        if not self.record or self.record.get("kind") in WITH_WEIGHTS:
+            return json_hash(self.record, 16)
+        few = np.linspace(0, self.world.factors.size - 1, FEW).astype(np.int64)
+        classes = self.world.factors.classes(few) if self.world.rows is None else self.world.rows[:FEW]
+        codes = self.latents(classes, seed=[0, 0])
+        return array_hash(np.round(codes / (codes.std() or 1.0), 2) + 0.0)
+
+    def latents(
+        self, classes: Classes, *, seed: Sequence[int] = (0,), progress: Progress = silent
+    ) -> NDArray[np.float32]:
+        """Codes of chosen points of its world, one for each row of classes; see `encode_points`."""
+
+        def watch(done: int, total: int) -> None:
+            progress("encoding", done, total)
+
+        return encode_points(self.encoder, self.world, classes, seed=seed, watch=watch)
