@@ -2,10 +2,12 @@
 
 from unknot.errors import unknown
 from unknot.tasks.fairness.task import FAIRNESS
+from unknot.tasks.reasoning.task import REASONING
 from unknot.tasks.result import TaskResult, read_result
 from unknot.tasks.task import Task
 
 TASKS: dict[str, Task] = {
+    "reasoning": REASONING,
     "fairness": FAIRNESS,
 }
 
