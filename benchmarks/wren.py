@@ -17,7 +17,8 @@ from torch.nn import functional
 
 from unknot.factors import space
 from unknot.processes.memory import kept_memory
-from unknot.tasks.reasoning.wren import PUBLISHED, WReN, WReNSetting, initialise
+from unknot.tasks.reasoning.settings import PUBLISHED, WReNSetting
+from unknot.tasks.reasoning.wren import WReN, initialise
 from unknot.worlds.puzzles.puzzles import draw_puzzles
 
 BATCH, LATENTS = 32, 10

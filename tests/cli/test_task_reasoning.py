@@ -14,7 +14,8 @@ from unknot.reports.task_page import write_task_page
 from unknot.representation import Representation
 from unknot.tasks.result import read_result
 
-QUICK = ["--evaluate-every", "5", "--evaluation-batches", "1", "--g", "8x2", "--f", "8x1", "--steps", "10"]
+BRIEF = ["--evaluate-every", "5", "--evaluation-batches", "1", "--steps", "10"]
+QUICK = [*BRIEF, "--g", "8x2", "--f", "8x1"]
 SPACE = space({"shape": 3, "x": 4, "y": 4})
 
 
@@ -36,22 +37,36 @@ def test_latents_in_a_file_are_reasoned_from_and_results_written(latents: Path, 
     )
     assert "answers_only" in said and "Chance is 0.167" in said
     record = json.loads((tmp_path / "r.json").read_text())
-    assert record["task"] == "reasoning" and record["source"] == "factors"
+    assert record["task"] == "reasoning" and record["source"] == str(latents)
     assert [row["step"] for row in record["tables"]["curve"]] == [5, 10]
     assert "Accuracy over training" in (tmp_path / "p.html").read_text()
-    again = _run(latents, *QUICK, "--steps", "15", "-o", tmp_path / "out")
-    assert (
-        json.loads((tmp_path / "out" / "factors.json").read_text())["tables"]["curve"][:2]
-        == record["tables"]["curve"]
-    )
-    assert "15" in again
+    first = set((tmp_path / "out").glob("reasoning_factors_npz-*.json"))
+    said = _run(latents, *QUICK, "--steps", "15", "-o", tmp_path / "out")
+    (again,) = set((tmp_path / "out").glob("reasoning_factors_npz-*.json")) - first
+    assert str(again) in said.replace("\n", "")
+    assert json.loads(again.read_text())["tables"]["curve"][:2] == record["tables"]["curve"]
+    assert len(list((tmp_path / "out" / "parts").glob("reasoner-*.pt"))) == 1
 
 
 def test_true_factors_of_a_world_need_no_run_and_settings_are_drawn() -> None:
     said = _run(
-        "--input", "onehot", "--world", "abstract_dsprites_rendered", *QUICK, "--draws", "2", "--at", "5,10"
+        "--input", "onehot", "--world", "abstract_dsprites_rendered", *BRIEF, "--draws", "2", "--at", "5,10"
     )
     assert "accuracy_5" in said and "accuracy_best" in said
+
+
+def test_an_encoder_is_a_source_like_any_other_and_several_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_reasoning.py").write_text(
+        "def first(images):\n    return images[:, ::16, 0, 0]\n\nother = first\n"
+    )
+    few = "background=2,object_color=2,shape=3,scale=1,x=2,y=1"
+    words = ["--world", "abstract_dsprites_rendered", "--classes", few, "--views", "2", "--html", "page.html"]
+    said = _run("own_reasoning:first", "own_reasoning:other", *words, *QUICK)
+    assert said.count("reasoning: own_reasoning:first on abstract_dsprites_rendered") == 2
+    assert "1 fixed" in (tmp_path / "page.html").read_text()
 
 
 def test_a_kind_of_puzzle_that_no_evaluation_held_is_a_dash(tmp_path: Path) -> None:
@@ -72,7 +87,8 @@ def test_a_dash_for_json_is_standard_output_alone(
     monkeypatch.chdir(tmp_path)
     words = ["task", "reasoning", str(latents), *QUICK, "-o", "out", "--json", "-"]
     done = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert json.loads(done.stdout) == json.loads((tmp_path / "out" / "factors.json").read_text())
+    (kept,) = (tmp_path / "out").glob("*.json")
+    assert json.loads(done.stdout) == json.loads(kept.read_text())
     assert "Chance is 0.167" in done.stderr and not (tmp_path / "-").exists()
 
 
@@ -87,14 +103,21 @@ def test_a_puzzle_is_drawn_without_training(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give folders of runs, or --encoder, or --input"),
-        (["--input", "onehot", "--encoder", "a:b"], "give folders of runs"),
-        (["--input", "onehot"], "name a world"),
-        (["--input", "onehot", "--g", "big"], "--g is 'big'; expected width x depth"),
-        (["--input", "onehot", "--at", "soon"], "--at is 'soon'"),
-        (["--input", "onehot", "--classes", "x"], "--classes is 'x'"),
-        (["--relations", "4", "--input", "onehot"], "relations is '4'"),
-        (["--preview", "puzzle.png"], "--preview needs --world"),
+        ([], "expected a source: .* None with the input onehot"),
+        (
+            ["numpy:ravel", "--input", "onehot", "--world", "shapes3d_rendered"],
+            "expected no source with these options",
+        ),
+        (["--input", "onehot"], "needs a world; name one"),
+        (["--input", "onehot", "--g", "big"], "g is 'big'; expected width x depth"),
+        (["--input", "onehot", "--at", "soon"], r"at is \['soon'\]; expected a list, each a whole number"),
+        (
+            ["--input", "onehot", "--classes", "x"],
+            "classes is {'x': ''}; expected names, each with a whole number",
+        ),
+        (["--input", "onehot", "--draws", "2", "--lr", "0.1"], "lr is 0.1, but draws is 2"),
+        (["--relations", "4", "--input", "onehot"], "unknown relations of reasoning '4'"),
+        (["--preview", "puzzle.png"], "needs a world; name one"),
         (["nope.npz"], r"nope\.npz: no such file or folder"),
         (["runs/nope"], "runs/nope: no such file or folder"),
     ],

@@ -72,14 +72,15 @@ def test_a_misspelt_task_is_an_error_with_its_line(tmp_path: Path, tasks: str, m
         ("algebra", "norm: l3", "unknown norm of algebra 'l3'; did you mean 'l2'"),
         ("reasoning", "steps: many", "steps is 'many'; expected a whole number"),
         ("reasoning", "steps: true", "steps is True; expected a whole number"),
-        ("reasoning", "steps: 0", "steps is 0; expected at least 1"),
+        ("reasoning", "steps: 0", "steps is 0; expected a whole number from 1 up"),
         ("reasoning", "alternatives: hrd", "unknown alternatives of reasoning 'hrd'; did you mean 'hard'"),
         ("reasoning", "relations: 4", "relations is 4; expected 1 or 2 or 3 or mixed"),
         ("reasoning", "classes: {shap: 3}", "unknown factor 'shap'; did you mean 'shape'"),
         ("reasoning", "classes: {shape: 1, scale: 1, x: 1, y: 1, orientation: 2}", "different wrong answers"),
         ("reasoning", "at: [100, late]", r"at is \[100, 'late'\]; expected a list, each a whole number"),
         ("reasoning", "draws: 1000", "1000 draws"),
-        ("reasoning", "input: onehot", "expected no encoder with input onehot"),
+        ("reasoning", "g: wide", "g is 'wide'; expected width x depth"),
+        ("reasoning", "input: onehot", "input is 'onehot'; expected representation"),
         ("generalisation", "recipe: quik", "unknown recipe of generalisation 'quik'; did you mean 'quick'"),
         ("generalisation", "split: extrapolate", "did you mean 'extrapolation'"),
         ("generalisation", "rows: some", "rows is 'some'"),
@@ -102,6 +103,12 @@ def test_values_of_tasks_are_checked_before_anything_is_trained(
 ) -> None:
     with pytest.raises(UnknotError, match=rf"tiny\.yaml, line 1[45]: .*{message}"):
         planned(tmp_path, TINY + f"tasks:\n  {task}:\n    {options}\n")
+
+
+def test_settings_that_draws_make_useless_are_refused_with_their_line(tmp_path: Path) -> None:
+    options = "    draws: 2\n    lr: 0.1\n"
+    with pytest.raises(UnknotError, match=r"tiny\.yaml, line 16: .*lr is 0\.1, but draws is 2"):
+        planned(tmp_path, TINY + f"tasks:\n  reasoning:\n{options}")
 
 
 def test_factors_are_checked_against_worlds_whose_files_are_not_here(tmp_path: Path) -> None:
@@ -165,7 +172,7 @@ def test_the_report_says_which_scores_foretell_reasoning(
         rows.append((run.name, "reasoning", "accuracy", over[-1]["accuracy"], True))
     columns = ["id", "task", "name", "value", "higher_is_better"]
     pd.DataFrame(rows, columns=columns).to_parquet(folder / "tables" / "tasks.parquet")
-    monkeypatch.setattr("unknot.reports.study_page.LEAST", 4)
+    monkeypatch.setattr("unknot.tasks.reasoning.page.LEAST", 4)
     page = write_study_page(tmp_path / "page.html", folder).read_text()
     assert "Abstract visual reasoning and scores: dsprites_rendered" in page
     assert "reconstruction error" in page and "mig[bins=20]" in page

@@ -126,9 +126,7 @@ class Source:
         if self._world is not None and not isinstance(self._world, str | Path):
             return self._world
         if not self.key:
-            raise UnknotError(
-                f"{self._who}: an encoder of one's own needs a world; name one, such as dsprites_rendered."
-            )
+            raise UnknotError(f"{self._who}: needs a world; name one, such as dsprites_rendered.", field="world")
         return open_world(self.key, data=self.opening.data)
 
     @property

@@ -30,11 +30,10 @@ from unknot.reports.study_ranking import ranking_sections, rankings
 from unknot.reports.study_record import Measure, StudyRecord, read_study
 from unknot.reports.study_words import summary
 from unknot.reports.task_page import task_section
-from unknot.tasks.reasoning.page import study_section
+from unknot.tasks import Task, find_task
 from unknot.tasks.result import TaskResult
 
 SHOWN = 24  # runs with a section of their own
-LEAST = 8  # runs, for quarters and halves of them to mean anything
 LOGS = 20  # failed runs whose log's end is shown
 
 
@@ -125,25 +124,22 @@ class _Sections:
         return Section("Settings", [words], [Gallery(drawings), self._medians(settings)])
 
     def _tasks(self) -> Iterator[Section]:
-        for task in self.study.tasks["task"].unique():
-            results = self.study.results(task)
+        for name in self.study.tasks["task"].unique():
+            results = self.study.results(name)
             yield task_section(list(results.values()))
-            if task == "reasoning":
-                yield from self._reasoning(results)
+            yield from self._with_scores(find_task(name), results)
 
-    def _reasoning(self, results: Mapping[str, TaskResult]) -> Iterator[Section]:
-        """Which scores foretell how fast reasoning is learnt, on each world."""
+    def _with_scores(self, task: Task, results: Mapping[str, TaskResult]) -> Iterator[Section]:
+        """What a task has to say about scores and results together, on each world."""
         import pandas as pd
-
-        from unknot.tasks.reasoning.curves import accuracies_of
 
         for name, rows in self.study.groups.items():
             ids = [id_ for id_ in rows["id"] if id_ in results]
-            if len(ids) >= LEAST:
-                table = pd.DataFrame({m.label: m.values.reindex(ids) for m in self.study.measures if m.counted})
-                table["reconstruction error"] = [self.study.reconstruction(id_) for id_ in ids]
-                made = study_section(table, *accuracies_of([results[id_] for id_ in ids]))
-                yield replace(made, title=f"{made.title}: {name}")
+            if task.study_page is not None and ids:
+                scores = pd.DataFrame({m.label: m.values.reindex(ids) for m in self.study.measures if m.counted})
+                scores["reconstruction error"] = [self.study.reconstruction(id_) for id_ in ids]
+                for section in task.study_page(scores, [results[id_] for id_ in ids]):
+                    yield replace(section, title=f"{section.title}: {name}")
 
     def _correlations(self) -> Iterator[Section]:
         contents: list[Content] = []

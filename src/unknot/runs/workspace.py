@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -15,6 +15,7 @@ from unknot.errors import UnknotError
 from unknot.files import json_hash, write_json, written_whole
 
 T = TypeVar("T")
+PATIENCE = 10.0  # seconds that a process killed a moment ago may take to let go of its work
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,32 @@ class Workspace:
         if self.folder is None:
             return None
         return self.folder / "parts" / f"{re.sub(r'[^a-z0-9]+', '_', name.lower())}-{json_hash(key)}{suffix}"
+
+    @contextmanager
+    def locked(self, name: str, key: Any) -> Iterator[None]:
+        """Let only one process work on something; a killed one lets go of it."""
+        path = self.path(name, key, ".lock")
+        if path is None:
+            yield
+            return
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire(timeout=PATIENCE)
+        except Timeout:
+            raise UnknotError(
+                f"{path.with_suffix('')}: another process is at work on it; wait until it is done, or choose another "
+                "folder."
+            ) from None
+        except OSError as error:
+            if self.must_keep:
+                raise UnknotError(f"{path}: cannot be written ({error.strerror or error}).") from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def within(self, name: str) -> "Workspace":
         """A folder inside."""

@@ -246,7 +246,7 @@ def _tasks(value: Any, source: Source) -> dict[str, dict[str, Any]]:
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         names = {name: {} for name in names}
     if not isinstance(names, dict):
-        raise source.fault(("tasks",), f"tasks is {value!r}; expected names such as reasoning, with options.")
+        raise source.fault(("tasks",), f"tasks is {value!r}; expected names ({', '.join(TASKS)}) with options.")
     found: dict[str, dict[str, Any]] = {}
     for name, options in names.items():
         where: Where = ("tasks", str(name)) if isinstance(value, dict) else ("tasks",)

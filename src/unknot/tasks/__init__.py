@@ -1,14 +1,20 @@
 """What can be done with a representation: one folder and one declaration for each task."""
 
 from unknot.errors import unknown
+from unknot.tasks.algebra.task import ALGEBRA
 from unknot.tasks.combinations.task import COMBINATIONS
 from unknot.tasks.fairness.task import FAIRNESS
+from unknot.tasks.generalisation.task import GENERALISATION
+from unknot.tasks.reasoning.task import REASONING
 from unknot.tasks.result import TaskResult, read_result
 from unknot.tasks.task import Task
 
 TASKS: dict[str, Task] = {
     "combinations": COMBINATIONS,
+    "generalisation": GENERALISATION,
+    "reasoning": REASONING,
     "fairness": FAIRNESS,
+    "algebra": ALGEBRA,
 }
 
 

@@ -17,6 +17,7 @@ from unknot.tasks.options import Options, Untrained, in_words
 from unknot.tasks.result import TaskResult
 
 if TYPE_CHECKING:
+    import pandas as pd
     from PIL.Image import Image
     from rich.console import RenderableType
 
@@ -47,7 +48,8 @@ class Task:
         compare: results of several sources for the terminal, beside their own tables.
         preview: a picture of what it shows, without measuring anything.
         estimate: seconds of one run on a world, from a short trial.
-        study_page: what a study says of it beyond the results themselves.
+        study_page: what a study says of it beyond the results themselves, from a table of scores, one row a run of one
+            world and split, and the results of these runs in the same order.
     """
 
     name: str
@@ -67,7 +69,7 @@ class Task:
     compare: "Callable[[Sequence[TaskResult]], RenderableType] | None" = None
     preview: "Callable[[Source, Any], Image] | None" = None
     estimate: Callable[[str, Any, Path | None], float] | None = None
-    study_page: Callable[..., Iterator[Section]] | None = None
+    study_page: "Callable[[pd.DataFrame, Sequence[TaskResult]], Iterator[Section]] | None" = None
 
     def run(
         self, source: Source, options: Options, workspace: Workspace | None = None, progress: Progress = silent

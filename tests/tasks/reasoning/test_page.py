@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from unknot.reports.kit.page import Gallery, Grid
 from unknot.reports.kit.step_charts import Curve, dumbbells, step_curves
 from unknot.reports.task_page import write_task_page
-from unknot.tasks.reasoning.page import section, study_section
+from unknot.tasks.reasoning.page import LEAST, section, study_section, study_sections
 from unknot.tasks.result import TaskResult
 
 STEPS = (1000, 2000, 5000)
@@ -83,6 +84,12 @@ def test_a_study_has_the_four_figures_and_says_what_it_could_not_draw() -> None:
         assert any("flat (" in text for text in part.paragraphs)
     grid = found.parts[0].contents[0]
     assert isinstance(grid, Grid) and grid.rows[0][1] == pytest.approx(1.0) and grid.rows[1][1] is None
+
+
+def test_a_study_of_few_runs_says_nothing_of_scores() -> None:
+    scores, results = pd.DataFrame({"mig": np.arange(LEAST)}), [_result(str(i)) for i in range(LEAST)]
+    assert [part.title for part in study_sections(scores, results)] == ["Abstract visual reasoning and scores"]
+    assert not list(study_sections(scores[1:], results[1:]))
 
 
 def test_steps_lie_at_equal_distances_for_equal_ratios() -> None:

@@ -14,23 +14,35 @@ import numpy as np
 import pytest
 import torch
 
+from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace, space
+from unknot.progress import silent
 from unknot.representation import Representation
+from unknot.runs import training, workspace
+from unknot.runs.run import RunSpec
+from unknot.runs.workspace import Workspace
 from unknot.tasks.reasoning import reasoner
-from unknot.tasks.reasoning.kept import must_be_same_codes
-from unknot.tasks.reasoning.panels import encoded_table, integer_table, onehot_table, representation_table
+from unknot.tasks.reasoning.options import ReasoningOptions
+from unknot.tasks.reasoning.panels import (
+    CodeTable,
+    encoded_table,
+    integer_table,
+    onehot_table,
+    representation_table,
+)
 from unknot.tasks.reasoning.reasoner import Lesson, Reasoner
-from unknot.tasks.reasoning.task import Progress, reasoning
-from unknot.tasks.reasoning.wren import WReNSetting
+from unknot.tasks.reasoning.settings import WReNSetting
+from unknot.tasks.reasoning.task import reasoning
 from unknot.tasks.result import TaskResult, read_result
 from unknot.worlds import ArrayWorld
 from unknot.worlds.puzzles.puzzles import draw_puzzles
 from unknot.worlds.puzzles.quantised import Quantised
 
 SMALL = space({"shape": 3, "x": 4, "y": 4})
-TINY = WReNSetting(g_width=16, f_width=16)
-QUICK: dict[str, Any] = {"evaluate_every": 10, "evaluation_batches": 2, "setting": TINY, "at": (10, 20)}
+TINY = {"g": "16x2", "f": "16x2"}
+BRIEF: dict[str, Any] = {"evaluate_every": 10, "evaluation_batches": 2, "at": (10, 20)}
+QUICK = BRIEF | TINY
 
 
 def pictures(factors: FactorSpace = SMALL, *, copies: int = 1) -> ArrayWorld:
@@ -48,7 +60,15 @@ def read_classes(images: np.ndarray) -> np.ndarray:
 
 
 def same_numbers(first: TaskResult, second: TaskResult) -> bool:
-    return replace(first, seconds=0.0) == replace(second, seconds=0.0)
+    return replace(first, seconds=0.0).as_json() == replace(second, seconds=0.0).as_json()
+
+
+def codes_of(world: ArrayWorld, views: int = 1) -> CodeTable:
+    return encoded_table(Source.of(read_classes, world), Quantised(world), views, 0, Workspace(), silent)
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    return sorted(folder.glob("parts/reasoner-*.pt"))
 
 
 def test_one_hot_codes_integers_and_images_say_the_same() -> None:
@@ -56,7 +76,7 @@ def test_one_hot_codes_integers_and_images_say_the_same() -> None:
     rng = np.random.default_rng(1)
     onehot = onehot_table(SMALL).look_up(made.answers, rng)
     integer = integer_table(SMALL).look_up(made.answers, rng)
-    coded = encoded_table(read_classes, Quantised(pictures()), views=1)[0].look_up(made.answers, rng)
+    coded = codes_of(pictures()).look_up(made.answers, rng)
     parts = np.split(onehot, np.cumsum(SMALL.shape)[:-1], axis=2)
     assert (np.stack([part.argmax(axis=2) for part in parts], axis=2) == made.answers).all()
     assert (onehot.sum(axis=2) == 3).all() and onehot.shape[2] == 11
@@ -66,8 +86,7 @@ def test_one_hot_codes_integers_and_images_say_the_same() -> None:
 
 
 def test_several_views_of_a_combination_are_all_drawn() -> None:
-    world = Quantised(pictures(copies=3))
-    table, _ = encoded_table(read_classes, world, views=6)
+    table = codes_of(pictures(copies=3), views=6)
     assert table.codes.shape == (48 * 6, 4) and (np.diff(table.starts) == 6).all()
     seen = table.look_up(np.zeros((400, 3), dtype=np.int64), np.random.default_rng(0))
     assert (seen[:, :3] == 0).all() and set(seen[:, 3].tolist()) == {10.0, 11.0, 12.0}
@@ -81,7 +100,7 @@ def test_a_representation_with_all_combinations_serves_as_it_is() -> None:
     seen = {tuple(row) for i in range(50) for row in table.look_up(wanted, np.random.default_rng(i)) - wanted}
     assert seen == {(0.0, 0.0, 0.0), (0.25, 0.25, 0.25)}
     fewer = representation_table(made, {"x": 2})
-    assert fewer.space.shape == (3, 2, 4)
+    assert fewer.factors.shape == (3, 2, 4)
     assert np.floor(fewer.look_up(np.array([2, 1, 3]), np.random.default_rng(0))).tolist() == [2, 2, 3]
 
 
@@ -93,10 +112,11 @@ def test_a_representation_that_lacks_combinations_or_factors_is_refused() -> Non
         reasoning(Representation(classes * 1.0), steps=1)
     with pytest.raises(UnknotError, match="not classes"):
         reasoning(Representation(classes * 1.0, classes + 0.5, SMALL.names), steps=1)
+    with pytest.raises(UnknotError, match="unknown factor 'z'"):
+        reasoning(Representation(classes * 1.0, classes, SMALL.names), steps=1, classes={"z": 2})
 
 
 def test_one_hot_factors_of_a_small_world_are_learnt_far_above_chance() -> None:
-    setting = WReNSetting(lr=0.003, g_width=64, f_width=64)
     torch.manual_seed(0)
     found = reasoning(
         world=pictures(),
@@ -106,7 +126,9 @@ def test_one_hot_factors_of_a_small_world_are_learnt_far_above_chance() -> None:
         evaluation_batches=20,
         relations=1,
         alternatives="easy",
-        setting=setting,
+        lr=0.003,
+        g="64x2",
+        f="64x2",
     )
     assert found.values["accuracy"] > 0.45
     assert found.values["rule"] == 1.0 and 0 < found.values["answers_only"] < found.values["third_row"] < 1
@@ -114,7 +136,7 @@ def test_one_hot_factors_of_a_small_world_are_learnt_far_above_chance() -> None:
 
 @pytest.mark.parametrize(("optimiser", "matrices"), [("muon", 4), ("adam", 0)])
 def test_each_weight_has_one_optimiser(optimiser: Any, matrices: int) -> None:
-    lesson = Lesson(onehot_table(SMALL))
+    lesson = Lesson(onehot_table(SMALL), ReasoningOptions())
     setting = WReNSetting(g_width=8, f_width=8, optimiser=optimiser)
     reasoner = Reasoner(lesson, setting, 0, torch.device("cpu"))
     groups = [[id(p) for g in one.param_groups for p in g["params"]] for one in reasoner.optimisers]
@@ -123,7 +145,7 @@ def test_each_weight_has_one_optimiser(optimiser: Any, matrices: int) -> None:
 
 
 def test_a_result_holds_the_curve_the_baselines_and_everything_that_decided_them(tmp_path: Path) -> None:
-    found = reasoning(read_classes, pictures(), steps=25, draws=2, **(QUICK | {"setting": None}))
+    found = reasoning(read_classes, pictures(), steps=25, draws=2, **BRIEF)
     assert found.task == "reasoning" and found.world == "codes in pixels"
     assert [row["step"] for row in found.tables["accuracy over training"]] == [10, 20, 25]
     assert {"accuracy", "accuracy_10", "accuracy_20", "rule", "third_row", "answers_only"} <= set(found.values)
@@ -145,7 +167,7 @@ def test_the_same_seed_gives_the_same_accuracies_and_another_seed_others() -> No
 def test_representations_are_given_the_same_puzzles_and_settings() -> None:
     seen = []
     for panels in (onehot_table(SMALL), integer_table(SMALL)):
-        lesson = Lesson(panels)
+        lesson = Lesson(panels, ReasoningOptions())
         made = lesson.puzzles(4, np.random.default_rng([0, 0, reasoner.TRAIN, 7]))
         seen.append(made.answers)
     assert (seen[0] == seen[1]).all()
@@ -154,9 +176,10 @@ def test_representations_are_given_the_same_puzzles_and_settings() -> None:
 def test_images_are_learnt_from_too() -> None:
     found = reasoning(world=pictures(), input="cnn", steps=12, **QUICK)
     assert found.source == "CNN from scratch"
-    model = Reasoner(Lesson(Quantised(pictures())), TINY, 0, torch.device("cpu"))
+    lesson = Lesson(Quantised(pictures()), ReasoningOptions())
+    model = Reasoner(lesson, WReNSetting(g_width=16, f_width=16), 0, torch.device("cpu"))
     before = model.cnn.body[0].weight.detach().clone()  # type: ignore[union-attr, index]
-    model.train(1, set(), lambda step, accuracy: None)
+    model.train(1, set(), lambda done, total: None)
     assert not torch.equal(model.cnn.body[0].weight, before)  # type: ignore[union-attr, index]
 
 
@@ -167,42 +190,51 @@ def test_bfloat16_trains_as_well() -> None:
 
 def test_a_task_in_parts_ends_as_one_in_a_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reasoner, "CHECKPOINT_EVERY", 7)
-    options = QUICK | {"setting": replace(TINY, dropout=0.5)}
+    options = QUICK | {"dropout": 0.5}
     whole = reasoning(read_classes, pictures(), steps=40, **options)
 
     class StoppedError(Exception):
         pass
 
-    def stop(progress: Progress) -> None:
-        if progress.stage != "encoding" and progress.done >= 14:
+    def stop(stage: str, done: int, total: int, /, **facts: Any) -> None:
+        if stage != "encoding" and done >= 14:
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        reasoning(read_classes, pictures(), steps=40, folder=tmp_path, watch=stop, **options)
-    assert (tmp_path / "codes.npz").is_file() and (tmp_path / "reasoner-000.pt").is_file()
-    reasoning(read_classes, pictures(), steps=30, folder=tmp_path, **options)
+        reasoning(read_classes, pictures(), steps=40, folder=tmp_path, progress=stop, **options)
+    assert len(list(tmp_path.glob("parts/codes-*.npz"))) == len(checkpoints(tmp_path)) == 1
+    reasoning(read_classes, pictures(), steps=25, folder=tmp_path, **options)
+    # The examination after the last of 25 steps is none of those of 40.
     assert same_numbers(reasoning(read_classes, pictures(), steps=40, folder=tmp_path, **options), whole)
-    # Fewer steps than were done: what was found up to there.
-    again = reasoning(read_classes, pictures(), steps=20, folder=tmp_path, **options)
-    assert again.tables["curve"] == [row for row in whole.tables["curve"] if row["step"] <= 20]  # type: ignore[operator]
+    assert len(checkpoints(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("steps", (20, 27))
+def test_fewer_steps_than_were_done_end_as_if_no_more_had_been_asked_for(tmp_path: Path, steps: int) -> None:
+    reasoning(read_classes, pictures(), steps=40, folder=tmp_path, **QUICK)
+    (kept,) = checkpoints(tmp_path)
+    before = kept.read_bytes()
+    fewer = reasoning(read_classes, pictures(), steps=steps, folder=tmp_path, **QUICK)
+    assert same_numbers(fewer, reasoning(read_classes, pictures(), steps=steps, **QUICK))
+    assert kept.read_bytes() == before
 
 
 def test_a_killed_process_goes_on_and_ends_with_the_same_accuracies(tmp_path: Path) -> None:
     program = (
         "import sys\nfrom pathlib import Path\nfrom unknot.tasks.reasoning import reasoner\n"
-        "from unknot.tasks.reasoning.task import reasoning\nfrom unknot.tasks.reasoning.wren import WReNSetting\n"
+        "from unknot.tasks.reasoning.task import reasoning\n"
         "reasoner.CHECKPOINT_EVERY = 20\n"
-        "made = reasoning(world='abstract_dsprites_rendered', input='integer', steps=300, evaluate_every=50, "
-        "evaluation_batches=2, setting=WReNSetting(g_width=16, f_width=16, dropout=0.25), folder=sys.argv[1])\n"
-        "made.write(Path(sys.argv[1]) / 'result.json')\n"
+        "result = reasoning(world='abstract_dsprites_rendered', input='integer', steps=300, evaluate_every=50, "
+        "evaluation_batches=2, g='16x2', f='16x2', dropout=0.25, folder=sys.argv[1])\n"
+        "result.write(Path(sys.argv[1]) / 'result.json')\n"
     )
     command = [sys.executable, "-c", program]
     killed = subprocess.Popen([*command, str(tmp_path / "killed")])
-    kept = tmp_path / "killed" / "reasoner-000.pt"
-    while killed.poll() is None and not kept.is_file():
+    while killed.poll() is None and not checkpoints(tmp_path / "killed"):
         time.sleep(0.01)
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
+    (kept,) = checkpoints(tmp_path / "killed")
     step = torch.load(kept, weights_only=True)["step"]
     assert 0 < step < 300 and not (tmp_path / "killed" / "result.json").exists()
     for name in ("killed", "whole"):
@@ -211,38 +243,84 @@ def test_a_killed_process_goes_on_and_ends_with_the_same_accuracies(tmp_path: Pa
     assert same_numbers(*results)
 
 
-def test_a_folder_of_another_task_or_with_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
-    reasoning(world=pictures(), input="onehot", steps=10, folder=tmp_path, **QUICK)
-    with pytest.raises(UnknotError, match="keeps a task with another relations"):
-        reasoning(world=pictures(), input="onehot", steps=10, folder=tmp_path, relations=1, **QUICK)
-    (tmp_path / "reasoner-000.pt").write_bytes(b"no checkpoint")
-    with pytest.raises(UnknotError, match="is damaged"):
-        reasoning(world=pictures(), input="onehot", steps=10, folder=tmp_path, **QUICK)
+def test_other_settings_use_other_files_of_the_same_folder(tmp_path: Path) -> None:
+    for options in ({}, {"relations": 1}, {"lr": 0.1}, {"at": (5,)}):
+        found = reasoning(read_classes, pictures(), steps=10, folder=tmp_path, **QUICK | options)
+        assert same_numbers(found, reasoning(read_classes, pictures(), steps=10, **QUICK | options))
+    assert len(checkpoints(tmp_path)) == 4 and len(list(tmp_path.glob("parts/codes-*.npz"))) == 1
 
 
-def test_codes_that_differ_in_their_last_digits_are_the_same(tmp_path: Path) -> None:
-    must_be_same_codes(tmp_path, [1.0, -2.0, 0.0], [1.0001, -2.0001, 0.0001])
-    with pytest.raises(UnknotError, match="changed since"):
-        must_be_same_codes(tmp_path, [1.0, -2.0, 0.0], [1.0, -2.1, 0.0])
+def test_more_draws_keep_the_reasoners_that_are_there(tmp_path: Path) -> None:
+    reasoning(read_classes, pictures(), steps=10, draws=1, folder=tmp_path, **BRIEF)
+    (first,) = checkpoints(tmp_path)
+    before = first.stat().st_mtime_ns
+    reasoning(read_classes, pictures(), steps=10, draws=2, folder=tmp_path, **BRIEF)
+    assert len(checkpoints(tmp_path)) == 2 and first.stat().st_mtime_ns == before
 
 
-def test_a_folder_of_an_encoder_or_of_latents_changed_since_is_refused(tmp_path: Path) -> None:
+def test_an_encoder_or_latents_changed_since_are_taken_for_others(tmp_path: Path) -> None:
     def edited(images: np.ndarray) -> np.ndarray:
         return 1 - read_classes(images)
 
     edited.__qualname__, edited.__module__ = read_classes.__qualname__, read_classes.__module__
-    reasoning(read_classes, pictures(), steps=10, folder=tmp_path / "function", **QUICK)
-    (tmp_path / "function" / "task.json").unlink()  # as after a stop: the codes alone tell
-    with pytest.raises(UnknotError, match="changed since; choose another folder"):
-        reasoning(edited, pictures(), steps=10, folder=tmp_path / "function", **QUICK)
+    for encoder in (read_classes, edited):
+        found = reasoning(encoder, pictures(), steps=10, folder=tmp_path / "function", **QUICK)
+        assert same_numbers(found, reasoning(encoder, pictures(), steps=10, **QUICK))
+    assert len(checkpoints(tmp_path / "function")) == 2
     classes = SMALL.classes(np.arange(SMALL.size))
     for shift in (0.0, 1.0):
         file = Representation(classes + shift, classes, SMALL.names).write(tmp_path / "grid.npz")
-        if shift:
-            with pytest.raises(UnknotError, match="changed since; choose another folder"):
-                reasoning(file, steps=10, folder=tmp_path / "file", **QUICK)
-        else:
-            reasoning(file, steps=10, folder=tmp_path / "file", **QUICK)
+        found = reasoning(file, steps=10, folder=tmp_path / "file", **QUICK)
+        assert same_numbers(found, reasoning(file, steps=10, **QUICK))
+    assert len(checkpoints(tmp_path / "file")) == 2
+
+
+def test_a_second_call_only_reads(tmp_path: Path) -> None:
+    seen = 0
+
+    def counted(images: np.ndarray) -> np.ndarray:
+        nonlocal seen
+        seen += len(images)
+        return read_classes(images)
+
+    first = reasoning(counted, pictures(), steps=10, folder=tmp_path, **QUICK)
+    assert seen == 16 + 48
+    (kept,) = checkpoints(tmp_path)
+    kept.write_bytes(b"nobody reads it")
+    assert same_numbers(reasoning(counted, pictures(), steps=10, folder=tmp_path, **QUICK), first)
+    assert seen == 16 + 48 + 16  # the fingerprint alone
+    with pytest.raises(UnknotError, match=r"reasoner-\w+\.pt: is damaged .* move it away"):
+        reasoning(counted, pictures(), steps=20, folder=tmp_path, **QUICK)
+
+
+def test_two_processes_do_not_teach_the_same_reasoner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspace, "PATIENCE", 0.0)
+
+    def again(stage: str, done: int, total: int, /, **facts: Any) -> None:
+        with pytest.raises(UnknotError, match="another process is at work on it; wait"):
+            reasoning(world=pictures(), input="onehot", steps=10, folder=tmp_path, **QUICK)
+
+    reasoning(world=pictures(), input="onehot", steps=10, folder=tmp_path, progress=again, **QUICK)
+    reasoning(world=pictures(), input="onehot", steps=20, folder=tmp_path, **QUICK)
+
+
+def test_a_model_is_loaded_once_however_many_views_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = "abstract_dsprites_rendered"
+    run = training.train(RunSpec(world=world, latents=2, image_size=32, steps=2, batch_size=4), tmp_path / "runs")
+    loads = []
+    load = training.load_model
+    monkeypatch.setattr(training, "load_model", lambda *a, **how: loads.append(a) or load(*a, **how))
+    few = {"background": 2, "object_color": 2, "shape": 3, "scale": 1, "x": 2, "y": 1}
+    stages: dict[str, list[int]] = {}
+
+    def told(stage: str, done: int, total: int, /, **facts: Any) -> None:
+        stages.setdefault(f"{stage}: {total}", []).append(done)
+
+    reasoning(run.folder, steps=1, classes=few, views=5, folder=tmp_path / "kept", progress=told, **QUICK)
+    assert len(loads) == 1
+    assert stages["encoding: 120"] == [24, 48, 72, 96, 120] and stages["reasoner 1 of 1: 1"] == [0, 1]
 
 
 def test_a_reasoner_that_diverges_counts_as_chance_and_says_so() -> None:
@@ -257,13 +335,13 @@ def test_a_reasoner_that_diverges_counts_as_chance_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "expected an encoder, or input onehot"),
-        ({"encoder": read_classes, "input": "onehot"}, "expected no encoder with input onehot"),
-        ({"input": "one_hot"}, "unknown input 'one_hot'; did you mean 'onehot'"),
+        ({}, "expected a source: .* None with the input onehot"),
+        ({"source": read_classes, "input": "onehot"}, "expected no source with these options"),
+        ({"input": "one_hot"}, "unknown input of reasoning 'one_hot'; did you mean 'onehot'"),
         ({"input": "onehot", "steps": 0}, "steps is 0"),
-        ({"input": "onehot", "seed": -1}, "the seed is -1"),
+        ({"input": "onehot", "seed": -1}, "seed is -1"),
         ({"input": "onehot", "precision": "half"}, "unknown precision"),
-        ({"input": "onehot", "world": None}, "name a world"),
+        ({"input": "onehot", "world": None}, "needs a world; name one"),
         ({"input": "onehot", "classes": {"shape": 1, "x": 1}, "relations": 2}, "2 factors cannot be fixed"),
         ({"input": "onehot", "classes": {"shape": 2, "x": 2, "y": 2}}, "different wrong answers"),
         ({"input": "onehot", "classes": {"z": 2}}, "unknown factor 'z'"),

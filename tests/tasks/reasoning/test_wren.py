@@ -1,25 +1,13 @@
 """WReN: shared pairs give the scores and gradients of the formula as it is written."""
 
-import math
-from typing import Any
-
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from unknot.errors import UnknotError
-from unknot.tasks.reasoning.wren import (
-    SEARCH,
-    Paired,
-    PanelCNN,
-    Pooled,
-    WReN,
-    WReNSetting,
-    draw_settings,
-    initialise,
-)
+from unknot.tasks.reasoning.settings import WReNSetting
+from unknot.tasks.reasoning.wren import Paired, PanelCNN, Pooled, WReN, initialise
 
 
 def _naive(model: WReN, context: Tensor, answers: Tensor) -> Tensor:
@@ -138,40 +126,6 @@ def test_weights_have_the_variance_of_lecun_and_no_tails() -> None:
     assert float(layer.weight.detach().std()) == pytest.approx(400**-0.5, rel=0.02)
     assert float(layer.weight.detach().abs().max()) <= 2.28 * 400**-0.5
     assert not layer.bias.any()
-
-
-def test_the_search_space_has_288_settings_and_the_one_for_cpus_48() -> None:
-    assert [math.prod(len(values) for values in SEARCH[name].values()) for name in ("paper", "cpu")] == [288, 48]
-    assert len(set(draw_settings(288, 0))) == 288
-    assert all((one.g_width, one.g_depth) == (256, 2) for one in draw_settings(48, 0, "cpu"))
-    assert not any(one.norm or one.optimiser != "adam" for one in draw_settings(288, 0))
-
-
-def test_draws_are_the_same_for_a_seed_and_more_of_them_begin_with_the_same() -> None:
-    assert draw_settings(10, 3) == draw_settings(20, 3)[:10] != draw_settings(10, 4)
-    shares = np.mean([draw_settings(1, seed)[0].lr == 0.01 for seed in range(300)])
-    assert shares == pytest.approx(1 / 3, abs=0.1)
-
-
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        ({"lr": 0.0}, "learning rate is 0.0"),
-        ({"dropout": 1.0}, "dropout is 1.0"),
-        ({"g_depth": 1}, "at least 2"),
-        ({"optimiser": "moun"}, "did you mean 'muon'"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(fault: dict[str, Any], message: str) -> None:
-    with pytest.raises(UnknotError, match=message):
-        WReNSetting(**fault)
-
-
-def test_too_many_draws_and_unknown_search_spaces_are_refused() -> None:
-    with pytest.raises(UnknotError, match="has 288 settings"):
-        draw_settings(289, 0)
-    with pytest.raises(UnknotError, match="unknown search space 'papers'; did you mean 'paper'"):
-        draw_settings(1, 0, "papers")
 
 
 def test_the_cnn_turns_64_pixels_into_1024_numbers() -> None:

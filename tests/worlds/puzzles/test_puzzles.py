@@ -9,7 +9,7 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace, space
-from unknot.worlds.puzzles.puzzles import Puzzles, draw_puzzles, read_relations
+from unknot.worlds.puzzles.puzzles import Puzzles, draw_puzzles
 from unknot.worlds.puzzles.solvers import SOLVERS, accuracies, answers_only, rule, third_row
 
 SPRITES, ROOM = (5, 6, 3, 3, 4, 4), (10, 10, 10, 4, 4, 4)
@@ -222,9 +222,6 @@ def test_more_fixed_factors_than_factors_are_refused() -> None:
         _draw((1,))
     with pytest.raises(UnknotError, match="expected 1, 2, 3 or mixed"):
         _draw(SPRITES, relations=4)
-    with pytest.raises(UnknotError, match="expected 1, 2, 3 or mixed"):
-        read_relations("few")
-    assert read_relations("2") == 2 and read_relations("mixed") == "mixed"
 
 
 def test_an_unknown_kind_of_answers_is_refused_and_so_are_balanced_ones_that_do_not_exist() -> None:

@@ -40,10 +40,10 @@ def accuracies_of(
     for result in results:
         if "curve" not in result.tables:
             raise UnknotError(f"{result.source}: the result of task '{result.task}' has no curve over steps.")
-        by: dict[int, list[float]] = {}
+        accuracies: dict[int, list[float]] = {}
         for row in result.tables["curve"]:
-            by.setdefault(int(row["step"] or 0), []).append(float(row["accuracy"] or 0.0))
-        curves.append({step: float(np.mean(values)) for step, values in by.items()})
+            accuracies.setdefault(int(row["step"] or 0), []).append(float(row["accuracy"] or 0.0))
+        curves.append({step: float(np.mean(values)) for step, values in accuracies.items()})
     shared = set.intersection(*(set(curve) for curve in curves)) if curves else set()
     wanted = tuple(sorted(shared) if steps is None else steps)
     if not wanted:
@@ -82,15 +82,15 @@ def step_correlations(
 
     Reference: van Steenkiste et al. 2019, arXiv:1905.12506, Fig. 3.
 
-    >>> found = step_correlations({"mig": [0.1, 0.2, 0.3]}, [[0.2, 0.9], [0.4, 0.8], [0.5, 0.7]], [1, 2], bootstraps=0)
-    >>> found["r"].round(6).tolist()
+    >>> table = step_correlations({"mig": [0.1, 0.2, 0.3]}, [[0.2, 0.9], [0.4, 0.8], [0.5, 0.7]], [1, 2], bootstraps=0)
+    >>> table["r"].round(6).tolist()
     [1.0, -1.0]
     """
     import pandas as pd
 
     check("step_correlations", bootstraps=bootstraps, level=level)
-    found, values = _checked("step_correlations", table, accuracies, steps)
-    rows = _rows(found, values, steps, metrics, method, bootstraps, level, seed_of(rng))
+    scores, values = _checked("step_correlations", table, accuracies, steps)
+    rows = _rows(scores, values, steps, metrics, method, bootstraps, level, seed_of(rng))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -122,19 +122,19 @@ def half_correlations(
     import pandas as pd
 
     check("half_correlations", bootstraps=bootstraps, level=level)
-    found, values = _checked("half_correlations", table, accuracies, steps)
+    scores, values = _checked("half_correlations", table, accuracies, steps)
     last = values[:, -1]
     middle = np.nanmedian(last) if not np.isnan(last).all() else np.nan
     rows = []
     for half, inside in (("worst", last <= middle), ("best", last >= middle)):
-        part = {name: column[inside] for name, column in found.items()}
-        some = _rows(part, values[inside], steps, metrics, method, bootstraps, level, seed_of(rng))
-        rows += [(half, *row) for row in some]
+        part = {name: column[inside] for name, column in scores.items()}
+        of_half = _rows(part, values[inside], steps, metrics, method, bootstraps, level, seed_of(rng))
+        rows += [(half, *row) for row in of_half]
     return pd.DataFrame(rows, columns=["half", *COLUMNS])
 
 
 def _rows(
-    found: Mapping[str, Floats],
+    scores: Mapping[str, Floats],
     values: Floats,
     steps: Sequence[int],
     metrics: Sequence[str] | None,
@@ -144,21 +144,23 @@ def _rows(
     seed: int,
 ) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
-    for name in chosen(found, metrics):
+    for name in chosen(scores, metrics):
         for t, step in enumerate(steps):
-            c = correlation(found[name], values[:, t], method=method, bootstraps=bootstraps, level=level, rng=seed)
+            c = correlation(
+                scores[name], values[:, t], method=method, bootstraps=bootstraps, level=level, rng=seed
+            )
             note = c.note.replace("the first score", name).replace("the second score", "accuracy")
             rows.append((name, step, c.r, c.p, c.low, c.high, c.n, note))
     return rows
 
 
 def _checked(who: str, table: Any, accuracies: Any, steps: Sequence[int]) -> tuple[dict[str, Floats], Floats]:
-    found = columns_of(who, table)
+    scores = columns_of(who, table)
     values = np.asarray(as_array(accuracies), dtype=np.float64)
-    m = len(next(iter(found.values())))
+    m = len(next(iter(scores.values())))
     if values.shape != (m, len(steps)) or not len(steps):
         raise UnknotError(
             f"{who}: accuracies have shape {values.shape}; expected ({m}, {len(steps)}): {m} models of the table and "
             f"{len(steps)} steps, at least one."
         )
-    return found, values
+    return scores, values

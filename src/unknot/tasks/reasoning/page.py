@@ -1,19 +1,22 @@
 """The reasoning task on a page: learning curves beside what a shortcut gets, and what scores have to do with them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from unknot.reports.kit.page import Content, Drawing, Gallery, Grid, Section
 from unknot.reports.kit.step_charts import Curve, dumbbells, step_curves
+from unknot.statistics.quartiles import half_differences, quartile_curves
+from unknot.tasks.reasoning.curves import accuracies_of, half_correlations, step_correlations
 from unknot.tasks.result import Table, TaskResult
+from unknot.worlds.puzzles.puzzles import CHANCE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CHANCE = 1 / 6
-ROWS = {"rule": "the rule", "third_row": "third row", "answers_only": "answers only"}
+SHORTCUTS = {"third_row": "third row", "answers_only": "answers only"}
 PAPER = "van Steenkiste et al. 2019"
+LEAST = 8  # representations, for quarters and halves of them to mean anything
 
 
 def section(results: Sequence[TaskResult]) -> Section:
@@ -41,6 +44,12 @@ def section(results: Sequence[TaskResult]) -> Section:
     return Section("Abstract visual reasoning", texts, contents)
 
 
+def study_sections(scores: "pd.DataFrame", results: Sequence[TaskResult]) -> Iterator[Section]:
+    """Which scores of representations foretell how fast reasoning is learnt from them, if these are enough to tell."""
+    if len(results) >= LEAST:
+        yield study_section(scores, *accuracies_of(results))
+
+
 def study_section(
     table: "pd.DataFrame | Mapping[str, Any]",
     accuracies: Any,
@@ -53,20 +62,16 @@ def study_section(
 
     Args:
         table: one row a representation, one column a score.
-        accuracies: (m, t) of the same representations, see `studies.task_curves.accuracies_of`.
+        accuracies: (m, t) of the same representations, see `accuracies_of`.
         steps: (t,) of the reasoners' training.
         metrics: columns of the table; all by default.
         bootstraps: resamples for the bands.
     """
-    from unknot.statistics.quartiles import half_differences, quartile_curves
-    from unknot.tasks.reasoning.curves import half_correlations, step_correlations
-
-    how = {"bootstraps": bootstraps}
-    found = step_correlations(table, accuracies, steps, metrics, **how)  # type: ignore[arg-type]
-    quartiles = quartile_curves(table, accuracies, steps, metrics, **how)  # type: ignore[arg-type]
-    halves = half_differences(table, accuracies, steps, metrics, **how)  # type: ignore[arg-type]
+    correlations = step_correlations(table, accuracies, steps, metrics, bootstraps=bootstraps)
+    quartiles = quartile_curves(table, accuracies, steps, metrics, bootstraps=bootstraps)
+    halves = half_differences(table, accuracies, steps, metrics, bootstraps=bootstraps)
     inside = half_correlations(table, accuracies, steps, metrics, bootstraps=0)
-    n = int(found["n"].max())
+    n = int(correlations["n"].max())
     texts = [
         f"{n} representations; each one's accuracy is the mean over its reasoners. Bands hold 95 % of resamples of "
         f"representations. After {PAPER}, Fig. 3 to 6.",
@@ -76,8 +81,8 @@ def study_section(
     parts = [
         Section(
             "Rank correlation of scores with accuracy, over training",
-            _missing(found, "r"),
-            [_correlation_grid(found), Gallery(_each(found, "r", _correlation_curve))],
+            _missing(correlations, "r"),
+            [_correlation_grid(correlations), Gallery(_each(correlations, "r", _correlation_curve))],
             name="reasoning-correlations",
             open=True,
         ),
@@ -118,7 +123,7 @@ def _learning(results: Sequence[TaskResult]) -> str:
         mean = [float(row["accuracy"] or 0) for row in rows]
         curves.append(Curve(result.source, steps, mean, low if several else (), high if several else (), dashes=i))
     values = results[0].values
-    lines = {ROWS[name]: values[name] for name in ("third_row", "answers_only") if name in values}
+    lines = {words: values[name] for name, words in SHORTCUTS.items() if name in values}
     return step_curves("Accuracy over training", curves, references=lines | {"chance": CHANCE}, bounds=(0.1, 1.0))
 
 
@@ -146,7 +151,7 @@ def _by_relations_over_steps(result: TaskResult) -> str:
 def _by_relations(result: TaskResult) -> str:
     rows = []
     for row in result.tables["by relations"]:
-        others = {ROWS[name]: float(row[name] or 0) for name in ("third_row", "answers_only")}
+        others = {words: float(row[name] or 0) for name, words in SHORTCUTS.items()}
         rows.append((f"{row['relations']} fixed", _number(row["accuracy"]), others))
     return dumbbells("Accuracy beside shortcuts", rows)
 
@@ -161,10 +166,10 @@ def _relations_table(results: Sequence[TaskResult]) -> Grid:
     header = ["representation", *(f"{k} fixed" for k in counts)]
     rows: list[list[Any]] = []
     for result in results:
-        by = {row["relations"]: row["accuracy"] for row in result.tables["by relations"]}
-        rows.append([result.source, *(by.get(k) for k in counts)])
-    for name in ("third_row", "answers_only"):
-        rows.append([ROWS[name], *(row[name] for row in results[0].tables["by relations"])])
+        accuracy = {row["relations"]: row["accuracy"] for row in result.tables["by relations"]}
+        rows.append([result.source, *(accuracy.get(k) for k in counts)])
+    for name, words in SHORTCUTS.items():
+        rows.append([words, *(row[name] for row in results[0].tables["by relations"])])
     return Grid(header, rows, "Accuracy after the last step, by the number of fixed factors.", name="by-relations")
 
 
@@ -176,12 +181,12 @@ def _reasoners(result: TaskResult, reasoners: Table) -> Grid:
     return Grid(header, rows, f"Settings of the reasoners of {result.source}.", name="reasoners")
 
 
-def _correlation_grid(found: "pd.DataFrame") -> Grid:
-    steps = list(dict.fromkeys(found["step"]))
+def _correlation_grid(table: "pd.DataFrame") -> Grid:
+    steps = list(dict.fromkeys(table["step"]))
     rows: list[list[Any]] = []
-    for metric, part in found.groupby("metric", sort=False):
-        by = dict(zip(part["step"], part["r"], strict=True))
-        rows.append([str(metric), *(_known(by[step]) for step in steps)])
+    for metric, part in table.groupby("metric", sort=False):
+        correlation = dict(zip(part["step"], part["r"], strict=True))
+        rows.append([str(metric), *(_known(correlation[step]) for step in steps)])
     return Grid(
         ["score", *(f"{step:,}" for step in steps)], rows, "Spearman's rho.", name="reasoning-correlations"
     )
@@ -191,15 +196,15 @@ def _known(value: float) -> float | None:
     return None if value != value else float(value)
 
 
-def _each(found: "pd.DataFrame", value: str, draw: Any) -> list[Drawing]:
+def _each(table: "pd.DataFrame", value: str, draw: Callable[[str, "pd.DataFrame"], str]) -> list[Drawing]:
     """One chart for each score that has values."""
-    known = ((str(m), part) for m, part in found.groupby("metric", sort=False) if part[value].notna().any())
-    return [Drawing(draw(metric, part)) for metric, part in known]
+    parts = ((str(m), part) for m, part in table.groupby("metric", sort=False) if part[value].notna().any())
+    return [Drawing(draw(metric, part)) for metric, part in parts]
 
 
-def _missing(found: "pd.DataFrame", value: str) -> list[str]:
+def _missing(table: "pd.DataFrame", value: str) -> list[str]:
     """Why some scores have no chart."""
-    parts = [(str(m), part) for m, part in found.groupby("metric", sort=False) if part[value].isna().all()]
+    parts = [(str(m), part) for m, part in table.groupby("metric", sort=False) if part[value].isna().all()]
     return [f"Not drawn: {'; '.join(f'{name} ({part.note.iloc[0]})' for name, part in parts)}."] if parts else []
 
 
@@ -231,9 +236,5 @@ def _half_curves(metric: str, part: "pd.DataFrame") -> str:
 
 
 def _with_band(name: str, part: "pd.DataFrame", value: str) -> Curve:
-    columns = (part[column].tolist() for column in ("step", value, "low", "high"))
-    steps, values, low, high = columns
+    steps, values, low, high = (part[column].tolist() for column in ("step", value, "low", "high"))
     return Curve(name, steps, values, low, high)
-
-
-__all__ = ["section", "study_section"]

@@ -10,20 +10,23 @@
 Codes are computed once for all combinations of classes, so that a batch of puzzles costs a few rows of a table.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError
+from unknot.encoders.source import Source
+from unknot.errors import UnknotError, unknown
 from unknot.factors import Classes, Factor, FactorSpace, Kind
+from unknot.progress import Progress
 from unknot.representation import Representation
+from unknot.runs.workspace import ARRAYS, Workspace
+from unknot.tasks.reasoning.options import WHO, ReasoningOptions
 from unknot.worlds.puzzles.quantised import Quantised, kept_classes, published_classes
 
 Codes = NDArray[np.float32]
-INPUTS = ("representation", "onehot", "integer", "cnn")
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,12 @@ class CodeTable:
     """Codes of every combination of classes, one or several of each.
 
     Attributes:
-        space: of the panels.
+        factors: of the panels.
         codes: (rows, d), those of one combination next to each other, combinations in the order of the grid.
-        starts: (space.size + 1,) the first row of each combination, and the end.
+        starts: (factors.size + 1,) the first row of each combination, and the end.
     """
 
-    space: FactorSpace
+    factors: FactorSpace
     codes: Codes
     starts: NDArray[np.int64]
 
@@ -47,16 +50,39 @@ class CodeTable:
 
     def look_up(self, classes: NDArray[np.int64], rng: np.random.Generator) -> Codes:
         """Codes (..., d) of classes (..., f); of several codes of a combination, one is drawn."""
-        cells = classes @ self.space.strides
+        cells = classes @ self.factors.strides
         rows = self.starts[cells]
         counts = self.starts[cells + 1] - rows
-        if len(self.codes) > self.space.size:
+        if len(self.codes) > self.factors.size:
             rows = rows + rng.integers(0, counts)
-        found: Codes = self.codes[rows]
-        return found
+        codes: Codes = self.codes[rows]
+        return codes
 
 
-def onehot_table(space: FactorSpace) -> CodeTable:
+Panels = CodeTable | Quantised
+
+
+def grid_of(source: Source, options: ReasoningOptions) -> Panels:
+    """What puzzles are made from: the world of a source with a few classes of each factor, or all rows of a file."""
+    if source.representation is not None:
+        return representation_table(source.representation, options.classes)
+    return Quantised(source.world, options.classes)
+
+
+def panels_of(
+    source: Source, grid: Panels, options: ReasoningOptions, workspace: Workspace, progress: Progress
+) -> Panels:
+    """What a reasoner sees of the panels of a grid."""
+    if isinstance(grid, CodeTable) or options.input == "cnn":
+        return grid
+    if options.input == "onehot":
+        return onehot_table(grid.factors)
+    if options.input == "integer":
+        return integer_table(grid.factors)
+    return encoded_table(source, grid, options.views, options.seed, workspace, progress)
+
+
+def onehot_table(factors: FactorSpace) -> CodeTable:
     """Ground truth, one-hot.
 
     >>> from unknot.factors import space
@@ -64,12 +90,12 @@ def onehot_table(space: FactorSpace) -> CodeTable:
     >>> table.look_up(np.array([2, 1]), np.random.default_rng(0)).tolist()
     [0.0, 0.0, 1.0, 0.0, 1.0]
     """
-    classes = space.classes(np.arange(space.size))
-    codes = np.concatenate([classes[:, [i]] == np.arange(n) for i, n in enumerate(space.shape)], axis=1)
-    return _one_each(space, codes.astype(np.float32))
+    classes = factors.classes(np.arange(factors.size))
+    codes = np.concatenate([classes[:, [i]] == np.arange(n) for i, n in enumerate(factors.shape)], axis=1)
+    return _alike(factors, codes.astype(np.float32))
 
 
-def integer_table(space: FactorSpace) -> CodeTable:
+def integer_table(factors: FactorSpace) -> CodeTable:
     """Ground truth as one number in [-0.5, 0.5] a factor; factors of one class are left out.
 
     >>> from unknot.factors import space
@@ -77,94 +103,102 @@ def integer_table(space: FactorSpace) -> CodeTable:
     >>> table.look_up(np.array([2, 0]), np.random.default_rng(0)).tolist()
     [0.5, -0.5]
     """
-    classes = space.classes(np.arange(space.size))
-    varying = space.sizes > 1
-    return _one_each(space, (space.scaled(classes)[:, varying] - 0.5).astype(np.float32))
+    classes = factors.classes(np.arange(factors.size))
+    varying = factors.sizes > 1
+    return _alike(factors, (factors.scaled(classes)[:, varying] - 0.5).astype(np.float32))
 
 
 def encoded_table(
-    encoder: Any,
-    world: Quantised,
-    *,
-    views: int,
-    seed: int = 0,
-    watch: Callable[[int, int], None] | None = None,
-    **how: Any,
-) -> tuple[CodeTable, Mapping[str, Any]]:
-    """Codes of all combinations by a frozen encoder, and what is known of the encoder.
+    source: Source, grid: Quantised, views: int, seed: int, workspace: Workspace, progress: Progress
+) -> CodeTable:
+    """Codes of all combinations by a frozen encoder, kept in a workspace.
 
     Args:
-        encoder: anything that `unknot.encode` takes.
-        world: with the classes that puzzles use.
-        views: images of each combination, for worlds with random parts; 1 elsewhere.
+        source: the encoder and its world.
+        grid: that world with the classes that puzzles use.
+        views: images of each combination, where the world has random parts; elsewhere there is one.
         seed: of the random parts.
-        watch: told images done, and in all.
-        how: device, data and such, for `unknot.encode`.
+        workspace: keeps the codes.
+        progress: told how many images are encoded.
     """
-    from unknot.encoders.encoding import encode
+    n, views = grid.factors.size, views if grid.stochastic else 1
+    classes = grid.full(grid.factors.classes(np.arange(n)))
 
-    n = world.factors.size
-    rounds: list[Codes] = []
-    source: Mapping[str, Any] = {}
-    for i in range(views):
+    def encoded() -> dict[str, NDArray[Any]]:
+        codes = [
+            # Each view draws random parts of its own.
+            source.latents(classes, seed=[seed * 1000 + i, 0], progress=_part(progress, i * n, views * n))
+            for i in range(views)
+        ]
+        return {"codes": np.stack([code.reshape(n, -1) for code in codes], axis=1).reshape(n * views, -1)}
 
-        def tell(done: int, total: int, before: int = i * n) -> None:
-            if watch is not None:
-                watch(before + done, n * views)
-
-        # Each round draws random parts of its own.
-        made = encode(encoder, world, rows="all", seed=seed * 1000 + i, watch=tell, **how).flattened()
-        rounds.append(made.latents.astype(np.float32, copy=False))
-        source = made.source
-    codes = np.stack(rounds, axis=1).reshape(n * views, -1)
-    return CodeTable(world.factors, codes, np.arange(n + 1, dtype=np.int64) * views), source
+    random = [views, seed] if grid.stochastic else []
+    key = [source.record, source.fingerprint, source.key, [kept.tolist() for kept in grid.kept], random]
+    return _alike(grid.factors, workspace.kept("codes", key, encoded, ARRAYS)["codes"])
 
 
-def representation_table(made: Representation, classes: Mapping[str, int] | None = None) -> CodeTable:
+def _part(progress: Progress, before: int, total: int) -> Progress:
+    """Progress of one of several rounds of the same work."""
+
+    def told(stage: str, done: int, _: int, /, **facts: Any) -> None:
+        progress(stage, before + done, total, **facts)
+
+    return told
+
+
+def representation_table(representation: Representation, classes: Mapping[str, int] | None = None) -> CodeTable:
     """Codes from a file of latents and factor classes, which must hold every combination that puzzles use.
 
     Args:
-        made: latents and factors; several rows of a combination are several images of it.
+        representation: latents and factors; several rows of a combination are several images of it.
         classes: factor -> how many classes it keeps; as published if left out.
     """
-    made = made.flattened()
-    if made.factors is None:
-        raise UnknotError("reasoning: the representation has no factors; puzzles are made from them.")
-    space, rows = _space(made)
-    wanted = classes if classes is not None else published_classes(space)
-    kept = [kept_classes(f.size, wanted.get(f.name, f.size)) for f in space]
+    if representation.factors is None:
+        raise UnknotError(f"{WHO}: the representation has no factors; puzzles are made from them.")
+    factors, rows = _classes(representation)
+    for name in classes or ():
+        if name not in factors.names:
+            raise unknown("factor", name, factors.names, field="classes")
+    wanted = classes if classes is not None else published_classes(factors)
+    kept = [kept_classes(factor.size, wanted.get(factor.name, factor.size)) for factor in factors]
     coarse = FactorSpace(
         tuple(
-            Factor(f.name, len(k), f.kind if len(k) > 1 else "constant") for f, k in zip(space, kept, strict=True)
+            Factor(factor.name, len(some), factor.kind if len(some) > 1 else "constant")
+            for factor, some in zip(factors, kept, strict=True)
         )
     )
-    found = np.stack([np.searchsorted(k, rows[:, i]) for i, k in enumerate(kept)], axis=1)
+    places = np.stack([np.searchsorted(some, rows[:, i]) for i, some in enumerate(kept)], axis=1)
     inside = np.ones(len(rows), dtype=np.bool_)
-    for i, k in enumerate(kept):
-        inside &= k[np.minimum(found[:, i], len(k) - 1)] == rows[:, i]
-    cells = found[inside] @ coarse.strides
+    for i, some in enumerate(kept):
+        inside &= some[np.minimum(places[:, i], len(some) - 1)] == rows[:, i]
+    cells = places[inside] @ coarse.strides
     counts = np.bincount(cells, minlength=coarse.size)
     if not counts.all():
         raise UnknotError(
-            f"reasoning: {int((counts == 0).sum()):,} of the {coarse.size:,} combinations that puzzles are made from "
-            "have no row in the representation; encode all of them (--rows all), or keep fewer classes."
+            f"{WHO}: {int((counts == 0).sum()):,} of the {coarse.size:,} combinations that puzzles are made from have "
+            "no row in the representation; encode all of them (--rows all), or keep fewer classes.",
+            field="classes",
         )
-    codes = made.latents[inside][np.argsort(cells, kind="stable")].astype(np.float32)
+    latents = representation.flattened().latents
+    codes = latents[inside][np.argsort(cells, kind="stable")].astype(np.float32)
     return CodeTable(coarse, codes, np.concatenate([[0], np.cumsum(counts)]))
 
 
-def _space(made: Representation) -> tuple[FactorSpace, Classes]:
-    rows = np.asarray(made.factors)
+def _classes(representation: Representation) -> tuple[FactorSpace, Classes]:
+    """The factors of a representation as far as its rows tell, and the classes of its rows."""
+    rows = np.asarray(representation.factors)
     if rows.dtype.kind == "f" and not (np.isfinite(rows).all() and (rows == np.floor(rows)).all()):
-        raise UnknotError("reasoning: factors of the representation are not classes (whole numbers from 0 up).")
+        raise UnknotError(f"{WHO}: factors of the representation are not classes (whole numbers from 0 up).")
     rows = rows.astype(np.int64)
     if rows.min() < 0:
-        raise UnknotError(f"reasoning: a factor of the representation is {rows.min()}; classes count from 0 up.")
+        raise UnknotError(f"{WHO}: a factor of the representation is {rows.min()}; classes count from 0 up.")
     sizes = rows.max(axis=0) + 1
     kinds: list[Kind] = ["ordinal" if n > 1 else "constant" for n in sizes]
-    names = zip(made.factor_names, sizes, kinds, strict=True)
+    names = zip(representation.factor_names, sizes, kinds, strict=True)
     return FactorSpace(tuple(Factor(name, int(n), kind) for name, n, kind in names)), rows
 
 
-def _one_each(space: FactorSpace, codes: Codes) -> CodeTable:
-    return CodeTable(space, codes, np.arange(space.size + 1, dtype=np.int64))
+def _alike(factors: FactorSpace, codes: Codes) -> CodeTable:
+    """A table with the same number of codes for each combination."""
+    each = len(codes) // factors.size
+    return CodeTable(factors, codes, np.arange(factors.size + 1, dtype=np.int64) * each)

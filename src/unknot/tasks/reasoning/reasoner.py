@@ -7,7 +7,7 @@ checkpoint holds the rest: a process killed at any moment goes on and ends with 
 import io
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,11 @@ from unknot.errors import UnknotError
 from unknot.files import written_whole
 from unknot.runs.batches import as_tensor
 from unknot.runs.trainer import seed_of
-from unknot.tasks.reasoning.panels import CodeTable
-from unknot.tasks.reasoning.wren import PanelCNN, WReN, WReNSetting, initialise
-from unknot.worlds.puzzles.puzzles import CHANCE, Alternatives, Puzzles, Relations, draw_puzzles
-from unknot.worlds.puzzles.quantised import Quantised
+from unknot.tasks.reasoning.options import ReasoningOptions
+from unknot.tasks.reasoning.panels import CodeTable, Panels
+from unknot.tasks.reasoning.settings import WReNSetting
+from unknot.tasks.reasoning.wren import PanelCNN, WReN, initialise
+from unknot.worlds.puzzles.puzzles import ANSWERS, CHANCE, Puzzles
 
 TRAIN, EVALUATE = 0, 1  # streams of puzzles
 CHUNK = 256  # puzzles evaluated at a time
@@ -39,35 +40,15 @@ class Lesson:
 
     Attributes:
         panels: codes of panels, or the world whose images they are.
-        relations: see `draw_puzzles`.
-        alternatives: see `draw_puzzles`.
-        reject_distinct: see `draw_puzzles`.
-        batch_size: puzzles in a batch.
-        evaluation_batches: of an evaluation.
-        precision: "float32" or "bfloat16".
-        seed: of everything.
+        options: the kind of puzzles, how many in a batch and in an evaluation, the precision and the seed.
     """
 
-    panels: CodeTable | Quantised
-    relations: Relations = "mixed"
-    alternatives: Alternatives = "hard"
-    reject_distinct: bool = False
-    batch_size: int = 32
-    evaluation_batches: int = 100
-    precision: str = "float32"
-    seed: int = 0
+    panels: Panels
+    options: ReasoningOptions
 
     def puzzles(self, n: int, rng: np.random.Generator) -> Puzzles:
-        """As many as asked for."""
-        space = self.panels.space if isinstance(self.panels, CodeTable) else self.panels.factors
-        return draw_puzzles(
-            space,
-            n,
-            rng,
-            relations=self.relations,
-            alternatives=self.alternatives,
-            reject_distinct=self.reject_distinct,
-        )
+        """So many fresh puzzles."""
+        return self.options.puzzles(self.panels.factors, n, rng)
 
     def inputs(self, puzzles: Puzzles, rng: np.random.Generator) -> Tensor:
         """(n, 14, d) codes or (n, 14, c, h, w) images: the eight panels of the context, then the six answers."""
@@ -86,9 +67,12 @@ class Reasoner:
     Attributes:
         lesson: what it is taught.
         setting: its hyper-parameters.
-        draw: number of the setting among those drawn.
+        draw: its number among the reasoners of a task.
         device: where it is trained.
         file: where it is kept; None for nowhere.
+        step: how many it has done.
+        rows: its examinations.
+        diverged: the step at which its loss was no longer finite; 0 if it always was.
     """
 
     lesson: Lesson
@@ -102,33 +86,51 @@ class Reasoner:
 
     def __post_init__(self) -> None:
         panels = self.lesson.panels
-        self.cnn = None if isinstance(panels, CodeTable) else PanelCNN(panels.image_shape)
-        width = panels.width if isinstance(panels, CodeTable) else self.cnn.width if self.cnn else 0
-        self.wren = WReN(width, self.setting)
+        codes = panels if isinstance(panels, CodeTable) else PanelCNN(panels.image_shape)
+        self.cnn = codes if isinstance(codes, PanelCNN) else None
+        self.wren = WReN(codes.width, self.setting)
         self.model = nn.ModuleList([self.wren] if self.cnn is None else [self.wren, self.cnn])
-        initialise(self.model, torch.Generator().manual_seed(seed_of(self.lesson.seed, self.draw, 2)))
+        seed = seed_of(self.lesson.options.seed, self.draw, 2)
+        initialise(self.model, torch.Generator().manual_seed(seed))
         self.model.to(self.device)
         self.optimisers = self._optimisers()
         self._resume()
 
-    def train(self, steps: int, examine_at: set[int], watch: Callable[[int, float], None]) -> list[Row]:
-        """Go on to a step, with an evaluation after each step of `examine_at`; the evaluations up to there."""
-        watch(self.step, self._latest())
+    def lacks(self, examinations: Collection[int]) -> bool:
+        """Whether it has gone past a step of these without being examined."""
+        rows = {row["step"] for row in self.rows}
+        return any(step <= self.step and step not in rows for step in examinations)
+
+    def train(self, steps: int, examinations: Collection[int], progress: Callable[..., None]) -> list[Row]:
+        """Go on to a step.
+
+        Args:
+            steps: in all.
+            examinations: the steps after which it is examined.
+            progress: told the steps done, the steps in all and, once it is known, the latest accuracy.
+
+        Returns:
+            What came out of the examinations.
+        """
+        self._tell(steps, progress)
         while self.step < steps:
             if not self.diverged:
                 self._advance()
             self.step += 1
-            if self.step in examine_at:
+            if self.step in examinations:
                 self.rows.append(self._examine())
-            if self.step % CHECKPOINT_EVERY == 0 or self.step in examine_at or self.step == steps:
+            if self.step % CHECKPOINT_EVERY == 0 or self.step in examinations or self.step == steps:
                 self._keep()
-                watch(self.step, self._latest())
-        return [row for row in self.rows if row["step"] <= steps]
+                self._tell(steps, progress)
+        return [row for row in self.rows if row["step"] in examinations]
+
+    def _tell(self, steps: int, progress: Callable[..., None]) -> None:
+        progress(min(self.step, steps), steps, **({"accuracy": self.rows[-1]["accuracy"]} if self.rows else {}))
 
     def scores(self, inputs: Tensor) -> Tensor:
         """Scores (n, 6) of the answers."""
         inputs = inputs.to(self.device)
-        enabled = self.lesson.precision == "bfloat16"
+        enabled = self.lesson.options.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=enabled):
             codes = inputs if self.cnn is None else self.cnn(inputs)
             scores: Tensor = self.wren(codes[:, :8], codes[:, 8:])
@@ -141,17 +143,18 @@ class Reasoner:
         taken = {id(matrix) for matrix in matrices}
         others = [parameter for parameter in self.model.parameters() if id(parameter) not in taken]
         fused = self.device.type in ("cpu", "cuda")
-        made: list[torch.optim.Optimizer] = [torch.optim.Adam(others, lr=lr, eps=1e-8, fused=fused)]
-        if matrices:  # steps of the size Adam would make, so that one learning rate serves both
-            made.append(torch.optim.Muon(matrices, lr=lr, weight_decay=0, adjust_lr_fn="match_rms_adamw"))
-        return made
+        adam = torch.optim.Adam(others, lr=lr, eps=1e-8, fused=fused)
+        if not matrices:
+            return [adam]
+        # Steps of the size Adam would make, so that one learning rate serves both.
+        return [adam, torch.optim.Muon(matrices, lr=lr, weight_decay=0, adjust_lr_fn="match_rms_adamw")]
 
     def _advance(self) -> None:
-        lesson = self.lesson
-        rng = np.random.default_rng([lesson.seed, self.draw, TRAIN, self.step])
-        puzzles = lesson.puzzles(lesson.batch_size, rng)
+        lesson, options = self.lesson, self.lesson.options
+        rng = np.random.default_rng([options.seed, self.draw, TRAIN, self.step])
+        puzzles = lesson.puzzles(options.batch_size, rng)
         self.model.train()
-        torch.manual_seed(seed_of(lesson.seed, self.draw, 3, self.step))  # for dropout
+        torch.manual_seed(seed_of(options.seed, self.draw, 3, self.step))  # for dropout
         labels = torch.from_numpy(puzzles.labels).to(self.device)
         loss = functional.cross_entropy(self.scores(lesson.inputs(puzzles, rng)), labels)
         torch.autograd.backward(loss)
@@ -163,9 +166,9 @@ class Reasoner:
 
     def _examine(self) -> Row:
         """Accuracy on fresh puzzles, all and by the number of fixed factors; chance once training has diverged."""
-        lesson = self.lesson
-        rng = np.random.default_rng([lesson.seed, self.draw, EVALUATE, self.step])
-        puzzles = lesson.puzzles(lesson.batch_size * lesson.evaluation_batches, rng)
+        lesson, options = self.lesson, self.lesson.options
+        rng = np.random.default_rng([options.seed, self.draw, EVALUATE, self.step])
+        puzzles = lesson.puzzles(options.batch_size * options.evaluation_batches, rng)
         right, losses = [], []
         self.model.eval()
         with torch.no_grad():
@@ -175,19 +178,15 @@ class Reasoner:
                 scores = self.scores(lesson.inputs(some, rng)).cpu()
                 right.append((scores.argmax(dim=1) == labels).numpy())
                 losses.append(float(functional.cross_entropy(scores, labels, reduction="sum")))
+        kinds = np.unique(puzzles.relations)
         if not right or not math.isfinite(sum(losses)):
             self.diverged = self.diverged or self.step
-            return {"step": self.step, "accuracy": CHANCE, "loss": math.log(6)} | {
-                f"accuracy_k{k}": CHANCE for k in np.unique(puzzles.relations)
-            }
+            by_kind = {f"accuracy_k{k}": CHANCE for k in kinds}
+            return {"step": self.step, "accuracy": CHANCE, "loss": math.log(ANSWERS), **by_kind}
         correct = np.concatenate(right)
-        by = {
-            f"accuracy_k{k}": float(correct[puzzles.relations == k].mean()) for k in np.unique(puzzles.relations)
-        }
-        return {"step": self.step, "accuracy": float(correct.mean()), "loss": sum(losses) / len(correct), **by}
-
-    def _latest(self) -> float:
-        return self.rows[-1]["accuracy"] if self.rows else math.nan
+        by_kind = {f"accuracy_k{k}": float(correct[puzzles.relations == k].mean()) for k in kinds}
+        accuracy, loss = float(correct.mean()), sum(losses) / len(correct)
+        return {"step": self.step, "accuracy": accuracy, "loss": loss, **by_kind}
 
     def _keep(self) -> None:
         if self.file is None:

@@ -15,113 +15,20 @@ place, LeCun-normal weights) this follows the code; dropout has its usual meanin
 Jordan et al. 2024, kellerjordan.github.io/posts/muon.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import pairwise, product
-from typing import Any, Literal, get_args
+from itertools import pairwise
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError
+from unknot.tasks.reasoning.settings import WReNSetting
 
-Optimiser = Literal["muon", "adam"]
 PLACES = 9
 CONTEXT = 8
 SHARED, OWN = CONTEXT**2, 2 * CONTEXT + 1  # pairs of context panels, and further ones for each candidate
 _TRUNCATED = 0.87962566103423978  # standard deviation of a standard normal cut at two
-
-
-@dataclass(frozen=True)
-class WReNSetting:
-    """Hyper-parameters of WReN and its training; the defaults are a small one that a CPU can teach the whole rule.
-
-    The published network has `norm` False and `optimiser` "adam". On puzzles with hard answers it learns shortcuts for
-    as long as we had patience: six answers differ by little in sums of 81, so f soon no longer bends, and a sum of
-    pairs cannot say "if". With normalised sums it finds the rule of the third row, and with Muon, which gives weak
-    directions of a gradient the same length as strong ones, that of all three.
-
-    Attributes:
-        lr: learning rate.
-        g_width: units of each layer of g.
-        g_depth: layers of g.
-        f_width: units of each hidden layer of f.
-        f_depth: hidden layers of f.
-        dropout: share of the last hidden layer that is dropped in training.
-        norm: whether the sum over pairs is normalised before f (a layer norm).
-        optimiser: "muon" for the matrices of g and f, Adam for the rest; or "adam" for all.
-    """
-
-    lr: float = 0.01
-    g_width: int = 128
-    g_depth: int = 2
-    f_width: int = 256
-    f_depth: int = 2
-    dropout: float = 0.0
-    norm: bool = True
-    optimiser: Optimiser = "muon"
-
-    def __post_init__(self) -> None:
-        for name, least in (("g_width", 1), ("g_depth", 2), ("f_width", 1), ("f_depth", 1)):
-            if getattr(self, name) < least:
-                raise UnknotError(f"WReN: {name} is {getattr(self, name)}; expected at least {least}.")
-        if not self.lr > 0:
-            raise UnknotError(f"WReN: the learning rate is {self.lr}; expected a number above 0.")
-        if not 0 <= self.dropout < 1:
-            raise UnknotError(f"WReN: dropout is {self.dropout}; expected a share from 0 to below 1.")
-        if self.optimiser not in get_args(Optimiser):
-            raise unknown("optimiser", self.optimiser, get_args(Optimiser))
-
-    @property
-    def title(self) -> str:
-        """In a few words."""
-        return (
-            f"lr {self.lr:g}, g {self.g_width}x{self.g_depth}, f {self.f_width}x{self.f_depth}, "
-            f"dropout {self.dropout:g}, {self.optimiser}{', normalised' if self.norm else ''}"
-        )
-
-
-PUBLISHED: Mapping[str, Any] = {"norm": False, "optimiser": "adam"}
-SEARCH: Mapping[str, Mapping[str, Sequence[float]]] = {
-    # 288 settings, van Steenkiste et al. 2019, appendix C; and the 48 of them that are cheap enough for a CPU.
-    "paper": {
-        "lr": (0.01, 0.001, 0.0001),
-        "g_width": (256, 512),
-        "g_depth": (2, 3, 4),
-        "f_width": (128, 256),
-        "f_depth": (1, 2),
-        "dropout": (0.0, 0.25, 0.5, 0.75),
-    },
-    "cpu": {
-        "lr": (0.01, 0.001, 0.0001),
-        "g_width": (256,),
-        "g_depth": (2,),
-        "f_width": (128, 256),
-        "f_depth": (1, 2),
-        "dropout": (0.0, 0.25, 0.5, 0.75),
-    },
-}
-
-
-def draw_settings(n: int, seed: int, search: str = "paper") -> list[WReNSetting]:
-    """Some different settings of a search space, each equally likely; the same for every representation.
-
-    >>> draw_settings(1, 0)[0].title
-    'lr 0.01, g 256x4, f 128x2, dropout 0.75, adam'
-    """
-    if search not in SEARCH:
-        raise unknown("search space", search, SEARCH)
-    space = SEARCH[search]
-    every = []
-    for values in product(*space.values()):
-        one: dict[str, Any] = dict(zip(space, values, strict=True))
-        every.append(WReNSetting(**one, **PUBLISHED))
-    if not 1 <= n <= len(every):
-        raise UnknotError(f"WReN: {n} draws; the search space '{search}' has {len(every)} settings.")
-    chosen = np.random.default_rng([seed, 288]).permutation(len(every))[:n]
-    return [every[i] for i in chosen]
 
 
 class WReN(nn.Module):
@@ -273,8 +180,3 @@ def initialise(module: nn.Module, generator: torch.Generator) -> None:
             nn.init.trunc_normal_(layer.weight, 0, deviation, -2 * deviation, 2 * deviation, generator=generator)
             if layer.bias is not None:
                 nn.init.zeros_(layer.bias)
-
-
-def as_record(setting: WReNSetting) -> dict[str, Any]:
-    """The setting as plain values."""
-    return asdict(setting)

@@ -10,7 +10,7 @@ arXiv:1905.12506, section 3 and appendix A.2.
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +115,8 @@ def draw_puzzles(
     if done < n:
         raise UnknotError(
             f"puzzles: no six answers were found each of which stands alone in {least} to {most} factors of "
-            f"{_sizes(space)}; factors need more classes for balanced answers, or ask for hard or easy ones."
+            f"{_sizes(space)}; factors need more classes for balanced answers, or ask for hard or easy ones.",
+            field="alternatives",
         )
     return made
 
@@ -140,7 +141,8 @@ def check_capacity(space: FactorSpace, least: int, most: int, alternatives: Alte
             if room < ANSWERS - 1:
                 raise UnknotError(
                     f"puzzles: factors of {_sizes(space)} give only {room} different wrong answers when {k} of them "
-                    f"are fixed; {ANSWERS - 1} are needed. Use factors with more classes."
+                    f"are fixed; {ANSWERS - 1} are needed. Use factors with more classes.",
+                    field="classes",
                 )
 
 
@@ -149,23 +151,18 @@ def _range(space: FactorSpace, relations: Relations) -> tuple[int, int]:
     varying = sum(size > 1 for size in space.shape)
     if relations == "mixed":
         if varying == 0:
-            raise UnknotError(f"puzzles: no factor of {_sizes(space)} has two classes; nothing can be asked.")
+            raise UnknotError(
+                f"puzzles: no factor of {_sizes(space)} has two classes; nothing can be asked.", field="classes"
+            )
         return 1, min(MOST_RELATIONS, varying)
     if relations not in (1, 2, 3):
-        raise UnknotError(f"puzzles: relations is {relations!r}; expected 1, 2, 3 or mixed.")
+        raise UnknotError(who="puzzles", field="relations", value=relations, expected="1, 2, 3 or mixed")
     if relations > varying:
         raise UnknotError(
-            f"puzzles: {relations} factors cannot be fixed, since only {varying} of {_sizes(space)} vary."
+            f"puzzles: {relations} factors cannot be fixed, since only {varying} of {_sizes(space)} vary.",
+            field="relations",
         )
     return relations, relations
-
-
-def read_relations(text: str) -> Relations:
-    """`1`, `2`, `3` or `mixed`, as typed."""
-    value: int | str = int(text) if text.isdigit() else text
-    if value not in (1, 2, 3, "mixed"):
-        raise UnknotError(f"puzzles: relations is '{text}'; expected 1, 2, 3 or mixed.")
-    return cast(Relations, value)
 
 
 def _subsets(varying: NDArray[np.int64], f: int, most: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
@@ -194,5 +191,4 @@ __all__ = [
     "Relations",
     "check_puzzles",
     "draw_puzzles",
-    "read_relations",
 ]

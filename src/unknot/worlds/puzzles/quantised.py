@@ -65,12 +65,16 @@ class Quantised:
     def __post_init__(self) -> None:
         space = self.world.factors
         if space.names == ("image",):
-            raise UnknotError(f"{self.world.name}: has no factors; puzzles are made from a world that has some.")
+            raise UnknotError(
+                f"{self.world.name}: has no factors; puzzles are made from a world that has some.", field="world"
+            )
         for name, m in (self.classes or {}).items():
             if name not in space.names:
-                raise unknown("factor", name, space.names)
+                raise unknown("factor", name, space.names, field="classes")
             if m < 1:
-                raise UnknotError(f"{self.world.name}: '{name}' cannot keep {m} classes; one is the least.")
+                raise UnknotError(
+                    f"{self.world.name}: '{name}' cannot keep {m} classes; one is the least.", field="classes"
+                )
         rows = self.world.rows
         if rows is not None:
             there = np.isin(
@@ -79,7 +83,8 @@ class Quantised:
             if not there.all():
                 raise UnknotError(
                     f"{self.world.name}: {int((~there).sum()):,} of the {self.factors.size:,} combinations that "
-                    "puzzles are made from have no image; puzzles need the complete grid of the classes they keep."
+                    "puzzles are made from have no image; puzzles need the complete grid of the classes they keep.",
+                    field="classes",
                 )
 
     @cached_property

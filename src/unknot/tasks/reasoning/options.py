@@ -1,0 +1,109 @@
+"""The options of the reasoning task."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from unknot.errors import UnknotError
+from unknot.factors import FactorSpace
+from unknot.tasks.options import Options, option
+from unknot.tasks.reasoning.settings import Optimiser, Search, WReNSetting, draw_settings
+from unknot.worlds.puzzles.puzzles import Alternatives, Puzzles, Relations, draw_puzzles
+
+WHO = "reasoning"
+AT = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)  # steps whose accuracy the study reports
+OF_ONE = ("g", "f", "lr", "dropout", "norm", "optimiser")  # options of a reasoner that is not drawn
+
+
+class ReasoningOptions(Options):
+    """The options of the reasoning task."""
+
+    task = WHO
+    input: Literal["representation", "onehot", "integer", "cnn"] = option(
+        "representation",
+        "What a reasoner sees of a panel: its representation; or, without a source, onehot or integer factors, or the "
+        "image through a cnn that is trained along.",
+    )
+    steps: int = option(5_000, "Training steps of each reasoner.", ge=1)
+    at: Sequence[Annotated[int, Field(ge=1)]] = option(
+        AT, "Steps whose accuracy is told, such as 1000,2000; as published if left out.", flag="--at,"
+    )
+    evaluate_every: int = option(1_000, "Steps between evaluations.", ge=1)
+    evaluation_batches: int = option(100, "Fresh batches in an evaluation.", ge=1)
+    batch_size: int = option(32, "Puzzles in a batch.", ge=1)
+    draws: int = option(
+        0, "Reasoners with settings drawn at random, the same for each source; 0 for one of your own.", ge=0
+    )
+    search: Search = option("cpu", "Where settings are drawn from: cpu (48) or paper (288).")
+    g: str = option("128x2", "Width x depth of g, without draws.")
+    f: str = option("256x2", "Width x depth of f, without draws.")
+    lr: float = option(0.01, "Learning rate, without draws.", gt=0)
+    dropout: float = option(0.0, "Share that is dropped, without draws.", ge=0, lt=1)
+    norm: bool = option(True, "Normalise sums over pairs, without draws; published: no.")
+    optimiser: Optimiser = option("muon", "muon, or adam as published; without draws.")
+    relations: Relations = option("mixed", "Fixed factors: 1, 2, 3 or mixed.")
+    alternatives: Alternatives = option("hard", "Wrong answers: hard, easy or balanced.")
+    reject_distinct: bool = option(False, "Redraw factors as the released code does.")
+    classes: Mapping[str, Annotated[int, Field(ge=1)]] | None = option(
+        None, "Classes that factors keep, as x=4,y=4; as published if left out.", flag="--classes,"
+    )
+    views: int = option(40, "Images encoded of a combination, in worlds with random parts.", ge=1)
+    precision: Literal["float32", "bfloat16"] = option("float32", "float32, or bfloat16 (about twice as fast).")
+    seed: int = option(0, "Decides puzzles, weights and settings.", ge=0)
+    threads: int = option(1, "Threads of torch.", ge=1, decides=False)
+    solved: bool = option(False, "Mark the right answer in a preview.", decides=False)
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        for name in OF_ONE if self.draws else ():
+            if self.settings()[name] != type(self).model_fields[name].default:
+                raise UnknotError(
+                    f"{WHO}: {name} is {self.settings()[name]!r}, but draws is {self.draws}, and drawn reasoners have "
+                    f"settings of their own; leave out {name} or draws.",
+                    field=name,
+                )
+        self.reasoners()
+
+    def settings(self) -> dict[str, Any]:
+        """The values that decide the numbers of a result."""
+        return super().settings() | {"at": sorted(set(self.at))}
+
+    def reasoners(self) -> list[WReNSetting]:
+        """The hyper-parameters of each reasoner."""
+        if self.draws:
+            return draw_settings(self.draws, self.seed, self.search)
+        sizes = (*_width_and_depth("g", self.g, least=2), *_width_and_depth("f", self.f, least=1))
+        return [WReNSetting(self.lr, *sizes, self.dropout, self.norm, self.optimiser)]
+
+    def puzzles(self, factors: FactorSpace, n: int, rng: np.random.Generator) -> Puzzles:
+        """So many fresh puzzles of the kind asked for."""
+        return draw_puzzles(
+            factors,
+            n,
+            rng,
+            relations=self.relations,
+            alternatives=self.alternatives,
+            reject_distinct=self.reject_distinct,
+        )
+
+    def examinations(self) -> set[int]:
+        """The steps after which a reasoner is examined."""
+        regular = range(self.evaluate_every, self.steps + 1, self.evaluate_every)
+        return {*regular, *(step for step in self.at if step <= self.steps), self.steps}
+
+    def lesson(self) -> dict[str, Any]:
+        """What decides the accuracies of a reasoner, beside its hyper-parameters, whatever the number of its steps."""
+        others = (*OF_ONE, "draws", "search", "steps")
+        return {name: value for name, value in self.settings().items() if name not in others}
+
+
+def _width_and_depth(name: str, text: str, *, least: int) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)x(\d+)", text)
+    width, depth = (int(match[1]), int(match[2])) if match else (0, 0)
+    if width < 1 or depth < least:
+        expected = f"width x depth, such as 256x2, with a depth of at least {least}"
+        raise UnknotError(who=WHO, field=name, value=text, expected=expected)
+    return width, depth
