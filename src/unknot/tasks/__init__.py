@@ -1,12 +1,14 @@
 """What can be done with a representation: one folder and one declaration for each task."""
 
 from unknot.errors import unknown
+from unknot.tasks.algebra.task import ALGEBRA
 from unknot.tasks.fairness.task import FAIRNESS
 from unknot.tasks.result import TaskResult, read_result
 from unknot.tasks.task import Task
 
 TASKS: dict[str, Task] = {
     "fairness": FAIRNESS,
+    "algebra": ALGEBRA,
 }
 
 
