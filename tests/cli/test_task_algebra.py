@@ -32,13 +32,30 @@ def test_a_corpus_that_is_there_is_used_and_files_are_written(folder: Path, tmp_
     codes = {role: np.random.default_rng(0).normal(size=(16, 3)) for role in ROLES}
     np.savez(tmp_path / "mine.npz", **codes)
     words = ("--corpus", folder, "--minibatch", 16, "-o", tmp_path / "kept")
-    files = ("--json", tmp_path / "r.json", "--html", tmp_path / "r.html", "--preview", tmp_path / "r.png")
+    files = ("--json", tmp_path / "r.json", "--html", tmp_path / "r.html")
     out = ask(tmp_path / "mine.npz", *words, *files)
     assert "mine.npz" in out and "symbolic attributes" in out and "100.0 [100.0, 100.0]" in out
-    assert str(tmp_path / "r.html") in out and (tmp_path / "r.png").is_file()
+    assert "Share of tuples in which the wrong picture does worse: acos, toy" in out
+    assert str(tmp_path / "r.html") in out and list((tmp_path / "kept").glob("algebra_mine_npz-*.json"))
     record = json.loads((tmp_path / "r.json").read_text())
     assert record["settings"]["corpora"]["toy"]["n"] == 16
     assert "published" in record["tables"]
+
+
+def test_a_preview_only_draws(folder: Path, tmp_path: Path) -> None:
+    assert ask("--corpus", folder, "--preview", tmp_path / "r.png") == f"{tmp_path / 'r.png'}\n"
+    assert (tmp_path / "r.png").is_file()
+
+
+def test_several_sources_share_one_page(folder: Path, tmp_path: Path) -> None:
+    sources = []
+    for seed in range(2):
+        codes = {role: np.random.default_rng(seed).normal(size=(16, 3)) for role in ROLES}
+        sources.append(tmp_path / f"mine{seed}.npz")
+        np.savez(sources[-1], **codes)
+    out = ask(*sources, "--corpus", folder, "--minibatch", 16, "--html", tmp_path / "both.html")
+    assert "mine0.npz" in out and "mine1.npz" in out
+    assert "mine1.npz" in (tmp_path / "both.html").read_text()
 
 
 def test_a_corpus_is_made_where_there_is_none_and_read_the_next_time(tmp_path: Path) -> None:
@@ -60,7 +77,7 @@ def test_a_corpus_is_made_where_there_is_none_and_read_the_next_time(tmp_path: P
     home = tmp_path / "clear-8-16-seed0"
     assert (home / "corpus.json").is_file()
     before = (home / "images.npy").stat().st_mtime_ns
-    assert list(home.glob("baselines-*.json"))
+    assert list(home.glob("parts/baselines-*.json"))
     assert ask(*words, "--norm", "l2") == first
     assert (home / "images.npy").stat().st_mtime_ns == before
 
@@ -69,11 +86,13 @@ def test_mistakes_are_said_in_one_sentence(folder: Path, tmp_path: Path) -> None
     for words, message in (
         (("--corpus", folder), "16 tuples are fewer than a minibatch of 64"),
         (("--corpus", folder, "--minibatch", 16, "--norm", "l1"), "unknown norm"),
-        (("--corpus", folder, "--quadruples", "x.csv"), "takes the place of a corpus"),
+        (("--corpus", folder, "--quadruples", folder / "corpus.json"), "take the place of a corpus"),
+        (("--corpus", folder, "--minibatch", 16, "--tre", "times"), "unknown composition of algebra 'times'"),
+        (("--tuples", 1), "tuples is 1; expected a whole number from 2 up"),
         (("nonsense", "--corpus", folder, "--minibatch", 16), "unknown encoder 'nonsense'"),
         (("--quadruples", tmp_path / "x.csv"), "no such file"),
-        (("--corpus", tmp_path, "--variant", "foggy"), "unknown variant 'foggy'"),
-        (("--corpus", tmp_path, "--tuples", 32), "32 are fewer than a minibatch of 64"),
+        (("--corpus", tmp_path, "--variant", "foggy"), "unknown variant of algebra 'foggy'"),
+        (("--corpus", tmp_path, "--tuples", 32), "32 tuples are fewer than a minibatch of 64"),
     ):
         with pytest.raises(UnknotError, match=message):
             ask(*words)

@@ -66,9 +66,11 @@ def test_a_misspelt_task_is_an_error_with_its_line(tmp_path: Path, tasks: str, m
 @pytest.mark.parametrize(
     ("task", "options", "message"),
     [
-        ("algebra", "minibatch: 4", "give a corpus"),
-        ("algebra", "corpus: 3", "corpus is 3; expected a path"),
-        ("algebra", "corpus: no/where", "no/where: no such folder"),
+        ("algebra", "size: 32", "those of the world are 32 x 32 x 3"),
+        ("algebra", "tuples: 8", "8 tuples are fewer than a minibatch of 64"),
+        ("algebra", "corpus: 3", "corpus is 3; expected a Corpus or a path"),
+        ("algebra", "clear: no/where", "no/where: no such folder"),
+        ("algebra", "quadruples: no/where.csv", "no/where.csv: no such file"),
         ("algebra", "norm: l3", "unknown norm of algebra 'l3'; did you mean 'l2'"),
         ("reasoning", "steps: many", "steps is 'many'; expected a whole number"),
         ("reasoning", "steps: true", "steps is True; expected a whole number"),
@@ -137,6 +139,17 @@ def test_runs_are_put_to_object_algebra(tmp_path: Path) -> None:
     table = pd.read_parquet(tmp_path / "study" / "tables" / "tasks.parquet").set_index("name")
     assert set(table["task"]) == {"algebra"} and table["value"]["l2_coat"] < 1
     assert "Task: algebra" in write_study_page(tmp_path / "page.html", tmp_path / "study").read_text()
+
+
+def test_runs_of_a_study_share_the_corpus_that_the_first_of_them_makes(tmp_path: Path) -> None:
+    text = TINY.replace("dsprites_rendered", "dsprites_color_rendered").replace("seeds: 2", "")
+    options = f"corpus: {tmp_path}/corpora, tuples: 16, size: 16, minibatch: 8, jobs: 2, pictures: 0"
+    text += f"tasks: {{algebra: {{{options}, variant: clear}}}}"
+    study = planned(tmp_path, text)
+    assert not (tmp_path / "corpora").exists()
+    progress = run_study(study, tmp_path / "study", jobs=2)
+    assert not progress.failures and progress.done["task"] == 2
+    assert [path.name for path in (tmp_path / "corpora").iterdir()] == ["clear-16-16-seed0"]
 
 
 def test_the_time_of_tasks_is_that_of_finished_runs_or_of_a_trial(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,25 @@ class Opening:
     image_size: int | None = None
 
 
+class Own(Protocol):
+    """What one task alone can read, such as codes of the images that only it shows."""
+
+    @property
+    def label(self) -> str:
+        """What results call it."""
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """What results say about it, as plain values."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What another one would not have."""
+
+
+Reads = Callable[[Any], Own | None]  # what a task makes of its own kinds of sources; None for all others
+
+
 class Source:
     """Something that has latents, or will have, and the world its images come from.
 
@@ -58,13 +77,21 @@ class Source:
         run: the run it is, if it is one.
         spec: what it will be trained by, or was.
         representation: the latents it is, if it is latents.
+        own: what the task alone can read, if it is that.
     """
 
     def __init__(
-        self, which: Anything | None, world: World | Path | str | None, opening: Opening, *, who: str = "encode"
+        self,
+        which: Anything | None,
+        world: World | Path | str | None,
+        opening: Opening,
+        *,
+        who: str = "encode",
+        reads: Reads = lambda which: None,
     ) -> None:
         must_exist(which)
-        path = Path(which) if isinstance(which, str | Path) else None
+        self.own = reads(which)
+        path = Path(which) if isinstance(which, str | Path) and self.own is None else None
         self._which, self._world, self._who, self.opening = which, world, who, opening
         self.run = which if isinstance(which, Run) else Run(path) if path is not None and path.is_dir() else None
         self.spec = self.run.spec if self.run is not None else which if isinstance(which, RunSpec) else None
@@ -82,6 +109,7 @@ class Source:
         opening: Opening | None = None,
         *,
         who: str = "encode",
+        reads: Reads = lambda which: None,
     ) -> "Source":
         """The source that was handed over.
 
@@ -91,8 +119,11 @@ class Source:
             world: a world or its name; left out, the one a run was trained on or that latents say they come from.
             opening: how encoders and worlds are opened.
             who: for messages.
+            reads: recognises what one task alone can read, before anything else is tried.
         """
-        return which if isinstance(which, cls) else cls(which, world, opening or Opening(), who=who)  # type: ignore[arg-type]
+        if isinstance(which, cls):
+            return which
+        return cls(which, world, opening or Opening(), who=who, reads=reads)  # type: ignore[arg-type]
 
     @property
     def nothing(self) -> bool:
@@ -196,6 +227,8 @@ class Source:
     @cached_property
     def label(self) -> str:
         """What results call it."""
+        if self.own is not None:
+            return self.own.label
         if self.spec is not None:
             return self.spec.label
         if self.representation is not None:
@@ -210,6 +243,8 @@ class Source:
     @cached_property
     def record(self) -> Mapping[str, Any]:
         """What results say about it, as plain values."""
+        if self.own is not None:
+            return self.own.record
         if self.run is not None:
             return run_record(self.run)
         if self.representation is not None:
@@ -218,10 +253,25 @@ class Source:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What other codes would not have: of weights, of latents, or of the codes of a few images.
+        """What other codes would not have: of weights, of latents, or of the codes of a few images of its world."""
 
-        Those are rounded, so that a machine that computes in another order takes them for the same.
+        def codes() -> NDArray[Any]:
+            few = np.linspace(0, self.world.factors.size - 1, FEW).astype(np.int64)
+            classes = self.world.factors.classes(few) if self.world.rows is None else self.world.rows[:FEW]
+            return self.latents(classes, seed=[0, 0])
+
+        return self.fingerprint_by(codes)
+
+    def fingerprint_by(self, codes: Callable[[], NDArray[Any]]) -> str:
+        """The same for a task that has images of its own.
+
+        Codes are rounded, so that a machine that computes in another order takes them for the same.
+
+        Args:
+            codes: those of `FEW` images, called where nothing else tells the encoder from another.
         """
+        if self.own is not None:
+            return self.own.fingerprint
         if self.representation is not None:
             rows = self.representation
             parts = (rows.latents, rows.factors, rows.latents_test, rows.factors_test)
@@ -230,10 +280,9 @@ class Source:
             return str(self.record["weights"])
         if not self.record or self.record.get("kind") in WITH_WEIGHTS:
             return json_hash(self.record, 16)
-        few = np.linspace(0, self.world.factors.size - 1, FEW).astype(np.int64)
-        classes = self.world.factors.classes(few) if self.world.rows is None else self.world.rows[:FEW]
-        codes = self.latents(classes, seed=[0, 0])
-        return array_hash(np.round(codes / (codes.std() or 1.0), 2) + 0.0)
+        few = codes()
+        scale = float(f"{few.std():.2g}") or 1.0
+        return array_hash(np.round(few / scale, 2) + 0.0, np.array(scale))
 
     def latents(
         self, classes: Classes, *, seed: Sequence[int] = (0,), progress: Progress = silent

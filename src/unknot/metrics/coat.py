@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics._coat import NOTHING, Chance, Norm, aligned, by_chance, losses
+from unknot.metrics.coat_losses import NOTHING, Chance, Norm, aligned, by_chance, losses
 from unknot.metrics.inputs import Rng, as_array
 from unknot.metrics.proportion import proportion_test
 from unknot.metrics.score import Score

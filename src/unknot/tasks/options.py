@@ -122,6 +122,8 @@ def _words(kinds: Sequence[Any], bounds: Sequence[Any]) -> str:
             words.append(WORDS[kind] + (_bounds(bounds) if kind is float else ""))
         elif kind is Path:
             words = [word for word in words if word != WORDS[str]] + ["a path"]
+        elif isinstance(kind, type) and kind is not NoneType:
+            words.append(f"a {kind.__name__}")
     return " or ".join(dict.fromkeys(words))
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unknot.encoders.source import Opening, Source
+from unknot.encoders.source import Opening, Reads, Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, silent
 from unknot.reports.kit.page import Section
@@ -43,7 +43,9 @@ class Task:
         page: results of several sources as a section of a page.
         takes: what stands after the source in a call of its function; without "world" it has images of its own.
         sources: what it can be put to.
-        alone: whether it needs no source with these options.
+        alone: whether it takes no source with these options.
+        optional: whether it says something without a source too.
+        reads: recognises what this task alone can read.
         trains: whether it takes a `RunSpec` and trains by it.
         compare: results of several sources for the terminal, beside their own tables.
         preview: a picture of what it shows, without measuring anything.
@@ -65,9 +67,11 @@ class Task:
     takes: tuple[str, ...] = ("world",)
     sources: str = SOURCES
     alone: Callable[[Any], bool] = lambda options: False
+    optional: bool = False
+    reads: Reads = lambda which: None
     trains: bool = False
     compare: "Callable[[Sequence[TaskResult]], RenderableType] | None" = None
-    preview: "Callable[[Source, Any], Image] | None" = None
+    preview: "Callable[[Source, Any, Progress], Image] | None" = None
     estimate: Callable[[str, Any, Path | None], float] | None = None
     study_page: "Callable[[pd.DataFrame, Sequence[TaskResult]], Iterator[Section]] | None" = None
 
@@ -85,10 +89,15 @@ class Task:
         """What may stand with it in a study's file."""
         return [*(name for name in self.takes if name == "world"), *self.options.model_fields]
 
+    def source_of(self, which: Any, world: Any = None, opening: Opening | None = None) -> Source:
+        """What was handed over, as this task reads it."""
+        return Source.of(which, world, opening, who=self.name, reads=self.reads)
+
     def must_fit(self, source: Source, options: Options) -> None:
         """Refuse a source that the task cannot be put to with these options."""
-        if source.nothing != self.alone(options):
-            expected = "no source with these options" if self.alone(options) else f"a source: {self.sources}"
+        alone = self.alone(options)
+        if source.nothing != alone and not (source.nothing and self.optional):
+            expected = "no source with these options" if alone else f"a source: {self.sources}"
             raise UnknotError(f"{self.name}: expected {expected}")
         if source.untrained and not self.trains:
             raise UnknotError(f"{self.name}: {source.label} is a spec that is not trained; train it first.")
@@ -101,7 +110,7 @@ class Task:
             values = dict(zip(self.takes, after, strict=False)) | named
             opening = Opening(**{key: values.pop(key) for key in OPENING if key in values})
             workspace, progress = Workspace(values.pop("folder", None)), values.pop("progress", None) or silent
-            opened = Source.of(source, values.pop("world", None), opening, who=self.name)
+            opened = self.source_of(source, values.pop("world", None), opening)
             return self.run(opened, self.options(**values), workspace, progress)
 
         call.__name__ = call.__qualname__ = self.name

@@ -12,6 +12,7 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.worlds import open_world
+from unknot.worlds.scenes.chunks import alone
 from unknot.worlds.scenes.corpus import MASKED, ROLES, make_corpus, open_corpus, write_corpus
 from unknot.worlds.scenes.corpus_sheet import corpus_sheet
 from unknot.worlds.scenes.layouts import layouts_of
@@ -150,6 +151,24 @@ def test_a_killed_process_leaves_a_corpus_that_is_continued_to_the_same_files(tm
     assert first.parent.parent.exists() is False and before  # all that was needed on the way is gone
     assert told[0][0] >= 16 and told[-1] == (20, 20)
     assert contents(folder) == contents(clear.folder)
+
+
+def test_a_corpus_that_another_process_makes_is_waited_for(tmp_path, clear):
+    code = f"from unknot.worlds.scenes.corpus import make_corpus; make_corpus({str(tmp_path)!r}, **{SMALL!r})"
+    other = subprocess.Popen([sys.executable, "-c", code])
+    while not (tmp_path / ".lock").exists() and other.poll() is None:
+        time.sleep(0.002)
+    told = []
+    made = make_corpus(tmp_path, **SMALL, watch=lambda done, total: told.append((done, total)))
+    assert other.wait() == 0 and told
+    assert contents(made.folder) == contents(clear.folder)
+
+
+def test_a_process_does_not_wait_for_the_one_that_started_it(tmp_path):
+    code = f"from unknot.worlds.scenes.corpus import make_corpus; make_corpus({str(tmp_path)!r}, **{SMALL!r})"
+    with alone(tmp_path):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "another process is filling this folder" in done.stderr
 
 
 def test_a_corpus_that_is_there_is_opened_and_not_made_again(clear):

@@ -140,7 +140,7 @@ def _perform(task: Task, values: dict[str, Any]) -> None:
         given = _sources(task, words, options)
     if json is not None and len(given) > 1:
         raise UnknotError(f"{task.name}: --json is for one source; -o FOLDER takes the results of several.")
-    sources = [Source.of(which, world, opening, who=task.name) for which in given]
+    sources = [task.source_of(which, world, opening) for which in given]
     if preview is not None and task.preview is not None:
         _draw(task, sources[0], options, preview)
         return
@@ -196,7 +196,9 @@ def _draw(task: Task, source: Source, options: Options, path: Path) -> None:
 
     check_picture_name(path)
     draw: Callable[..., Any] = task.preview  # type: ignore[assignment]
-    typer.echo(save_sheet(draw(source, options), path))
+    with progress_bar() as progress:
+        picture = draw(source, options, progress)
+    typer.echo(save_sheet(picture, path))
 
 
 def _together(task: Task, results: Sequence[TaskResult], html: Path | None, json: Path | None) -> None:

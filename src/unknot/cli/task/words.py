@@ -14,7 +14,9 @@ def word_type(annotation: Any) -> tuple[Any, bool]:
     kinds = [kind for kind in members(annotation) if kind is not NoneType]
     if any(get_origin(kind) is Sequence for kind in kinds):
         return str, True
-    return (kinds[0] if len(kinds) == 1 and kinds[0] in (int, float, bool) else str), False
+    if bool in kinds:  # what else it may be is for Python
+        return bool, False
+    return (kinds[0] if len(kinds) == 1 and kinds[0] in (int, float) else str), False
 
 
 def read_words(words: Sequence[str], annotation: Any, *, joined: bool) -> Value:

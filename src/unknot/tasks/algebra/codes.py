@@ -1,82 +1,71 @@
-"""The codes that object algebra is done with, from whatever the caller calls an encoder."""
+"""The codes that object algebra is done with, and what else their encoder can do."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from unknot.encoders.encoder import Encoder, find_encoder, must_exist
-from unknot.runs.run import Run
-from unknot.runs.training_world import home_world
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.encoders.encoding import checked_codes
+from unknot.encoders.source import FEW, Source
+from unknot.progress import Progress
+from unknot.runs.workspace import Workspace
+from unknot.tasks.algebra.codes_elsewhere import CodesElsewhere
 from unknot.tasks.algebra.decoder import Decoder
 from unknot.tasks.algebra.quadruples import Tuples
-from unknot.tasks.algebra.tuple_codes import CLIPPED, FLOATS, read_codes, tuple_codes
-from unknot.tasks.stages import Tell
-from unknot.worlds.world import World
+from unknot.tasks.algebra.tuple_codes import CLIPPED, FLOATS, tuple_codes
 
 
-@dataclass
-class Found:
-    """Codes of an encoder and what else it can do."""
+@dataclass(frozen=True)
+class EncoderCodes:
+    """Codes of one encoder for the images of some tuples.
+
+    Attributes:
+        name: what tables call the encoder.
+        codes: role -> (n, d) vectors or (n, k, d) slots.
+        decoder: what draws codes, if the encoder is a run.
+        notes: what a reader should know of them.
+    """
 
     name: str
-    codes: dict[str, Any]
-    record: Mapping[str, Any]
+    codes: Mapping[str, Any]
     decoder: Decoder | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: Sequence[str] = ()
 
 
-def codes_file(encoder: Any) -> Path | None:
-    """The file or folder of codes made elsewhere, if that is what an encoder is."""
-    path = Path(encoder) if isinstance(encoder, str | Path) else None
-    if path is not None and (path.suffix == ".npz" or (path / "A.npy").is_file()):
-        return path
-    return None
-
-
-def check_source(encoder: str) -> None:
-    """Refuse a name that is no run, no codes and no function, before a corpus is made for it."""
-    must_exist(encoder)
-    if codes_file(encoder) is not None:
-        return
-    if Path(encoder).is_dir():
-        Run(encoder)
-    elif encoder.partition(":")[0] not in ("timm", "hf"):
-        find_encoder(encoder, (64, 64, 3))  # of any shape: it is only imported
-
-
-def find_codes(
-    encoder: Any,
+def codes_of(
+    source: Source,
     tuples: Tuples,
-    pool: str,
-    image_size: int | None,
+    *,
+    fingerprint: str,
     batch_size: int,
-    device: str,
-    data: Path | None,
-    folder: Path | None,
-    tell: Tell,
-) -> Found:
-    """The codes of an encoder, made now or read."""
-    if isinstance(encoder, Mapping):
-        return Found("codes", dict(encoder), {"kind": "codes"})
-    file = codes_file(encoder)
-    if file is not None:
-        return Found(file.name, read_codes(file, tuples.roles, len(tuples)), {"kind": "codes", "file": file.name})
-    is_folder = isinstance(encoder, Path) or (isinstance(encoder, str) and Path(encoder).is_dir())
-    run = encoder if isinstance(encoder, Run) else Run(encoder) if is_folder else None
-    home: World | None = home_world(run, data=data) if run is not None else None
-    opened: Encoder = find_encoder(
-        run or encoder, tuples.image_shape, device=device, data=data, pool=pool, image_size=image_size, home=home
-    )
+    workspace: Workspace,
+    progress: Progress,
+) -> EncoderCodes:
+    """The codes of a source, made now or read; see `tuple_codes`."""
+    if isinstance(source.own, CodesElsewhere):
+        return EncoderCodes(source.label, source.own.codes(tuples.roles, len(tuples)))
+    encoder = source.encoder_of(tuples.image_shape)
     codes = tuple_codes(
-        opened,
+        encoder,
         tuples,
-        function=opened.encode,
+        fingerprint=fingerprint,
         batch_size=batch_size,
-        folder=folder,
-        watch=lambda done, total: tell("encoding", done, total),
+        workspace=workspace.within("codes"),
+        progress=progress,
     )
-    notes = [] if opened.record.get("kind") in FLOATS else [CLIPPED]
-    decoder = Decoder.of(run, home, device) if run is not None and home is not None else None
-    name = run.spec.label if run is not None else opened.name
-    return Found(name, dict(codes), opened.record, decoder, notes)
+    decoder = None
+    if source.run is not None:
+        decoder = Decoder(source.model, source.run.spec.image_size, source.device)
+    return EncoderCodes(source.label, codes, decoder, [] if encoder.record.get("kind") in FLOATS else [CLIPPED])
+
+
+def fingerprint_on(source: Source, tuples: Tuples) -> str:
+    """What tells a source from others: see `Source.fingerprint`."""
+
+    def codes() -> NDArray[Any]:
+        images = tuples.images(np.arange(min(FEW, len(tuples))), "D")
+        return checked_codes(source.encoder_of(tuples.image_shape), images)[0]
+
+    return source.fingerprint_by(codes)

@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 from unknot.metrics.segmentation import ari, covering, fg_ari, mbo
 from unknot.metrics.slots import align
 from unknot.tasks.algebra.quadruples import CorpusTuples, Tuples
+from unknot.tasks.algebra.tuple_codes import pixel_negative
 from unknot.worlds.scenes.corpus import MASKED
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
-
-    from unknot.runs.run import Run
-    from unknot.worlds.world import World
 
 BATCH = 32  # images, or sets of slots, that are decoded at a time
 
@@ -33,14 +31,6 @@ class Decoder:
     def __init__(self, model: "nn.Module", image_size: int | None, where: "torch.device") -> None:
         self.model, self.image_size, self.where = model, image_size, where
 
-    @classmethod
-    def of(cls, run: "Run", world: "World", device: str) -> "Decoder":
-        """The decoder of a trained run."""
-        from unknot.runs.training import find_device, load_model
-
-        where = find_device(device)
-        return cls(load_model(run, world=world).to(where), run.spec.image_size, where)
-
     @property
     def draws(self) -> bool:
         """Whether codes can be turned into images."""
@@ -51,11 +41,16 @@ class Decoder:
         """Whether slots can be turned into masks."""
         return hasattr(self.model, "slots_decoded")
 
+    @property
+    def masks_objects(self) -> bool:
+        """Whether images can be turned into masks."""
+        return hasattr(self.model, "masks")
+
     def images(self, codes: NDArray[Any]) -> NDArray[np.uint8]:
         """(n, h, w, c) images of codes."""
         parts = self._called(lambda batch: self.model.decode(batch), codes)  # type: ignore[operator]
-        made: NDArray[np.uint8] = (parts.clip(0, 1) * 255).round().astype(np.uint8).transpose(0, 2, 3, 1)
-        return made
+        images: NDArray[np.uint8] = (parts.clip(0, 1) * 255).round().astype(np.uint8).transpose(0, 2, 3, 1)
+        return images
 
     def visible(self, slots: NDArray[Any]) -> NDArray[np.bool_]:
         """(n, k) which slots are the largest somewhere in their image."""
@@ -75,12 +70,12 @@ class Decoder:
 
         from unknot.runs.batches import as_tensor
 
-        found = []
+        owners = []
         with torch.inference_mode():
             for start in range(0, len(images), BATCH):
                 tensor = as_tensor(images[start : start + BATCH].copy(), self.image_size).to(self.where)
-                found.append(self.model.masks(tensor).argmax(1).cpu().numpy())  # type: ignore[operator]
-        return np.concatenate(found)
+                owners.append(self.model.masks(tensor).argmax(1).cpu().numpy())  # type: ignore[operator]
+        return np.concatenate(owners)
 
     def _called(self, function: Any, codes: NDArray[Any]) -> NDArray[Any]:
         import torch
@@ -114,8 +109,8 @@ def sums(codes: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> NDArray[
     a, b, c, d = (np.asarray(codes[role][rows], dtype=np.float64) for role in MASKED)
     if a.ndim == 3:
         a, b, c, _ = align(a, b, c, d)
-    added: NDArray[np.float64] = b - a + c
-    return added
+    total: NDArray[np.float64] = b - a + c
+    return total
 
 
 def drawn_columns(
@@ -130,7 +125,5 @@ def drawn_columns(
 
 def shown_columns(tuples: Tuples, rows: NDArray[np.int64]) -> dict[str, NDArray[np.uint8]]:
     """The images of some tuples, and the sum of their pixels."""
-    from unknot.tasks.algebra.tuple_codes import pixel_negative
-
-    shown = {role: tuples.images(rows, role) for role in MASKED}
-    return shown | {"B - A + C in pixels": pixel_negative(tuples, rows).clip(0, 255).astype(np.uint8)}
+    columns = {role: tuples.images(rows, role) for role in MASKED}
+    return columns | {"B - A + C in pixels": pixel_negative(tuples, rows).clip(0, 255).astype(np.uint8)}

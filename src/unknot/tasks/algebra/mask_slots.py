@@ -18,7 +18,7 @@ def mask_slots(corpus: Corpus) -> dict[str, F64]:
     """Role -> (n, 7, 17) slots: moments of the pixels of each object and of the background.
 
     One small encoder, the same for every segment: colour, brightness, place, size and shape of its pixels (see
-    `_moments`). Slots without an object are zeros, and so is the slot of one that is hidden altogether. Objects come in
+    `moments`). Slots without an object are zeros, and so is the slot of one that is hidden altogether. Objects come in
     the order of their number, so that one object lies in different slots of A and B, which matching has to mend.
     """
     return {
@@ -54,6 +54,7 @@ def _masks(tuples: Sequence[Mapping[str, Any]], role: str, height: int, width: i
     from unknot.worlds.scenes.render import scene_masks
     from unknot.worlds.scenes.scene import read_scene
 
-    scenes = [read_scene(one["scenes"][role]) for one in tuples]
-    labels = [[i + 1 for i in one["scenes"][role]["indices"]] for one in tuples]
+    records = [record["scenes"][role] for record in tuples]
+    scenes = [read_scene(record) for record in records]
+    labels = [[i + 1 for i in record["indices"]] for record in records]
     return scene_masks(scenes, height if height == width else (height, width), labels=labels)

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 from unknot.encoders.encoder import Encoder, model_encode
 from unknot.errors import UnknotError
 from unknot.metrics.coat import MINIBATCH, coat
-from unknot.metrics.slots import DUPLICATE
 from unknot.runs.curve import Row
-from unknot.tasks.algebra.codes import Found
+from unknot.tasks.algebra.codes import EncoderCodes
 from unknot.tasks.algebra.decoder import Decoder
+from unknot.tasks.algebra.options import AlgebraOptions
 from unknot.tasks.algebra.quadruples import CorpusTuples
 from unknot.tasks.algebra.rows import pixel_codes
-from unknot.tasks.algebra.scores import Made, score_encoder
+from unknot.tasks.algebra.scores import ResultParts, score_encoder
 from unknot.tasks.algebra.tuple_codes import tuple_codes
+from unknot.tasks.algebra.tuple_sets import TupleSet
 from unknot.worlds.scenes.corpus import open_corpus
 from unknot.worlds.world import World
 
@@ -61,11 +62,11 @@ class CoatMeter:
         NaN stands where all codes are alike. Slots are scored as they are, and tidied where the model can draw them.
         """
         encoder = Encoder("model", model_encode(model, self.image_size, device), {"kind": "run"})
-        codes = dict(tuple_codes(encoder, self.tuples))
-        made = Made()
-        found = Found("model", codes, {}, Decoder(model, self.image_size, device))
-        score_encoder(made, found, "", self.tuples, _options(self.tuples), DUPLICATE, "corpus", first=True)
-        return {**made.values, **self.pixels}
+        decoder = Decoder(model, self.image_size, device)
+        codes = EncoderCodes("model", tuple_codes(encoder, self.tuples), decoder)
+        parts = ResultParts()
+        score_encoder(parts, codes, TupleSet("", self.tuples), _options(self.tuples))
+        return {**parts.values, **self.pixels}
 
 
 def coat_meter(
@@ -83,12 +84,12 @@ def coat_meter(
             f"{folder}: images of this corpus are {shapes[0]}, those of {world.name} are {shapes[1]}; make a corpus of "
             f"that size (unknot data corpus --size {ours[0]}), or train with an image size, which resizes both."
         )
-    made = Made()
-    made.value(coat(pixel_codes(tuples), groups=tuples.scenes, **_options(tuples)), prefix="pixels_")
-    pixels = {name: value for name, value in made.values.items() if name.endswith("_coat")}
+    parts = ResultParts()
+    parts.add_values(coat(pixel_codes(tuples), groups=tuples.scenes, **_options(tuples).coat), prefix="pixels_")
+    pixels = {name: value for name, value in parts.values.items() if name.endswith("_coat")}
     return CoatMeter(tuples, image_size, every, pixels)
 
 
-def _options(tuples: CorpusTuples) -> dict[str, Any]:
+def _options(tuples: CorpusTuples) -> AlgebraOptions:
     """As `unknot task algebra` has them; few tuples are one minibatch."""
-    return {"norm": "squared", "chance": None, "minibatch": min(MINIBATCH, len(tuples)), "rng": 0}
+    return AlgebraOptions(minibatch=min(MINIBATCH, len(tuples)))

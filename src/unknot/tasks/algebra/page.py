@@ -53,12 +53,12 @@ def score_text(row: Mapping[str, Any], loss: str) -> str:
 
 def p_hat(result: TaskResult) -> dict[tuple[str, str, str], dict[str, str]]:
     """(representation, corpus, loss) -> negative -> its share of successes, in brackets if it fails the test."""
-    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    shares: dict[tuple[str, str, str], dict[str, str]] = {}
     for row in result.tables.get("negatives", []):
         key = str(row["representation"]), str(row["corpus"]), LOSSES.get(str(row["loss"]), str(row["loss"]))
         share = f"{row['p_hat']:.3f}"
-        found.setdefault(key, {})[str(row["negative"])] = share if row["passed"] else f"({share})"
-    return found
+        shares.setdefault(key, {})[str(row["negative"])] = share if row["passed"] else f"({share})"
+    return shares
 
 
 def _in_words(result: TaskResult) -> str:
@@ -156,11 +156,11 @@ def _mark(row: Mapping[str, Any]) -> Share:
 
 
 def _pictures(result: TaskResult) -> list[Picture]:
-    made = []
+    pictures = []
     for row in result.tables.get("pictures", []):
         try:
             png = base64.b64decode(str(row["png"]), validate=True)
         except (binascii.Error, ValueError):
             continue
-        made.append(Picture(png, f"{row['title']} of {result.world}, {result.source}."))
-    return made
+        pictures.append(Picture(png, f"{row['title']} of {result.world}, {result.source}."))
+    return pictures

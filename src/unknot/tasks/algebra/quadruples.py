@@ -8,7 +8,6 @@ Reference: Xie et al. 2022, COAT: Measuring Object Compositionality in Emergent 
 """
 
 import csv
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.files import json_hash
 from unknot.worlds.scenes.corpus import MASKED, ROLES, Corpus
 from unknot.worlds.world import Images
 
@@ -67,12 +67,13 @@ class CorpusTuples:
     @property
     def identity(self) -> str:
         """Of how it was made."""
-        return _digest(json.dumps(self.corpus.info, sort_keys=True, default=str))
+        return json_hash(self.corpus.info, 16)
 
     @property
     def scenes(self) -> NDArray[np.int64]:
         """(n,) which main scene each tuple was cut from; every scene has a camera of its own."""
-        cameras = [json.dumps(one["scenes"]["A"].get("camera", i)) for i, one in enumerate(self.corpus.tuples)]
+        records = enumerate(self.corpus.tuples)
+        cameras = [json.dumps(record["scenes"]["A"].get("camera", i)) for i, record in records]
         if len(set(cameras)) == 1:  # a camera that never moved tells nothing
             return np.arange(len(cameras))
         return np.unique(cameras, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -107,18 +108,18 @@ class Quadruples:
     @property
     def identity(self) -> str:
         """Of names, sizes and times of all files."""
-        found = [
+        files = [
             [role, [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in paths]]
             for role, paths in self.paths.items()
         ]
-        return _digest(json.dumps(found))
+        return json_hash(files, 16)
 
     def __len__(self) -> int:
         return len(self.paths["A"])
 
     def images(self, rows: NDArray[np.int64], role: str) -> Images:
         """Uint8 (len(rows), h, w, c), read now."""
-        made = np.empty((len(rows), *self.image_shape), dtype=np.uint8)
+        images = np.empty((len(rows), *self.image_shape), dtype=np.uint8)
         for i, row in enumerate(rows):
             image = _read_image(self.paths[role][row])
             if image.shape != self.image_shape:
@@ -126,8 +127,8 @@ class Quadruples:
                     f"{self.paths[role][row]}: is {_words(image.shape)}, other images of {self.file} are "
                     f"{_words(self.image_shape)}; bring all to one size."
                 )
-            made[i] = image
-        return made
+            images[i] = image
+        return images
 
 
 def read_quadruples(path: Path | str) -> Quadruples:
@@ -154,10 +155,10 @@ def read_quadruples(path: Path | str) -> Quadruples:
     if not rows:
         raise UnknotError(f"{path}: lists no tuples.")
     paths = _columns(path, rows)
-    missing = [one for column in paths.values() for one in column if not one.is_file()]
+    missing = [image for column in paths.values() for image in column if not image.is_file()]
     if missing:
-        named = ", ".join(map(str, missing[:SHOWN])) + (", ..." if len(missing) > SHOWN else "")
-        raise UnknotError(f"{path}: {len(missing)} of its images do not exist: {named}.")
+        names = ", ".join(map(str, missing[:SHOWN])) + (", ..." if len(missing) > SHOWN else "")
+        raise UnknotError(f"{path}: {len(missing)} of its images do not exist: {names}.")
     return Quadruples(path, paths, _read_image(paths["A"][0]).shape)  # type: ignore[arg-type]
 
 
@@ -220,7 +221,3 @@ def _read_image(path: Path) -> Images:
 
 def _words(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

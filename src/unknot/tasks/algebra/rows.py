@@ -66,18 +66,18 @@ def baselines(tuples: Tuples, *, seed: int, full: bool) -> dict[str, Callable[[]
     return rows
 
 
-def score_row(name: str, kind: str, corpus: str, found: Coat) -> dict[str, Cell]:
+def score_row(name: str, kind: str, corpus: str, scores: Coat) -> dict[str, Cell]:
     """One line of the table of scores, in percent."""
     row: dict[str, Cell] = {"representation": name, "kind": kind, "corpus": corpus}
-    for loss, score in zip(LOSSES, found, strict=True):
+    for loss, score in zip(LOSSES, scores, strict=True):
         low, high = score.parts["interval"]
         numbers = {"": score.value, "_low": low, "_high": high, "_error": score.parts["error"]}
         row |= {loss + key: None if math.isnan(value) else 100 * value for key, value in numbers.items()}
         row |= {f"{loss}_passed": score.parts["passed"], f"{loss}_collapsed": score.parts["collapsed"]}
-    return row | {"n": found.l2.parts["n_scored"], "n_invalid": found.acos.parts["n_invalid"]}
+    return row | {"n": scores.l2.parts["n_scored"], "n_invalid": scores.acos.parts["n_invalid"]}
 
 
-def negative_rows(name: str, kind: str, corpus: str, found: Coat) -> Table:
+def negative_rows(name: str, kind: str, corpus: str, scores: Coat) -> Table:
     """The share of successes on every negative, with its test."""
     return [
         {
@@ -94,7 +94,7 @@ def negative_rows(name: str, kind: str, corpus: str, found: Coat) -> Table:
             "n": test.n,
             "passed": test.passed,
         }
-        for loss, score in zip(LOSSES, found, strict=True)
+        for loss, score in zip(LOSSES, scores, strict=True)
         for negative, test in score.parts["negatives"].items()
     ]
 

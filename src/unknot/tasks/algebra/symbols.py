@@ -38,10 +38,10 @@ def symbolic_slots(tuples: Sequence[Mapping[str, Any]], rng: np.random.Generator
         n, _, f = objects.shape
         slots = np.zeros((n, k, f + background.shape[1]))
         for i in range(n):
-            found = np.flatnonzero(present[i])
+            shown = np.flatnonzero(present[i])
             where = rng.permutation(k)
-            slots[i, where[: len(found)], :f] = objects[i, found]
-            slots[i, where[len(found)], f:] = background[i]
+            slots[i, where[: len(shown)], :f] = objects[i, shown]
+            slots[i, where[len(shown)], f:] = background[i]
         codes[role] = slots
     return codes
 
@@ -58,8 +58,8 @@ def attributes(
     objects = np.zeros((len(tuples), MOST, width))
     present = np.zeros((len(tuples), MOST), dtype=np.bool_)
     backgrounds = np.zeros((len(tuples), len(FLOORS)))
-    for i, one in enumerate(tuples):
-        scene = one["scenes"][role]
+    for i, record in enumerate(tuples):
+        scene = record["scenes"][role]
         backgrounds[i, list(FLOORS).index(scene["background"])] = 1.0
         for thing, index in zip(scene["objects"], scene["indices"], strict=True):
             present[i, index] = True
@@ -68,6 +68,6 @@ def attributes(
 
 
 def _numbers(thing: Mapping[str, Any], known: Sequence[str]) -> list[float]:
-    found = [float(thing[name] == value) for name in known for value in ATTRIBUTES[name]]
+    one_hot = [float(thing[name] == value) for name in known for value in ATTRIBUTES[name]]
     x, y, _ = thing["3d_coords"]
-    return [*found, x, y, math.cos(thing["rotation"]), math.sin(thing["rotation"])]
+    return [*one_hot, x, y, math.cos(thing["rotation"]), math.sin(thing["rotation"])]

@@ -9,11 +9,12 @@ import json
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from unknot.files import written_whole
 from unknot.processes.parent import follow_parent
 
 MAKING = ".making"
+PAUSE = 0.5  # seconds between two looks at a folder that another process fills
 Work = Callable[[Path, int], dict[str, Any]]  # (the folder `.making`, number of the piece) -> what to record of it
 Watch = Callable[[int, int], None]
 
@@ -45,7 +47,7 @@ def fill(
         arrays: file name -> shape and dtype; `work` writes its rows of them with `opened`.
         n_pieces: how many times `work` is called.
         work: a function that can be sent to another process.
-        jobs: processes; 1 works in this one.
+        jobs: processes; 1 works in this one, and so does one that may not start others.
         watch: called with pieces done and all.
     """
     if jobs < 1:
@@ -88,8 +90,13 @@ def progress_of(folder: Path) -> int | None:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Let only one process at a time fill a folder; a killed one lets go of it."""
+def alone(folder: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+    """Let only one process at a time fill a folder; a killed one lets go of it.
+
+    Args:
+        folder: made if need be.
+        waiting: called now and then while another process fills it; left out, that is an error.
+    """
     try:
         import fcntl
     except ImportError:  # systems without it: nobody watches
@@ -97,19 +104,33 @@ def alone(folder: Path) -> Iterator[None]:
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("w")
+        file = (folder / ".lock").open("a+")
     except OSError as error:
         raise UnknotError(f"{folder}: cannot be written ({error.strerror or error}).") from error
     with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UnknotError(
-                f"{folder}: another process is filling this folder; wait for it or name another."
-            ) from None
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                # A process that is started by the one that fills the folder would wait for itself.
+                if waiting is None or not isinstance(error, BlockingIOError) or _holder(file) == os.getppid():
+                    raise UnknotError(
+                        f"{folder}: another process is filling this folder; wait for it or name another."
+                    ) from None
+            waiting()
+            time.sleep(PAUSE)
+        file.truncate(0)
+        print(os.getpid(), file=file, flush=True)
         yield
         with suppress(OSError):
             (folder / ".lock").unlink()
+
+
+def _holder(file: TextIO) -> int:
+    """The process that fills the folder of a lock; 0 if it has not said so yet."""
+    file.seek(0)
+    return int(file.read() or 0)
 
 
 def _record(making: Path, piece: int) -> Path:
@@ -154,7 +175,7 @@ def _allocate(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
 
 
 def _all_done(work: Work, making: Path, pieces: list[int], jobs: int) -> Iterator[int]:
-    if jobs <= 1:
+    if jobs <= 1 or current_process().daemon:
         for piece in pieces:
             yield _do(work, making, piece)
         return

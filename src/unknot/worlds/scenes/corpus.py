@@ -89,7 +89,8 @@ def make_corpus(
 ) -> Corpus:
     """Find and draw a corpus, or open it if it is there already; one that was interrupted is continued.
 
-    The files are the same, byte for byte, for the same options, whatever the number of processes.
+    The files are the same, byte for byte, for the same options, whatever the number of processes. While another process
+    makes the same corpus, this one waits for it.
 
     Args:
         folder: for this corpus alone.
@@ -127,7 +128,9 @@ def make_corpus(
         if watch:
             watch(min(done * PIECE, n), n)
 
-    with alone(folder):
+    with alone(folder, lambda: tell(progress_of(folder) or 0, n_pieces)):
+        if (folder / "corpus.json").is_file():  # while this process waited
+            return _already_made(folder, info)
         plan = {"version": VERSION, **info}
         work = partial(make_piece, wish, n)
         pieces = fill(folder, plan, arrays, n_pieces, work, jobs=jobs, watch=tell)

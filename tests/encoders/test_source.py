@@ -1,0 +1,48 @@
+"""What was handed over, and what tells it from others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unknot.encoders.source import Source
+
+WORLD = "dsprites_rendered"
+
+
+@dataclass(frozen=True)
+class Words:
+    """A kind of source that one task alone can read."""
+
+    label: str
+    record: Mapping[str, Any]
+    fingerprint: str = "words"
+
+
+def read_words(which: Any) -> Words | None:
+    return Words(str(which), {"kind": "words"}) if str(which).endswith(".npz") else None
+
+
+def test_what_a_task_reads_itself_is_neither_a_run_nor_latents(tmp_path: Path) -> None:
+    path = tmp_path / "words.npz"
+    path.write_text("no latents at all")
+    source = Source.of(path, reads=read_words)
+    assert source.run is None and source.representation is None and not source.nothing
+    assert (source.label, source.record, source.fingerprint) == (str(path), {"kind": "words"}, "words")
+
+
+def test_functions_of_one_name_are_told_apart_by_shape_and_size_of_their_codes() -> None:
+    def told(scale: float, moved: float = 0.0) -> str:
+        return Source.of(lambda images: scale * images.mean(axis=(1, 2)) + moved, WORLD).fingerprint
+
+    assert told(1) == told(1)
+    assert len({told(1), told(2), told(1, moved=40), told(0)}) == 4
+
+
+def test_the_codes_that_a_task_encodes_itself_tell_as_much() -> None:
+    source = Source.of(lambda images: images, WORLD)
+    codes = np.random.default_rng(0).normal(size=(2, 16, 3))
+    source.encoder_of((8, 8, 3))
+    assert source.fingerprint_by(lambda: codes[0]) != source.fingerprint_by(lambda: codes[1])

@@ -1,0 +1,38 @@
+"""Slots from the true masks, and the moments they hold."""
+
+import math
+
+import numpy as np
+import pytest
+
+from unknot.tasks.algebra.mask_slots import SLOTS, mask_slots
+from unknot.tasks.algebra.moments import N_MOMENTS, segment_moments
+from unknot.worlds.scenes.corpus import ROLES
+
+
+def test_moments_of_a_rectangle_are_those_worked_by_hand():
+    image = np.zeros((1, 8, 8, 3), dtype=np.uint8)
+    mask = np.zeros((1, 8, 8), dtype=np.uint8)
+    mask[0, 2:4, 1:5] = 3  # two rows of four pixels
+    image[0, 2:4, 1:5] = [255, 0, 51]
+    image[0, 2, 1] = 255
+    made = np.empty((1, 9, N_MOMENTS))
+    segment_moments(image, mask, made)
+    found = made[0, 3]
+    assert found[0] == 1 and not made[0, 1].any()
+    assert found[1:4].tolist() == pytest.approx([1, 1 / 8, (7 * 0.2 + 1) / 8])
+    assert (found[5], found[6]) == pytest.approx((0.4, 1.0))
+    assert (found[7], found[8]) == pytest.approx((1.5, 1.5))
+    assert found[9] == pytest.approx(math.sqrt(8 / 64))
+    assert (found[10], found[11]) == pytest.approx((math.sqrt(1.25) / 8, 0.5 / 8))
+    assert found[12] == pytest.approx(0) and found[16] == pytest.approx(0.5)
+
+
+def test_slots_from_true_masks_hold_one_slot_for_each_object_and_the_background(traced):
+    codes = mask_slots(traced)
+    assert set(codes) == set(ROLES) and codes["A"].shape == (16, SLOTS, N_MOMENTS)
+    for role in ("A", "B", "C", "D"):
+        seen = [len(np.unique(mask)) for mask in traced.masks[:, ROLES.index(role)]]
+        assert (codes[role][:, :, 0] > 0).sum(axis=1).tolist() == seen
+    # a dropped object leaves one slot less, unless it was hidden
+    assert ((codes["drop"][:, :, 0] > 0).sum(1) <= (codes["D"][:, :, 0] > 0).sum(1)).all()
