@@ -66,7 +66,7 @@ def check(run: Untrained, options: ReasoningOptions) -> None:
     check_puzzles(Quantised(run.world, options.classes).factors, options.relations, options.alternatives)
 
 
-def preview(source: Source, options: ReasoningOptions) -> "Image":
+def preview(source: Source, options: ReasoningOptions, progress: Progress) -> "Image":
     """A picture of the first puzzle."""
     grid = Quantised(source.world, options.classes)
     rng = np.random.default_rng(options.seed)
