@@ -6,7 +6,7 @@ from typing import Any, get_args
 from unknot.reports.kit.matrix_chart import matrix
 from unknot.reports.kit.page import Cell, Content, Drawing, Gallery, Grid, Section
 from unknot.reports.kit.split_chart import Bar, histogram, r2_bars
-from unknot.tasks.generalisation.error_similarity import Of, Similarity, error_similarity, shared_splits
+from unknot.tasks.generalisation.error_similarity import Of, Similarity, comparable, error_similarity
 from unknot.tasks.result import TaskResult
 
 MOST = 12  # models with tables and charts of their own
@@ -151,18 +151,15 @@ def _ratios(result: TaskResult, label: str) -> Iterator[Drawing]:
 
 
 def _similarities(results: Sequence[TaskResult]) -> Iterator[Content]:
-    """Heat maps of results on one world, two or more."""
+    """Heat maps, world by world."""
     for world in dict.fromkeys(result.world for result in results):
-        here = [result for result in results if result.world == world]
-        if len(here) < 2:
-            continue
-        drawn = [
-            _heat(error_similarity(here, split, of=what), what)
-            for split in shared_splits(here)
-            for what in get_args(Of)
+        drawings = [
+            _heat(error_similarity(group, split, of=of), of)
+            for split, group in comparable([result for result in results if result.world == world])
+            for of in get_args(Of)
         ]
-        if drawn:
-            yield Gallery(drawn)
+        if drawings:
+            yield Gallery(drawings)
 
 
 def _heat(found: Similarity, what: str) -> Drawing:
