@@ -85,6 +85,8 @@ def test_a_misspelt_task_is_an_error_with_its_line(tmp_path: Path, tasks: str, m
         ("generalisation", "rows: some", "rows is 'some'"),
         ("generalisation", "steps: 0", "steps is 0"),
         ("generalisation", "readout: false", "needs the readout"),
+        ("generalisation", "oracle: true", "reads true factors and no run"),
+        ("generalisation", "split: [random, 'combination:shap=0,scale=0']", "unknown factor 'shap'"),
         ("generalisation", "world: shapes3d_rendered", "was trained on images of 64 x 64 x 1"),
         ("combinations", "held_out: nowhere=3", "unknown factor 'nowhere'"),
         ("combinations", "held_out: [{scale: 9, shape: 0}]", "'scale' has classes 0..5"),

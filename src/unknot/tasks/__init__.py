@@ -3,11 +3,13 @@
 from unknot.errors import unknown
 from unknot.tasks.combinations.task import COMBINATIONS
 from unknot.tasks.fairness.task import FAIRNESS
+from unknot.tasks.generalisation.task import GENERALISATION
 from unknot.tasks.result import TaskResult, read_result
 from unknot.tasks.task import Task
 
 TASKS: dict[str, Task] = {
     "combinations": COMBINATIONS,
+    "generalisation": GENERALISATION,
     "fairness": FAIRNESS,
 }
 
