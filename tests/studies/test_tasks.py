@@ -134,6 +134,17 @@ def test_runs_are_put_to_object_algebra(tmp_path: Path) -> None:
     assert "Task: algebra" in write_study_page(tmp_path / "page.html", tmp_path / "study").read_text()
 
 
+def test_runs_of_several_splits_stand_in_one_report(tmp_path: Path) -> None:
+    text = TINY.replace("[1, 4]", "1").replace(
+        "metrics: [mig, sap]", "metrics: [mig]\nsplits: [random, composition]"
+    )
+    text += "tasks: {generalisation: {rows: 20, train_rows: 20, steps: 2}}"
+    progress = run_study(planned(tmp_path, text), tmp_path / "study", engine=Inline())
+    assert not progress.failures and progress.done["task"] == 4
+    page = write_study_page(tmp_path / "page.html", tmp_path / "study").read_text()
+    assert page.count("random: correlation of errors") == page.count("composition: correlation of errors") > 0
+
+
 def test_the_time_of_tasks_is_that_of_finished_runs_or_of_a_trial(tmp_path: Path) -> None:
     reasoning = "  reasoning: {steps: 40, evaluate_every: 20, evaluation_batches: 2, classes: {x: 3, y: 3}}\n"
     made = planned(tmp_path, TINY + FAIR + reasoning)

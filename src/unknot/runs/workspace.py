@@ -71,6 +71,8 @@ class Workspace:
 
         >>> Workspace().kept("answer", {"seed": 0}, lambda: 42)
         42
+        >>> Workspace().kept("answer", lambda: 1 / 0, lambda: 42)  # nothing is kept, and nobody asks for the key
+        42
         """
         path = self.path(name, key, form.suffix)
         if path is not None and path.is_file():
