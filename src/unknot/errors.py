@@ -81,10 +81,10 @@ def sentences(notes: Iterable[Note | str]) -> list[str]:
     >>> sentences([Note("", "random", "few images."), Note("", "composition", "few images."), "All in all."])
     ['random, composition: few images.', 'All in all.']
     """
-    parts: dict[str, list[str]] = {}
+    parts: dict[str, dict[str, None]] = {}
     for note in notes:
         text, about = (note.text, note.about) if isinstance(note, Note) else (note, "")
-        parts.setdefault(text, []).extend([about] if about else [])
+        parts.setdefault(text, {}).update({about: None} if about else {})
     return [str(Note("", ", ".join(about), text)) for text, about in parts.items()]
 
 

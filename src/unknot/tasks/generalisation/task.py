@@ -1,9 +1,11 @@
 """Systematic generalisation: are factors still predicted where training never was?
 
-def predict(images):                       # uint8 (n, h, w, c)
-    return my_network(images)              # (n, n_factors), each factor from 0 (first class) to 1 (last class)
+    def predict(images):                       # uint8 (n, h, w, c)
+        return my_network(images)              # (n, n_factors), each factor from 0 (first class) to 1 (last class)
 
-unknot.generalisation(predict, "dsprites_rendered", "extrapolation")
+    unknot.generalisation(predict, "dsprites_rendered", "extrapolation")
+
+The benchmark is that of Schott et al. 2022, arXiv:2107.08221.
 """
 
 from collections.abc import Sequence
@@ -56,8 +58,7 @@ def measure(
             RESULT,
         )
 
-    space = predictor.world.factors
-    splits = chosen_splits(options.split, predictor.own_split, source.key, space)
+    splits = chosen_splits(options.split, predictor.own_split, source.key, predictor.world.factors)
     return _joined([tested(label, split) for label, split in splits.items()])
 
 
