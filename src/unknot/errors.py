@@ -75,6 +75,19 @@ class Note:
         return f"{self.about}: {self.text}" if self.about else self.text
 
 
+def sentences(notes: Iterable[Note | str]) -> list[str]:
+    """Notes as people read them: what is noted of several parts is said once.
+
+    >>> sentences([Note("", "random", "few images."), Note("", "composition", "few images."), "All in all."])
+    ['random, composition: few images.', 'All in all.']
+    """
+    parts: dict[str, dict[str, None]] = {}
+    for note in notes:
+        text, about = (note.text, note.about) if isinstance(note, Note) else (note, "")
+        parts.setdefault(text, {}).update({about: None} if about else {})
+    return [str(Note("", ", ".join(about), text)) for text, about in parts.items()]
+
+
 def unknown(kind: str, name: str, known: Iterable[str], *, field: str | Path = ()) -> UnknotError:
     """The error for a name that is not in a registry, with the nearest one that is.
 

@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 from unknot.cli import app
 from unknot.cli.leaderboard import leaderboard
 from unknot.errors import UnknotError
+from unknot.runs.run import RunSpec
+from unknot.runs.training import train
 from unknot.tasks.result import read_result
 
 OWN = """
@@ -67,6 +69,19 @@ def test_latents_are_read_out_and_one_json_is_written(here: Path) -> None:
     assert set(record["values"]) == {"composition_r2", "composition_r2_clipped", "composition_r2_constant"}
 
 
+def test_runs_of_two_splits_are_each_tested_on_their_own(here: Path) -> None:
+    runs = [
+        train(
+            RunSpec(world="dsprites_rendered", model="cnn", split=split, steps=1, image_size=32), here
+        ).folder.name
+        for split in ("extrapolation", "interpolation")
+    ]
+    done = _task(here, *runs, "--rows", "20", "--html", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert "extrapolation: R² by factor" in done.stdout and "interpolation: R² by factor" in done.stdout
+    assert "correlation" not in done.stdout and "R², interpolation" in (here / "page.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -74,10 +89,11 @@ def test_latents_are_read_out_and_one_json_is_written(here: Path) -> None:
         (["mine:broken", "--world", "dsprites_rendered", "--split", "random"], "predicts nan for shape"),
         (["mine:half", "--world", "dsprites_rendered"], "inside which split"),
         (["mine:half", "--world", "dsprites_rendered", "--split", "beyond"], "unknown split 'beyond'"),
-        (["mine:half", "--world", "dsprites_rendered", "--rows", "few"], "--rows is 'few'"),
+        (["mine:half", "--world", "dsprites_rendered", "--rows", "few"], "rows is 'few'; expected a whole number"),
         (["mine:half", "mine:half", "--json", "a.json"], "-o FOLDER"),
-        (["--oracle"], "give --world and no model"),
-        ([], "name a model"),
+        (["--oracle"], "the oracle reads the true factors of a world; name one"),
+        (["mine:half", "--oracle", "--world", "dsprites"], "expected no source with these options"),
+        ([], "expected a source: The folder of a run"),
         (["runs/nope"], "runs/nope: no such file or folder"),
         (["runs/nope", "--world", "dsprites_rendered"], "runs/nope: no such file or folder"),
     ],

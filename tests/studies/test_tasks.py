@@ -88,6 +88,8 @@ def test_a_misspelt_task_is_an_error_with_its_line(tmp_path: Path, tasks: str, m
         ("generalisation", "rows: some", "rows is 'some'"),
         ("generalisation", "steps: 0", "steps is 0"),
         ("generalisation", "readout: false", "needs the readout"),
+        ("generalisation", "oracle: true", "reads true factors and no run"),
+        ("generalisation", "split: [random, 'combination:shap=0,scale=0']", "unknown factor 'shap'"),
         ("generalisation", "world: shapes3d_rendered", "was trained on images of 64 x 64 x 1"),
         ("combinations", "held_out: nowhere=3", "unknown factor 'nowhere'"),
         ("combinations", "held_out: [{scale: 9, shape: 0}]", "'scale' has classes 0..5"),
@@ -150,6 +152,17 @@ def test_runs_of_a_study_share_the_corpus_that_the_first_of_them_makes(tmp_path:
     progress = run_study(study, tmp_path / "study", jobs=2)
     assert not progress.failures and progress.done["task"] == 2
     assert [path.name for path in (tmp_path / "corpora").iterdir()] == ["clear-16-16-seed0"]
+
+
+def test_runs_of_several_splits_stand_in_one_report(tmp_path: Path) -> None:
+    text = TINY.replace("[1, 4]", "1").replace(
+        "metrics: [mig, sap]", "metrics: [mig]\nsplits: [random, composition]"
+    )
+    text += "tasks: {generalisation: {rows: 20, train_rows: 20, steps: 2}}"
+    progress = run_study(planned(tmp_path, text), tmp_path / "study", engine=Inline())
+    assert not progress.failures and progress.done["task"] == 4
+    page = write_study_page(tmp_path / "page.html", tmp_path / "study").read_text()
+    assert page.count("random: correlation of errors") == page.count("composition: correlation of errors") > 0
 
 
 def test_the_time_of_tasks_is_that_of_finished_runs_or_of_a_trial(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from unknot.reports.leaderboard import Entry
+    from unknot.tasks.generalisation.leaderboard import Entry
 
 FORMATS = ("csv", "markdown", "latex", "json")
 
@@ -27,7 +27,7 @@ def leaderboard(
 ) -> None:
     """Show published R² on systematic splits beside your own results; rendered worlds are ranked apart."""
     from unknot.errors import UnknotError, unknown
-    from unknot.reports.leaderboard import leaderboard, own_results
+    from unknot.tasks.generalisation.leaderboard import leaderboard, own_results
 
     if form and form not in FORMATS:
         raise unknown("format", form, FORMATS)
@@ -68,7 +68,7 @@ def _show(board: "list[Entry]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from unknot.reports.leaderboard import MISSING
+    from unknot.tasks.generalisation.leaderboard import MISSING
 
     console = Console()
     for world, split in dict.fromkeys((entry.world, entry.split) for entry in board):

@@ -144,7 +144,7 @@ class Source:
         if isinstance(self._world, str | Path):
             return str(self._world)
         if self._world is not None:
-            return self._world.name
+            return _catalogue_key(self._world)
         if self.spec is not None:
             return self.spec.world
         return str(self.representation.source.get("world", "")) if self.representation is not None else ""
@@ -293,3 +293,8 @@ class Source:
             progress("encoding", done, total)
 
         return encode_points(self.encoder, self.world, classes, seed=seed, watch=watch)
+
+
+def _catalogue_key(world: World) -> str:
+    """The name of a world in the catalogue, by which what is published about it is known; else its own name."""
+    return next((key for key, entry in WORLDS.items() if entry.title == world.name), world.name)

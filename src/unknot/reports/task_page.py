@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from unknot.errors import sentences
 from unknot.reports.kit.page import Grid, Section, write_page
 from unknot.tasks import find_task
 from unknot.tasks.result import TaskResult
@@ -15,7 +16,7 @@ def task_section(results: Sequence[TaskResult]) -> Section:
     name = results[0].task
     drawn = find_task(name).page(results)
     texts, contents = [*drawn.paragraphs], [headline(results), *drawn.contents]
-    notes = list(dict.fromkeys(str(note) for result in results for note in result.notes))
+    notes = list(dict.fromkeys(text for result in results for text in sentences(result.notes)))
     parts = [Section("Left out or assumed", notes, name=f"notes-{name}")] if notes else []
     return Section(f"Task: {name}", texts, contents, parts)
 

@@ -66,11 +66,13 @@ class Workspace:
 
         Args:
             name: what it is, for people who look into the folder.
-            key: everything that decides the value, as plain values.
+            key: everything that decides the value, as plain values; or what gives those, called if there is a folder.
             make: makes it.
             form: of its file.
 
         >>> Workspace().kept("answer", {"seed": 0}, lambda: 42)
+        42
+        >>> Workspace().kept("answer", lambda: 1 / 0, lambda: 42)  # nothing is kept, and nobody asks for the key
         42
         """
         path = self.path(name, key, form.suffix)
@@ -90,7 +92,8 @@ class Workspace:
         """Where something is, or will be, kept."""
         if self.folder is None:
             return None
-        return self.folder / "parts" / f"{re.sub(r'[^a-z0-9]+', '_', name.lower())}-{json_hash(key)}{suffix}"
+        words, plain = re.sub(r"[^a-z0-9]+", "_", name.lower()), key() if callable(key) else key
+        return self.folder / "parts" / f"{words}-{json_hash(plain)}{suffix}"
 
     @contextmanager
     def locked(self, name: str, key: Any) -> Iterator[None]:

@@ -5,17 +5,19 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.factors import space
-from unknot.tasks.generalisation.error_similarity import TRUTH, error_similarity, shared_splits
+from unknot.tasks.generalisation.error_similarity import TRUTH, comparable, error_similarity
 from unknot.tasks.result import TaskResult
 
 GRID = space({"a": 4, "b": 3, "still": 1})
 POINTS = [0, 3, 5, 7, 8, 11]
 
 
-def result(name: str, said: np.ndarray, world: str = "w", points: list[int] = POINTS) -> TaskResult:
+def result(
+    name: str, said: np.ndarray, world: str = "w", points: list[int] = POINTS, split: str = "composition"
+) -> TaskResult:
     rows: list[dict[str, Any]] = [
         {
-            "split": "composition",
+            "split": split,
             "point": p,
             "predicted a": float(a),
             "predicted b": float(b),
@@ -23,7 +25,7 @@ def result(name: str, said: np.ndarray, world: str = "w", points: list[int] = PO
         }
         for p, (a, b) in zip(points, said, strict=True)
     ]
-    settings = {"factors": {"a": 4, "b": 3, "still": 1}, "splits": ["composition"]}
+    settings = {"factors": {"a": 4, "b": 3, "still": 1}, "splits": [split]}
     return TaskResult("generalisation", name, world, {}, {"probe": rows}, settings)
 
 
@@ -68,13 +70,23 @@ def test_results_on_other_images_are_not_compared() -> None:
         error_similarity([one, other], "composition")
     with pytest.raises(UnknotError, match="tested on other images"):
         error_similarity([one, result("two", TRUE, world="v")], "composition")
-    assert shared_splits([one, other]) == [] == shared_splits([one, result("two", TRUE, world="v")])
-    assert shared_splits([one, one]) == ["composition"]
+    assert comparable([one, other]) == [] == comparable([one, result("two", TRUE, world="v")])
+    assert comparable([one, one]) == [("composition", [one, one])]
+
+
+def test_each_split_compares_the_results_that_have_it() -> None:
+    one, two = result("one", TRUE), result("two", TRUE, split="random")
+    three, four = result("three", -TRUE), result("four", TRUE, split="extrapolation")
+    assert comparable([one, two]) == []
+    assert comparable([one, two, three, two, four]) == [("composition", [one, three]), ("random", [two, two])]
+    assert error_similarity([two, one, three], "composition").names == ("one", "three", TRUTH)
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(UnknotError, match="unknown split of the results 'random'"):
-        error_similarity([result("one", TRUE)], "random")
+    with pytest.raises(
+        UnknotError, match=r"unknown split of the results 'compositio'.*Known: composition, random"
+    ):
+        error_similarity([result("one", TRUE), result("two", TRUE, split="random")], "compositio")
     with pytest.raises(UnknotError, match="no results"):
         error_similarity([])
     with pytest.raises(UnknotError, match="result of the task fairness"):

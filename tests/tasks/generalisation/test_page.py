@@ -71,6 +71,15 @@ def test_results_of_two_worlds_are_drawn_apart() -> None:
     assert not [d for c in made.contents if isinstance(c, Gallery) for d in c.drawings if "correlation" in d.svg]
 
 
+def test_results_on_different_splits_stand_on_one_page() -> None:
+    results = [_result(0.1, "a"), _result(0.2, "b", kind="random"), _result(0.3, "c", kind="random")]
+    drawings = [d for c in section(results).contents if isinstance(c, Gallery) for d in c.drawings]
+    assert [d.svg.count("extrapolation: correlation") for d in drawings if "correlation of" in d.svg] == [0, 0]
+    assert not [
+        d for c in section(results[:2]).contents if isinstance(c, Gallery) for d in c.drawings if "corr" in d.svg
+    ]
+
+
 def test_bars_beyond_the_scale_end_at_its_edge_and_say_their_number() -> None:
     drawn = r2_bars("R²", [Bar("m", -420.0, {"constant": -3.0}), Bar("n", float("nan"), {})])
     xs = [float(x) for x in re.findall(r'<rect[^>]* x="([\d.]+)"', drawn)]

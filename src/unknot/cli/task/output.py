@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from unknot.encoders.source import Source
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, sentences
 from unknot.files import json_hash
 from unknot.tasks.kept_results import keep_result
 from unknot.tasks.result import TaskResult
@@ -30,8 +30,8 @@ def show(task: Task, result: TaskResult, *, json: Path | None = None) -> None:
     for name, value in result.values.items():
         headline.add_row(name, "-" if value != value else f"{value:.3f}")
     console.print(headline)
-    for note in result.notes:
-        console.print(str(note), style="dim", highlight=False, markup=False)
+    for sentence in sentences(result.notes):
+        console.print(sentence, style="dim", highlight=False, markup=False)
     if json == STDOUT:
         typer.echo(result.as_json(), nl=False)
     elif json is not None:

@@ -35,33 +35,33 @@ class Baselines:
     train: SplitErrors
 
 
-def constant_baselines(made: Split, listed: Classes | None = None) -> Baselines:
+def constant_baselines(split: Split, listed: Classes | None = None) -> Baselines:
     """R² of predicting the mean of everything, and of predicting the mean of the training part.
 
     Args:
-        made: the split.
+        split: the split.
         listed: the rows of an incomplete world; None for a complete grid.
 
     >>> from unknot.worlds.published.dsprites import SPACE
     >>> from unknot.worlds.splits.split import split
-    >>> found = constant_baselines(split(SPACE, "extrapolation", rule="dsprites"))
-    >>> float(found.full.r2.mean().round(3)), float(found.train.r2.mean().round(3))
+    >>> baselines = constant_baselines(split(SPACE, "extrapolation", rule="dsprites"))
+    >>> float(baselines.full.r2.mean().round(3)), float(baselines.train.r2.mean().round(3))
     (-0.093, -0.388)
     """
-    space, rng = made.space, np.random.default_rng(0)  # never asked: all points are taken
+    space, rng = split.space, np.random.default_rng(0)  # never asked: all points are taken
     if listed is None:
         variance, mean = full_variance(space), np.where(space.sizes > 1, 0.5, 0.0)
     else:
         targets = space.scaled(listed)
         variance, mean = full_variance(targets), targets.mean(axis=0)
-    training = part_points(made, listed, "train", "all", rng)
+    training = part_points(split, listed, "train", "all", rng)
     total = np.zeros(len(space))
-    for classes in chunks(made, listed, training, CHUNK):
+    for classes in chunks(split, listed, training, CHUNK):
         total += space.scaled(classes).sum(axis=0)
     train_mean = total / len(training)
     full, train = SplitErrors(variance, train_mean), SplitErrors(variance, train_mean)
-    for classes in chunks(made, listed, part_points(made, listed, "test", "all", rng), CHUNK):
-        targets, unseen = space.scaled(classes), made.ood(classes)
+    for classes in chunks(split, listed, part_points(split, listed, "test", "all", rng), CHUNK):
+        targets, unseen = space.scaled(classes), split.ood(classes)
         full.add(np.broadcast_to(mean, targets.shape), targets, unseen)
         train.add(np.broadcast_to(train_mean, targets.shape), targets, unseen)
     return Baselines(variance, train_mean, full, train)

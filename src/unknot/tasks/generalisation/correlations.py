@@ -41,9 +41,9 @@ def dci_with_r2(
     names = list(columns_of("dci_with_r2", table))
     scores = [name for name in names if name.split("[")[0].split(".")[0] in metrics]
     r2 = [name for name in names if name.endswith("_r2")]
-    for what, found in ((f"metric {' or '.join(metrics)}", scores), ("R² such as extrapolation_r2", r2)):
-        if not found:
-            raise UnknotError(f"dci_with_r2: no column of a {what} among {', '.join(names)}.")
+    for kind, columns in ((f"metric {' or '.join(metrics)}", scores), ("R² such as extrapolation_r2", r2)):
+        if not columns:
+            raise UnknotError(f"dci_with_r2: no column of a {kind} among {', '.join(names)}.")
     return correlations(table, scores, r2, method=method, bootstraps=bootstraps, rng=rng)
 
 
@@ -56,11 +56,14 @@ def with_r2(table: "pd.DataFrame", results: Mapping[str, TaskResult]) -> "pd.Dat
     """
     import pandas as pd
 
-    strange = [key for key in results if key not in set(table["id"])]
-    if strange:
-        raise UnknotError(f"with_r2: results of {', '.join(strange)}, which are not runs of the table.")
+    unknown = [id_ for id_ in results if id_ not in set(table["id"])]
+    if unknown:
+        raise UnknotError(f"with_r2: results of {', '.join(unknown)}, which are not runs of the table.")
     values = pd.DataFrame(
-        [{"id": key} | {f"{made.task}.{n}": v for n, v in made.values.items()} for key, made in results.items()]
+        [
+            {"id": id_} | {f"{result.task}.{n}": v for n, v in result.values.items()}
+            for id_, result in results.items()
+        ]
     )
     joined: pd.DataFrame = table.merge(values, on="id", how="left")
     return joined

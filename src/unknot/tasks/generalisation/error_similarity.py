@@ -51,7 +51,7 @@ def error_similarity(
     Reference: Schott et al. 2022, arXiv:2107.08221, section 5; which of the two is correlated there is not spelled out.
 
     Args:
-        results: of `generalisation`, all on one world.
+        results: of `generalisation`, all on one world; those that are not on the split are left out.
         split: which of their splits.
         of: "predictions" or "errors".
 
@@ -71,41 +71,46 @@ def error_similarity(
     for result in results:
         if result.task != "generalisation":
             raise UnknotError(f"error_similarity: a result of the task {result.task}; expected generalisation.")
-    factors = results[0].settings["factors"]
-    grid, columns = space(factors), [name for name, size in factors.items() if size > 1]
-    points = _points(results[0], split)
-    said = [_said(result, results[0], split, points, columns) for result in results]
-    truth = _truth(grid, points, columns)
-    names = _distinct([result.source for result in results])
-    stacked = np.stack([*said, truth] if of == "predictions" else [one - truth for one in said])
-    per_factor = {name: _correlations(stacked[:, :, j]) for j, name in enumerate(columns)}
-    matrix = _mean(np.stack(list(per_factor.values())))
-    shown = (*names, TRUTH) if of == "predictions" else tuple(names)
-    return Similarity(shown, matrix, per_factor, split, len(points))
+    tested = [result for result in results if split in _probes(result)]
+    if not tested:
+        raise unknown("split of the results", split, {name for result in results for name in _probes(result)})
+    factors, points = tested[0].settings["factors"], _probes(tested[0])[split]
+    columns = [name for name, size in factors.items() if size > 1]
+    predictions = [_predictions(result, tested[0], split, points, columns) for result in tested]
+    truth = _truth(space(factors), points, columns)
+    names = _distinct([result.source for result in tested])
+    if of == "predictions":
+        names, compared = [*names, TRUTH], [*predictions, truth]
+    else:
+        compared = [predicted - truth for predicted in predictions]
+    layers = np.stack(compared)
+    per_factor = {name: _correlations(layers[:, :, j]) for j, name in enumerate(columns)}
+    return Similarity(tuple(names), _mean(np.stack(list(per_factor.values()))), per_factor, split, len(points))
 
 
-def shared_splits(results: Sequence[TaskResult]) -> list[str]:
-    """The splits that all results are on, if they are on one world."""
-    if len({(r.world, tuple(r.settings["factors"].items())) for r in results}) != 1:
-        return []
-    kept = [dict.fromkeys(str(row["split"]) for row in r.tables.get("probe", [])) for r in results]
-    return [name for name in kept[0] if all(name in other and _same(results, name) for other in kept)]
+def comparable(results: Sequence[TaskResult]) -> list[tuple[str, list[TaskResult]]]:
+    """Each split with the results that were tested on the same images of it, where there are two or more."""
+    groups: dict[tuple[object, ...], list[TaskResult]] = {}
+    for result in results:
+        for split, points in _probes(result).items():
+            grid = tuple(result.settings["factors"].items())
+            groups.setdefault((split, result.world, grid, tuple(points)), []).append(result)
+    return [(str(split), group) for (split, *_), group in groups.items() if len(group) > 1]
 
 
-def _same(results: Sequence[TaskResult], split: str) -> bool:
-    return len({tuple(_points(result, split)) for result in results}) == 1
+def _probes(result: TaskResult) -> dict[str, list[int]]:
+    """Split -> the points whose predictions a result keeps."""
+    points: dict[str, list[int]] = {}
+    for row in result.tables.get("probe", []):
+        points.setdefault(str(row["split"]), []).append(int(str(row["point"])))
+    return points
 
 
-def _points(result: TaskResult, split: str) -> list[int]:
-    found = [int(str(row["point"])) for row in result.tables.get("probe", []) if row["split"] == split]
-    if not found:
-        raise unknown("split of the results", split, result.settings.get("splits", ()))
-    return found
-
-
-def _said(result: TaskResult, first: TaskResult, split: str, points: list[int], columns: Sequence[str]) -> Floats:
+def _predictions(
+    result: TaskResult, first: TaskResult, split: str, points: list[int], columns: Sequence[str]
+) -> Floats:
     """(n, k) predictions on the shared images."""
-    if result.world != first.world or _points(result, split) != points:
+    if result.world != first.world or _probes(result)[split] != points:
         raise UnknotError(
             f"error_similarity: '{result.source}' was tested on other images ({result.world}) than '{first.source}' "
             f"({first.world}); compare results on the same world and split."
@@ -118,11 +123,11 @@ def _truth(grid: FactorSpace, points: list[int], columns: Sequence[str]) -> Floa
     return grid.scaled(grid.classes(points))[:, [grid.position(name) for name in columns]]
 
 
-def _correlations(said: Floats) -> Floats:
+def _correlations(layers: Floats) -> Floats:
     """(m, m) correlations of the rows of (m, n); NaN for a row that does not vary."""
-    centred = said - said.mean(axis=1, keepdims=True)
+    centred = layers - layers.mean(axis=1, keepdims=True)
     length = np.linalg.norm(centred, axis=1, keepdims=True)
-    flat = length <= 1e-9 * np.sqrt(said.shape[1])
+    flat = length <= 1e-9 * np.sqrt(layers.shape[1])
     unit = np.where(flat, np.nan, centred / np.where(flat, 1.0, length))
     clipped: Floats = np.clip(unit @ unit.T, -1.0, 1.0)
     return clipped

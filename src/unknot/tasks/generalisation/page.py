@@ -6,11 +6,11 @@ from typing import Any, get_args
 from unknot.reports.kit.matrix_chart import matrix
 from unknot.reports.kit.page import Cell, Content, Drawing, Gallery, Grid, Section
 from unknot.reports.kit.split_chart import Bar, histogram, r2_bars
-from unknot.tasks.generalisation.error_similarity import Of, Similarity, error_similarity, shared_splits
+from unknot.tasks.generalisation.chosen import KINDS
+from unknot.tasks.generalisation.error_similarity import Of, Similarity, comparable, error_similarity
 from unknot.tasks.result import TaskResult
 
 MOST = 12  # models with tables and charts of their own
-ORDER = ("random", "composition", "interpolation", "extrapolation")
 SUMMARY = {
     "r2": "R²",
     "r2_clipped": "R², no factor below 0",
@@ -27,8 +27,20 @@ FACTORS = {**SUMMARY, "share_short": "share of ratios up to 1"}
 
 def section(results: Sequence[TaskResult]) -> Section:
     """Words, bars by split, tables by split and factor, what one unseen factor does to the others, similarity."""
-    labels = _labels(results)
-    texts = [
+    oracles = [result for result in results if "oracle" in result.tables]
+    tested = [result for result in results if "oracle" not in result.tables]
+    texts: list[str] = []
+    contents: list[Content] = []
+    if tested:
+        texts, contents = _texts(tested), list(_contents(tested))
+    if oracles:
+        texts.append("The readout was also given the true factors, or their negatives: what it can read at best.")
+        contents += map(_oracle, oracles)
+    return Section("Systematic generalisation", texts, contents)
+
+
+def _texts(results: Sequence[TaskResult]) -> list[str]:
+    return [
         "Factors are predicted on images unlike those of training: other combinations (composition), values in between "
         "(interpolation), values beyond (extrapolation). R² is 1 for perfect predictions and 0 for errors as large as "
         "the variance of the whole dataset; it has no lower end. Upright marks in the bars are what a constant scores: "
@@ -36,45 +48,50 @@ def section(results: Sequence[TaskResult]) -> Section:
         "On images where exactly one factor has a value that training never had, R² of that factor (OOD) and of all "
         "others (ID) are told apart. The ratio says how far from the training mean predictions of unseen values go, "
         "relative to how far they should: 1 is right, 0 is the mean.",
-        *(_in_words(result, label) for result, label in zip(results, labels, strict=True)),
+        *(f"{i + 1} " * (len(results) > 1) + _in_words(result) for i, result in enumerate(results)),
     ]
-    contents: list[Content] = [
-        Gallery(list(_bars(results, labels))),
-        _summary(results, labels),
-        *_similarities(results),
-    ]
+
+
+def _contents(results: Sequence[TaskResult]) -> Iterator[Content]:
+    labels = _labels(results)
+    yield Gallery(list(_bars(results, labels)))
+    yield _summary(results, labels)
+    yield from _similarities(results)
     for result, label in list(zip(results, labels, strict=True))[:MOST]:
-        contents.append(_factors(result, label, len(results) > 1))
-        drawn = [*_modularity(result, label), *_ratios(result, label)]
-        contents += [Gallery(drawn)] if drawn else []
-    return Section("Systematic generalisation", texts, contents)
+        yield _factors(result, label, len(results) > 1)
+        drawings = [*_modularity(result, label), *_ratios(result, label)]
+        if drawings:
+            yield Gallery(drawings)
+
+
+def _oracle(result: TaskResult) -> Grid:
+    rows: list[list[Cell]] = [list(row.values()) for row in result.tables["oracle"]]
+    header = tuple(name.replace("_", " ") for name in result.tables["oracle"][0])
+    return Grid(header, rows, f"Readout of the true factors of {result.world}.", f"oracle-{result.world}")
 
 
 def _labels(results: Sequence[TaskResult]) -> list[str]:
     """Short names: the first words of each, numbered where there are several."""
-    words = [result.source.split(",")[0].split(" (")[0].split(":")[-1] for result in results]
+    words = [result.source.split(",")[0].split(" (")[0].split(":")[-1].split("/")[-1] for result in results]
     return words if len(results) == 1 else [f"{i + 1} {word}" for i, word in enumerate(words)]
 
 
-def _in_words(result: TaskResult, label: str) -> str:
+def _in_words(result: TaskResult) -> str:
     parts = []
     for split in result.settings["splits"]:
-        here = (
-            f"R² {_said(result, f'{split}_r2')} on {split} (a constant: {_said(result, f'{split}_r2_constant')})"
-        )
+        here = f"R² {_number(result, f'{split}_r2')} on {split} (a constant: {_number(result, f'{split}_r2_constant')})"
         if f"{split}_r2_ood" in result.values:
             here += (
-                f"; with one unseen value, {_said(result, f'{split}_r2_ood')} for its factor and "
-                f"{_said(result, f'{split}_r2_id')} for the others"
+                f"; with one unseen value, {_number(result, f'{split}_r2_ood')} for its factor and "
+                f"{_number(result, f'{split}_r2_id')} for the others"
             )
         if f"{split}_ratio" in result.values:
-            here += f"; predictions go {_said(result, f'{split}_ratio')} of the way from the mean"
+            here += f"; predictions go {_number(result, f'{split}_ratio')} of the way from the mean"
         parts.append(here)
-    number = label.split()[0] + " " if label[0].isdigit() else ""
-    return f"{number}{result.source} on {result.world}: {'. '.join(parts)}."
+    return f"{result.source} on {result.world}: {'. '.join(parts)}."
 
 
-def _said(result: TaskResult, name: str) -> str:
+def _number(result: TaskResult, name: str) -> str:
     value = result.values[name]
     return "unknown" if value != value else f"{value:.2f}"
 
@@ -90,7 +107,7 @@ def _bars(results: Sequence[TaskResult], labels: Sequence[str]) -> Iterator[Draw
                     "always the training mean": _float(row["constant_train_mean"]),
                 }
                 rows.setdefault(str(row["split"]), []).append(Bar(label, _float(row["r2"]), marks, result.source))
-        for split in sorted(rows, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)):
+        for split in sorted(rows, key=lambda name: KINDS.index(name) if name in KINDS else len(KINDS)):
             yield Drawing(r2_bars(f"R², {split}", rows[split]), f"{world}.")
 
 
@@ -125,14 +142,14 @@ def _factors(result: TaskResult, label: str, several: bool) -> Grid:
 def _modularity(result: TaskResult, label: str) -> Iterator[Drawing]:
     table = result.tables.get("modularity", [])
     for split in dict.fromkeys(str(row["split"]) for row in table):
-        found = {(row["unseen"], row["factor"]): _float(row["r2"]) for row in table if row["split"] == split}
-        unseen = list(dict.fromkeys(str(row["unseen"]) for row in table if row["split"] == split))
-        names = list(dict.fromkeys(str(row["factor"]) for row in table if row["split"] == split))
-        values = [[found[one, name] for name in names] for one in unseen]
-        drawn = matrix(
-            f"{split}: R² where one factor is unseen", unseen, names, values, row_word="unseen", colour="up"
-        )
-        yield Drawing(drawn, f"{label}. A modular model keeps all but the diagonal.")
+        rows = [row for row in table if row["split"] == split]
+        r2 = {(row["unseen"], row["factor"]): _float(row["r2"]) for row in rows}
+        unseen = list(dict.fromkeys(str(row["unseen"]) for row in rows))
+        factors = list(dict.fromkeys(str(row["factor"]) for row in rows))
+        values = [[r2[name, factor] for factor in factors] for name in unseen]
+        title = f"{split}: R² where one factor is unseen"
+        chart = matrix(title, unseen, factors, values, row_word="unseen", colour="up")
+        yield Drawing(chart, f"{label}. A modular model keeps all but the diagonal.")
 
 
 def _ratios(result: TaskResult, label: str) -> Iterator[Drawing]:
@@ -143,34 +160,31 @@ def _ratios(result: TaskResult, label: str) -> Iterator[Drawing]:
         for row in table:
             if row["split"] == split:
                 counts[_float(row["ratio"])] = counts.get(_float(row["ratio"]), 0) + int(row["rows"] or 0)
-        shown = {start: counts[start] for start in sorted(counts)}
-        drawn = histogram(f"{split}: ratio", list(shown), list(shown.values()), 0.1, 1.0)
+        starts = sorted(counts)
+        chart = histogram(f"{split}: ratio", starts, [counts[start] for start in starts], 0.1, 1.0)
         yield Drawing(
-            drawn, f"{label}. How far from the training mean predictions go; left of the line, not far enough."
+            chart, f"{label}. How far from the training mean predictions go; left of the line, not far enough."
         )
 
 
 def _similarities(results: Sequence[TaskResult]) -> Iterator[Content]:
-    """Heat maps of results on one world, two or more."""
+    """Heat maps, world by world."""
     for world in dict.fromkeys(result.world for result in results):
-        here = [result for result in results if result.world == world]
-        if len(here) < 2:
-            continue
-        drawn = [
-            _heat(error_similarity(here, split, of=what), what)
-            for split in shared_splits(here)
-            for what in get_args(Of)
+        drawings = [
+            _heat(error_similarity(group, split, of=of), of)
+            for split, group in comparable([result for result in results if result.world == world])
+            for of in get_args(Of)
         ]
-        if drawn:
-            yield Gallery(drawn)
+        if drawings:
+            yield Gallery(drawings)
 
 
-def _heat(found: Similarity, what: str) -> Drawing:
-    numbers = [str(i + 1) for i in range(len(found.names))]
-    rows = [f"{number} {name}" for number, name in zip(numbers, found.names, strict=True)]
-    title = f"{found.split}: correlation of {what}"
-    words = f"Pearson correlation over {found.rows} test images, averaged over factors."
-    return Drawing(matrix(title, rows, numbers, found.matrix.tolist(), colour="up"), words)
+def _heat(similarity: Similarity, of: str) -> Drawing:
+    numbers = [str(i + 1) for i in range(len(similarity.names))]
+    rows = [f"{number} {name}" for number, name in zip(numbers, similarity.names, strict=True)]
+    title = f"{similarity.split}: correlation of {of}"
+    caption = f"Pearson correlation over {similarity.rows} test images, averaged over factors."
+    return Drawing(matrix(title, rows, numbers, similarity.matrix.tolist(), colour="up"), caption)
 
 
 def _float(value: Any) -> float:

@@ -1,20 +1,21 @@
-"""Anything that predicts factors, or that can with a readout: a function, a network, a run, an encoder."""
+"""Anything that predicts factors, or that can with a readout: a function, a network, a run, a file of latents."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.encoders.encoder import Encoder, find_encoder, run_record, writable
-from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.encoders.encoder import Encoder, writable
+from unknot.encoders.source import WITH_WEIGHTS, Source
+from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import FactorSpace
 from unknot.metrics.inputs import as_array
+from unknot.representation import Representation
 from unknot.runs.run import Run, RunSpec
-from unknot.runs.training_world import home_world
+from unknot.tasks.generalisation.chosen import WHO
+from unknot.tasks.generalisation.coded_world import CodedWorld
 from unknot.worlds.world import Images, World
 
 Scale = Literal["unit", "classes"]
@@ -26,60 +27,68 @@ class Predictor:
     """A function of images, and how factors come out of it.
 
     Attributes:
-        name: what results call it.
         encoder: gives predictions (n, n_factors) in [0, 1], checked; or latents.
+        world: whose images it is shown.
         needs_readout: whether it gives latents, from which factors are still to be read.
         trained_in: the split a run was trained inside, "" for all of its world, None where nobody knows.
     """
 
-    name: str
     encoder: Encoder
+    world: World
     needs_readout: bool
     trained_in: str | None = None
 
+    @property
+    def own_split(self) -> str:
+        """The split it is tested on where none is named; empty if only its owner can say."""
+        return self.trained_in or ("all" if self.needs_readout or self.trained_in is not None else "")
 
-def find_predictor(
-    which: Run | Path | str | Callable[..., Any],
-    world: World,
-    *,
-    readout: bool | None = None,
-    scale: Scale = "unit",
-    device: str = "cpu",
-    data: Path | None = None,
-) -> Predictor:
-    """The predictor of a run, a function, a network or a name.
+
+def find_predictor(source: Source, readout: bool | None = None, scale: Scale = "unit") -> Predictor:
+    """What predicts the factors of a source's world.
 
     Args:
-        which: a run of a supervised network predicts by itself, other runs and `timm:` and `hf:` networks need a
-            readout; a function, a torch module or `package.module:function` is taken at its word: it predicts.
-        world: whose images it will see.
+        source: a run of a supervised network predicts by itself, other runs, `timm:` and `hf:` networks and files of
+            latents need a readout; a function, a torch module or `package.module:function` is taken at its word: it
+            predicts.
         readout: overrules that; True for a function that gives latents.
         scale: of predictions: "unit" for [0, 1], "classes" for class numbers.
-        device: of runs and networks.
-        data: folder of data files.
     """
-    if scale not in get_args(Scale):
-        raise unknown("scale of predictions", scale, get_args(Scale))
-    if isinstance(which, Path) or (isinstance(which, str) and Path(which).is_dir()):
-        which = Run(which)
-    if isinstance(which, Run):
-        return _of_run(which, world, readout, scale, device, data)
-    encoder = find_encoder(which, world.image_shape, device=device, data=data)
-    latents = encoder.record["kind"] in ("timm", "hf") if readout is None else readout
-    return Predictor(encoder.name, encoder if latents else checked(encoder, world.factors, scale), latents)
+    if source.representation is not None:
+        return _rows_of(source, source.representation, readout is not False, scale)
+    world, run = source.world, source.run
+    must_have_factors(world)
+    if run is None:
+        encoder = source.encoder
+        reads = encoder.record["kind"] in WITH_WEIGHTS if readout is None else readout
+    else:
+        reads = needs_readout(run.spec, readout, str(run.folder))
+        encoder = source.encoder if reads else _network(source, run)
+    encoder = encoder if reads else checked(encoder, world.factors, scale)
+    return Predictor(encoder, world, reads, None if run is None else run.spec.split)
 
 
-def _of_run(
-    run: Run, world: World, readout: bool | None, scale: Scale, device: str, data: Path | None
-) -> Predictor:
-    reads = needs_readout(run.spec, readout, str(run.folder))
-    home = home_world(run, data=data)
-    home = world if home.name == world.name else home
-    if not reads:
-        network = checked(_network(run, world, device, home), world.factors, scale)
-        return Predictor(_short_title(run), network, False, run.spec.split)
-    encoder = find_encoder(run, world.image_shape, device=device, data=data, home=home)
-    return Predictor(_short_title(run), encoder, True, run.spec.split)
+def _rows_of(source: Source, representation: Representation, reads: bool, scale: Scale) -> Predictor:
+    """The rows of a representation as images, and what turns these into latents: they are."""
+    if not source.key:
+        raise UnknotError(
+            f"{WHO}: which world do the latents come from? Name it, such as dsprites_rendered: it says which classes "
+            "each factor has, and which of them each split keeps for testing.",
+            field="world",
+        )
+    factors = source.known_factors or source.world.factors
+    record = {"kind": "file", "name": source.label, "fingerprint": source.fingerprint}
+    encoder = Encoder(source.label, lambda images: images[:, 0, 0], record)
+    world = CodedWorld(representation, factors, source.key)
+    return Predictor(encoder if reads else checked(encoder, factors, scale), world, reads)
+
+
+def must_have_factors(world: World) -> None:
+    """An error if a world has no factors."""
+    if world.factors.names == ("image",):
+        raise UnknotError(
+            f"{WHO}: {world.name} has no factors to predict; choose a world that has.", field="world"
+        )
 
 
 def needs_readout(spec: RunSpec, readout: bool | None, who: str) -> bool:
@@ -91,7 +100,9 @@ def needs_readout(spec: RunSpec, readout: bool | None, who: str) -> bool:
     if hasattr(find(spec.model), "predict"):
         return readout is True
     if readout is False:
-        raise UnknotError(f"{who}: {spec.model} learns latents and predicts no factors; it needs the readout.")
+        raise UnknotError(
+            f"{who}: {spec.model} learns latents and predicts no factors; it needs the readout.", field="readout"
+        )
     return True
 
 
@@ -99,47 +110,30 @@ def must_share_factors(who: str, spec: RunSpec, home: World, world: World) -> No
     """An error if a network trained on one world predicts factors that another does not have."""
     theirs, ours = (tuple(zip(w.factors.names, w.factors.shape, strict=True)) for w in (home, world))
     if theirs != ours:
-        raise _others(who, spec, home, world)
+        raise UnknotError(
+            f"{who}: predicts the factors of {spec.world}; those of {world.name} are others. Choose the world it was "
+            "trained on, or one with the same factors.",
+            field="world",
+        )
 
 
-def _others(who: str, spec: RunSpec, home: World, world: World) -> UnknotError:
-    return UnknotError(
-        f"{who}: predicts the factors of {spec.world} from images of {home.image_shape}; those of {world.name} are "
-        "others. Choose the world it was trained on, or one with the same factors and images."
-    )
-
-
-def _short_title(run: Run) -> str:
-    """Model, seed, and the options that are not the model's own; the whole title is in the record."""
-    from unknot.models import find, options_of
-
-    usual = {name: parameter.default for name, parameter in options_of(find(run.spec.model)).items()}
-    chosen = [f"{name} {value}" for name, value in sorted(run.spec.options.items()) if usual.get(name) != value]
-    options = f" ({', '.join(chosen)})" if chosen else ""
-    return f"{run.spec.model}{options}, seed {run.spec.seed}"
-
-
-def _network(run: Run, world: World, device: str, home: World) -> Encoder:
+def _network(source: Source, run: Run) -> Encoder:
     """A run of a supervised network as a function from images to factors."""
     import torch
 
     from unknot.runs.batches import as_tensor
-    from unknot.runs.training import find_device, load_model
 
-    must_share_factors(str(run.folder), run.spec, home, world)
-    if home.image_shape != world.image_shape and run.spec.image_size is None:
-        raise _others(str(run.folder), run.spec, home, world)
-    place = find_device(device)
-    model: Any = load_model(run, world=home).to(place)
+    must_share_factors(str(run.folder), run.spec, source.home, source.world)
+    encoder, model, device = source.encoder, cast(Any, source.model), source.device
 
     def predict(images: Images) -> Any:
         with torch.inference_mode():
-            return model.predict(as_tensor(writable(images), run.spec.image_size).to(place)).float().cpu()
+            return model.predict(as_tensor(writable(images), run.spec.image_size).to(device)).float().cpu()
 
-    return Encoder(run.folder.name, predict, run_record(run))
+    return replace(encoder, encode=predict)
 
 
-def checked(encoder: Encoder, space: FactorSpace, scale: Scale = "unit") -> Encoder:
+def checked(encoder: Encoder, space: FactorSpace, scale: Scale) -> Encoder:
     """The same function with its predictions checked: shape, numbers, scale.
 
     Args:

@@ -113,6 +113,15 @@ def train_readout(
     return Readout(scale, net.layers(), steps)
 
 
+def steps_over(rows: int, recipe: Recipe) -> int | None:
+    """Steps of the paper's 8 epochs over a whole training part, also where only some of it is read; None for "quick".
+
+    >>> steps_over(230_400, "paper")
+    28800
+    """
+    return EPOCHS * -(-rows // BATCH["paper"]) if recipe == "paper" else None
+
+
 def _batches(n: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     """Rows of one step after another: epochs in random order, the last batch of each smaller."""
     taken = 0

@@ -32,19 +32,19 @@ class SplitErrors:
         self.centre = np.asarray(centre, dtype=np.float64)
         k = len(self.variance)
         self._all = SquaredErrors(k)
-        self._one = [SquaredErrors(k) for _ in range(k)]  # by the factor that is unseen
+        self._one_unseen = [SquaredErrors(k) for _ in range(k)]  # by the factor that is unseen
         self.ratios = np.zeros((k, round(TOP / FINE) + 1), dtype=np.int64)
         self._short = np.zeros(k, dtype=np.int64)
 
     def add(self, predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike) -> None:
         """Add rows (n, k): predictions, what they should be, and which values never occur in training."""
         predicted, wanted = np.asarray(predictions, dtype=np.float64), np.asarray(targets, dtype=np.float64)
-        strange = np.asarray(unseen, dtype=np.bool_)
+        new = np.asarray(unseen, dtype=np.bool_)
         self._all.add(predicted, wanted)
-        one = strange & (strange.sum(axis=1, keepdims=True) == 1)
-        for i in np.flatnonzero(one.any(axis=0)).tolist():
-            rows = one[:, i]
-            self._one[i].add(predicted[rows], wanted[rows])
+        alone = new & (new.sum(axis=1, keepdims=True) == 1)
+        for i in np.flatnonzero(alone.any(axis=0)).tolist():
+            rows = alone[:, i]
+            self._one_unseen[i].add(predicted[rows], wanted[rows])
             self._add_ratios(i, predicted[rows, i], wanted[rows, i])
 
     def _add_ratios(self, i: int, predicted: Floats, wanted: Floats) -> None:
@@ -68,12 +68,12 @@ class SplitErrors:
     @property
     def one_ood(self) -> NDArray[np.int64]:
         """(k,) on how many rows each factor is the only unseen one."""
-        return np.array([int(errors.count[0]) for errors in self._one])
+        return np.array([int(errors.count[0]) for errors in self._one_unseen])
 
     @property
     def modularity(self) -> Floats:
         """(k, k) R² of the factor of a column, on rows where only the factor of the row is unseen."""
-        return np.stack([errors.r2(self.variance) for errors in self._one])
+        return np.stack([errors.r2(self.variance) for errors in self._one_unseen])
 
     @property
     def ood(self) -> Floats:
@@ -84,7 +84,7 @@ class SplitErrors:
     def in_distribution(self) -> Floats:
         """(k,) R² of a factor where it is seen and exactly one other is not."""
         others = SquaredErrors(len(self.variance))
-        for i, errors in enumerate(self._one):
+        for i, errors in enumerate(self._one_unseen):
             elsewhere = np.arange(len(self.variance)) != i
             others.total[elsewhere] += errors.total[elsewhere]
             others.count[elsewhere] += errors.count[elsewhere]

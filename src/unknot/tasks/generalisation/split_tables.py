@@ -11,7 +11,7 @@ from unknot.worlds.splits.split import Split
 BIN = 0.1  # width of the bins of ratios in tables
 
 
-def split_values(label: str, made: Split, errors: SplitErrors, baselines: Baselines) -> dict[str, float]:
+def split_values(label: str, split: Split, errors: SplitErrors, baselines: Baselines) -> dict[str, float]:
     """The headline numbers of a split, by name; those of unseen factors only where there are some."""
     r2 = errors.r2
     values = {
@@ -24,22 +24,22 @@ def split_values(label: str, made: Split, errors: SplitErrors, baselines: Baseli
             f"{label}_r2_id": mean_known(errors.in_distribution),
             f"{label}_r2_ood": mean_known(errors.ood),
         }
-    if made.kind == "extrapolation":  # between the values of training, the mean is no place to be drawn to
+    if split.kind == "extrapolation":  # between the values of training, the mean is no place to be drawn to
         values[f"{label}_ratio"] = errors.pooled_ratio()
     return values
 
 
-def tables_of(label: str, made: Split, errors: SplitErrors, baselines: Baselines) -> dict[str, Table]:
+def tables_of(label: str, split: Split, errors: SplitErrors, baselines: Baselines) -> dict[str, Table]:
     """`splits`, one row; `factors`, one a factor; `modularity`, one a pair of factors; `ratios`, histograms."""
     return {
-        "splits": [_split_row(label, made, errors, baselines)],
-        "factors": _factor_rows(label, made, errors, baselines),
-        "modularity": _modularity_rows(label, made.space, errors),
-        "ratios": _ratio_rows(label, made.space, errors) if made.kind == "extrapolation" else [],
+        "splits": [_split_row(label, split, errors, baselines)],
+        "factors": _factor_rows(label, split, errors, baselines),
+        "modularity": _modularity_rows(label, split.space, errors),
+        "ratios": _ratio_rows(label, split.space, errors) if split.kind == "extrapolation" else [],
     }
 
 
-def _split_row(label: str, made: Split, errors: SplitErrors, baselines: Baselines) -> dict[str, Cell]:
+def _split_row(label: str, split: Split, errors: SplitErrors, baselines: Baselines) -> dict[str, Cell]:
     full, train = baselines.full, baselines.train
     return {
         "split": label,
@@ -51,17 +51,17 @@ def _split_row(label: str, made: Split, errors: SplitErrors, baselines: Baseline
         "constant_id": _cell(mean_known(train.in_distribution)),
         "r2_ood": _cell(mean_known(errors.ood)),
         "constant_ood": _cell(mean_known(train.ood)),
-        "ratio": _cell(errors.pooled_ratio()) if made.kind == "extrapolation" else None,
+        "ratio": _cell(errors.pooled_ratio()) if split.kind == "extrapolation" else None,
         "rows": errors.rows,
         "rows_one_ood": int(errors.one_ood.sum()),
         "test_part": full.rows,
     }
 
 
-def _factor_rows(label: str, made: Split, errors: SplitErrors, baselines: Baselines) -> Table:
+def _factor_rows(label: str, split: Split, errors: SplitErrors, baselines: Baselines) -> Table:
     full, train = baselines.full, baselines.train
-    beyond = made.kind == "extrapolation"
-    nothing = np.full(len(made.space), np.nan)
+    beyond = split.kind == "extrapolation"
+    nothing = np.full(len(split.space), np.nan)
     columns = {
         "r2": errors.r2,
         "r2_clipped": np.where(np.isnan(errors.r2), np.nan, np.maximum(errors.r2, 0.0)),
@@ -75,9 +75,9 @@ def _factor_rows(label: str, made: Split, errors: SplitErrors, baselines: Baseli
         "share_short": errors.share_short() if beyond else nothing,
     }
     rows: Table = []
-    for j, factor in enumerate(made.space):
+    for j, factor in enumerate(split.space):
         row: dict[str, Cell] = {"split": label, "factor": factor.name, "kind": factor.kind}
-        row["held_out"] = _held_out(made, factor.name)
+        row["held_out"] = _held_out(split, factor.name)
         row |= {name: _cell(float(values[j])) for name, values in columns.items()}
         rows.append({**row, "rows_ood": int(errors.one_ood[j])})
     return rows
@@ -111,9 +111,9 @@ def _ratio_rows(label: str, space: FactorSpace, errors: SplitErrors) -> Table:
     return rows
 
 
-def _held_out(made: Split, name: str) -> int:
+def _held_out(split: Split, name: str) -> int:
     """How many classes of a factor training never sees."""
-    return len(made.exclusive.get(name, ())) if made.kind in ("interpolation", "extrapolation") else 0
+    return len(split.exclusive.get(name, ())) if split.kind in ("interpolation", "extrapolation") else 0
 
 
 def _cell(value: float) -> float | None:

@@ -8,7 +8,6 @@ arXiv:2107.08221; github.com/bethgelab/InDomainGeneralizationBenchmark.
 """
 
 import csv
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from unknot.errors import UnknotError, unknown
+from unknot.files import read_json
+from unknot.tasks.generalisation.chosen import WHO
+from unknot.tasks.generalisation.constant_baselines import constant_baselines
+from unknot.tasks.generalisation.notes import HAS_SEEN, SEEN, notes_of
+from unknot.tasks.generalisation.split_errors import mean_known
 from unknot.tasks.result import TaskResult, read_result
+from unknot.worlds import WORLDS
+from unknot.worlds.splits.named import named_split
 
 COLUMNS = ("world", "split", "model", "r2", "source", "note")
 MISSING = (
@@ -72,8 +78,6 @@ def published(path: Path | str | None = None) -> list[Entry]:
 
 
 def _published(row: dict[str, str]) -> Entry:
-    from unknot.worlds import WORLDS
-
     world, r2 = row["world"], float(row["r2"])
     if not r2 <= 1:
         raise UnknotError(
@@ -85,28 +89,25 @@ def _published(row: dict[str, str]) -> Entry:
 
 def own_results(paths: Iterable[Path | str]) -> list[tuple[TaskResult, str]]:
     """Results of the task generalisation in JSON files, or in those of a folder, each with its file's name."""
-    found = []
+    results = []
     for path in map(Path, paths):
         if not path.is_dir():
             result = read_result(path)
-            if result.task != "generalisation":
-                raise UnknotError(f"{path}: is a result of the task {result.task}; expected generalisation.")
-            found.append((result, str(path)))
+            if result.task != WHO:
+                raise UnknotError(f"{path}: is a result of the task {result.task}; expected {WHO}.")
+            results.append((result, str(path)))
             continue
-        some = [(read_result(one), str(one)) for one in sorted(path.glob("*.json")) if _is_result(one)]
-        if not some:
-            raise UnknotError(f"{path}: holds no result of unknot task generalisation.")
-        found += some
-    return found
+        inside = [(read_result(file), str(file)) for file in sorted(path.glob("*.json")) if _is_result(file)]
+        if not inside:
+            raise UnknotError(f"{path}: holds no result of unknot task {WHO}.")
+        results += inside
+    return results
 
 
 def _is_result(path: Path) -> bool:
     """Whether a file of a folder is one of ours; there may be other JSON beside them."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(record, dict) and record.get("task") == "generalisation" and "values" in record
+    record = read_json(path)
+    return record.get("task") == WHO and "values" in record
 
 
 def leaderboard(
@@ -150,55 +151,34 @@ def board_of(world: str) -> str:
     >>> board_of("dsprites_rendered"), board_of("mpi3d_rendered"), board_of("cars3d")
     ('dsprites', 'mpi3d_real', 'cars3d')
     """
-    from unknot.worlds import WORLDS
-
     known = dict.fromkeys(entry.world for entry in published())
     stands_for = {WORLDS[name].stand_in: name for name in known if WORLDS[name].stand_in}
     return stands_for.get(world, world)
 
 
 def _own(result: TaskResult, source: str) -> list[Entry]:
-    from unknot.tasks.generalisation.split_work import SEEN
-    from unknot.worlds import WORLDS
-
     images = WORLDS[result.world].title if result.world in WORLDS else result.world
-    # A note begins with the splits it is of: "interpolation, extrapolation: ...".
-    seen = {label for text in result.notes if SEEN in text for label in text.partition(": ")[0].split(", ")}
+    seen = {note.about for note in notes_of(result) if note.kind == SEEN}
     entries = []
     for row in result.tables.get("splits", []):
-        rows, there = int(str(row["rows"])), int(str(row["test_part"]))
-        notes = [f"over {rows:,} of {there:,} test images"] if rows < there else []
-        if row["split"] in seen:
-            notes.insert(0, SEEN)
+        split, rows, there = str(row["split"]), int(str(row["rows"])), int(str(row["test_part"]))
+        notes = [HAS_SEEN] if split in seen else []
+        notes += [f"over {rows:,} of {there:,} test images"] if rows < there else []
         r2 = math.nan if row["r2"] is None else float(str(row["r2"]))
-        entries.append(
-            Entry(
-                board_of(result.world),
-                images,
-                str(row["split"]),
-                result.source,
-                r2,
-                True,
-                source,
-                "; ".join(notes),
-            )
-        )
+        note = "; ".join(notes)
+        entries.append(Entry(board_of(result.world), images, split, result.source, r2, True, source, note))
     return entries
 
 
 def _constants(entries: Sequence[Entry]) -> list[Entry]:
     """What a constant scores on each split that has entries, by dataset; its factors are enough to know."""
-    from unknot.tasks.generalisation.constant_baselines import constant_baselines
-    from unknot.tasks.generalisation.split_errors import mean_known
-    from unknot.worlds import WORLDS
-    from unknot.worlds.splits.named import named_split
-
-    made = []
-    for world, images, split in dict.fromkeys((e.world, e.images, e.split) for e in entries):
-        if world in WORLDS and not split.startswith("own_"):  # a split by hand is not known here
-            value = mean_known(constant_baselines(named_split(split, world, WORLDS[world].factors)).train.r2)
-            made.append(Entry(world, images, split, CONSTANT, value, False, "computed from the split"))
-    return made
+    constants = []
+    for world, images, name in dict.fromkeys((entry.world, entry.images, entry.split) for entry in entries):
+        if world in WORLDS and not name.startswith("own_"):  # a split by hand is not known here
+            split = named_split(name, world, WORLDS[world].factors)
+            r2 = mean_known(constant_baselines(split).train.r2)
+            constants.append(Entry(world, images, name, CONSTANT, r2, False, "computed from the split"))
+    return constants
 
 
 def _ranked(entries: Sequence[Entry]) -> list[Entry]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from unknot.errors import UnknotError
-from unknot.reports.leaderboard import CONSTANT, leaderboard, own_results, published
+from unknot.errors import Note, UnknotError
+from unknot.tasks.generalisation.leaderboard import CONSTANT, leaderboard, own_results, published
 from unknot.tasks.result import TaskResult
 from unknot.worlds import WORLDS
 
@@ -60,13 +60,22 @@ def test_few_rows_are_said_and_a_missing_number_is_not_the_best() -> None:
     assert (board[0].note, board[1].note) == ("", "over 10 of 497,280 test images")
 
 
-def test_a_run_that_has_seen_the_test_part_is_marked() -> None:
-    seen = "the run was trained on all of its world, so it has seen images of this test part."
-    texts = [f"random, extrapolation: {seen}"]
-    board = leaderboard([replace(result(0.9), notes=texts), result(0.1, name="b")])
-    said = {e.model: e.note for e in board if e.own}
-    assert said["mine"] == "has seen images of this test part; over 10 of 497,280 test images"
-    assert said["b"] == "over 10 of 497,280 test images"
+SAW = "the run was trained on all of its world, so it has seen images of this test part."
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        [Note("seen", "random", SAW), Note("seen", "extrapolation", SAW), Note("", "extrapolation", "few.")],
+        [f"random, extrapolation: {SAW}", "extrapolation: few."],  # of older results
+    ],
+)
+def test_a_run_that_has_seen_the_test_part_is_marked(notes: list[Note | str], tmp_path: Path) -> None:
+    path = replace(result(0.9), notes=notes).write(tmp_path / "mine.json")
+    other = replace(result(0.1, name="b"), notes=[Note("seen", "random", SAW), f"random: {SAW}"])
+    words = {e.model: e.note for e in leaderboard([*own_results([path]), other]) if e.own}
+    assert words["mine"] == "has seen images of this test part; over 10 of 497,280 test images"
+    assert words["b"] == "over 10 of 497,280 test images"
 
 
 def test_further_published_numbers_can_be_added(tmp_path: Path) -> None:
