@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from tests.reports.conftest import SPEC
+from tests.reports.test_browser import NASTY, PATIENCE, PROGRAM, Chromium
 
 from unknot.errors import UnknotError
 from unknot.reports.explorer.drawing import ExploredRun
 from unknot.reports.explorer.server import Code, Decoded, Explored, Explorer, Seen, Slider
 from unknot.runs.training import train
-
-from tests.reports.conftest import SPEC
-from tests.reports.test_browser import NASTY, PATIENCE, PROGRAM, Chromium
 
 
 class Squares:
