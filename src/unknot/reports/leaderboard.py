@@ -196,7 +196,9 @@ def _constants(entries: Sequence[Entry]) -> list[Entry]:
     made = []
     for world, images, split in dict.fromkeys((e.world, e.images, e.split) for e in entries):
         if world in WORLDS and not split.startswith("own_"):  # a split by hand is not known here
-            value = mean_known(constant_baselines(named_split(split, world, WORLDS[world].factors)).train.r2)
+            entry = WORLDS[world]
+            parts = named_split(split, entry.factors, entry.conventions.rule)
+            value = mean_known(constant_baselines(parts).train.r2)
             made.append(Entry(world, images, split, CONSTANT, value, False, "computed from the split"))
     return made
 

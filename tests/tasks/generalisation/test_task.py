@@ -20,7 +20,7 @@ from unknot.tasks.generalisation.split_points import part_points
 from unknot.tasks.generalisation.task import KINDS, generalisation
 from unknot.tasks.result import TaskResult, read_result
 from unknot.worlds import WORLDS
-from unknot.worlds.splits.rules import Rule, published_rule
+from unknot.worlds.splits.rules import Rule
 from unknot.worlds.splits.split import Split, split
 
 GRID = space({"shape": 3, "scale": 5, "x": 6}, categorical=["shape"])
@@ -77,9 +77,9 @@ BASELINES = {
 
 @pytest.mark.parametrize("world", BASELINES)
 def test_constants_score_what_the_closed_form_says_of_the_published_splits(world: str) -> None:
-    grid = WORLDS[world].factors
+    entry = WORLDS[world]
     for kind, (full, train) in BASELINES[world].items():
-        found = constant_baselines(split(grid, kind, rule=published_rule(world, grid)))  # type: ignore[arg-type]
+        found = constant_baselines(split(entry.factors, kind, rule=entry.conventions.rule))  # type: ignore[arg-type]
         assert found.full.r2.mean() == pytest.approx(full, abs=6e-4), kind
         assert found.train.r2.mean() == pytest.approx(train, abs=6e-4), kind
 

@@ -8,7 +8,7 @@ from unknot.factors import FactorSpace, space
 from unknot.worlds import ArrayWorld, open_world
 from unknot.worlds.puzzles.picture import puzzle_picture
 from unknot.worlds.puzzles.puzzles import draw_puzzles
-from unknot.worlds.puzzles.quantised import Quantised, kept_classes, published_classes
+from unknot.worlds.puzzles.quantised import Quantised, kept_classes
 
 
 def _pictures(factors: FactorSpace) -> ArrayWorld:
@@ -27,8 +27,16 @@ def test_the_study_keeps_these_classes() -> None:
     assert [float(v) for v in room.factors["azimuth"].values] == pytest.approx([-30, -17.14, 0, 17.14], abs=0.01)
 
 
-def test_other_worlds_keep_at_most_ten_classes() -> None:
-    assert published_classes(space({"shape": 3, "x": 32})) == {"shape": 3, "x": 10}
+def test_other_worlds_keep_at_most_ten_classes_whatever_their_factors_are_called() -> None:
+    assert Quantised(_pictures(space({"shape": 3, "x": 32}))).factors.shape == (3, 10)
+    like_shapes3d = space({"floor_hue": 2, "wall_hue": 2, "object_hue": 2, "size": 6, "shape": 2, "azimuth": 2})
+    assert Quantised(_pictures(like_shapes3d)).factors.shape == like_shapes3d.shape
+
+
+def test_the_key_is_that_of_the_world_only_if_all_classes_stay() -> None:
+    room = open_world("shapes3d_rendered")
+    assert Quantised(room, {}).key == "shapes3d_rendered"
+    assert Quantised(room).key == "" and Quantised(room).name == room.name
 
 
 @pytest.mark.parametrize(("n", "m"), [(32, 4), (15, 4), (7, 7), (3, 5), (40, 10), (5, 1)])

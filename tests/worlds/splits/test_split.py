@@ -14,7 +14,7 @@ from unknot.worlds.published.dsprites import SPACE as DSPRITES
 from unknot.worlds.published.mpi3d import COMPLEX_SPACE
 from unknot.worlds.published.mpi3d import SPACE as MPI3D
 from unknot.worlds.published.shapes3d import SPACE as SHAPES3D
-from unknot.worlds.splits.split import RULES, Rule, Split, exclusive_classes, published_rule, split
+from unknot.worlds.splits.split import Rule, Split, exclusive_classes, split
 
 PUBLISHED = {"dsprites": DSPRITES, "shapes3d": SHAPES3D, "mpi3d": MPI3D, "celeb_glow": CELEB_GLOW}
 
@@ -313,14 +313,6 @@ def test_only_published_random_splits_say_that_their_draw_is_ours():
     assert any("points drawn are ours" in n for n in split(MPI3D, "random", rule="mpi3d").notes)
     assert not any("points drawn are ours" in n for n in split(MPI3D, "composition", rule="mpi3d").notes)
     assert split(SMALL, "random", rule=Rule(0.3)).notes == ()
-
-
-def test_published_rules_reach_variants_and_stand_ins():
-    assert published_rule("dsprites_rendered", DSPRITES) is RULES["dsprites"]
-    assert published_rule("mpi3d_real_complex", COMPLEX_SPACE) is RULES["mpi3d"]
-    assert published_rule("dsprites_quarter_rendered", DSPRITES) is RULES["dsprites_quarter"]
-    assert published_rule("abstract_dsprites", DSPRITES) is None
-    assert published_rule("dsprites_other", space({"x": 3})) is None
 
 
 def test_exclusive_classes_by_hand_are_sorted_and_in_storage_order():

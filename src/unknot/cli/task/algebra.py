@@ -165,7 +165,7 @@ def _corpus(
     told: dict[str, Callable[..., None]],
 ) -> "Corpus":
     """The corpus in a folder; made below it if the folder holds none."""
-    from unknot.worlds.published.files import cache_folder
+    from unknot.worlds.published.data_folders import cache_folder
     from unknot.worlds.scenes.corpus import make_corpus, open_corpus
 
     if folder is not None and _is_corpus(folder):

@@ -34,6 +34,10 @@ class Rows(Protocol):
     """Latents of chosen points."""
 
     @property
+    def key(self) -> str:
+        """Of the world they come from."""
+
+    @property
     def space(self) -> FactorSpace:
         """The factors."""
 
@@ -68,7 +72,8 @@ class WorldRows:
     def __init__(self, pool: Pool, rows: int | Literal["all"], seed: int) -> None:
         self._pool, self._seed = pool, seed
         self._n_novel: int | str = "all" if rows == "all" else max(1, rows // 3)
-        self.space, self.points, self.notes = pool.world.factors, pool.world.rows, pool.notes
+        self.key, self.space = pool.world.key, pool.world.factors
+        self.points, self.notes = pool.world.rows, pool.notes
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -94,16 +99,23 @@ class FileRows:
         rows: in the pool, at most.
         seed: draws them.
         space: its factors, if known; else the classes are the values that occur, numbered in rising order.
+        key: of the world it comes from, if known.
     """
 
     def __init__(
-        self, made: Representation, rows: int | Literal["all"], seed: int, space: FactorSpace | None = None
+        self,
+        made: Representation,
+        rows: int | Literal["all"],
+        seed: int,
+        space: FactorSpace | None = None,
+        key: str = "",
     ) -> None:
         if made.factors is None:
             raise UnknotError(f"{WHO}: the representation has no factors, so that no combination can be left out.")
         parts = [(made.latents, made.factors)]
         if made.latents_test is not None and made.factors_test is not None:
             parts.append((made.latents_test, made.factors_test))
+        self.key = key
         self.notes: list[str] = [SLOTS] if made.latents.ndim == 3 else []
         flat = [z.reshape(len(z), -1) for z, _ in parts]
         self._latents = check_latents(WHO, np.concatenate(flat))

@@ -32,7 +32,7 @@ from unknot.tasks.options import Untrained
 from unknot.tasks.pool import Pool
 from unknot.tasks.result import Table, TaskResult
 from unknot.tasks.stages import Say, Tell, Watch, teller
-from unknot.worlds import open_world
+from unknot.worlds.catalogue import WORLDS, conventions, open_world, recorded_name
 from unknot.worlds.splits.combinations import combination_name, parse_combination
 from unknot.worlds.splits.named import COMBINATION
 from unknot.worlds.world import World
@@ -123,7 +123,8 @@ def combinations(
         if place is None:
             raise UnknotError(f"{WHO}: training needs a folder, where runs are kept; pass folder='combinations'.")
         spec = _untrained(encoder, world)
-        space, name, source = open_world(spec.world, data=data).factors, spec.world, spec.label
+        home = open_world(spec.world, data=data)
+        key, space, name, source = home.key, home.factors, spec.world, spec.label
         opened = _trained_rows(spec, place, rows, seed, tell, how)
         notes = [f"One {spec.model} was trained for each combination, on all images but those."]
         about: dict[str, Any] = {"spec": spec.model_dump()}
@@ -131,13 +132,14 @@ def combinations(
         made, source, name, about, notes = _given_rows(
             encoder, world, rows, seed, place, pool=pool, image_size=image_size, **how
         )
-        space = made.space
+        key, space = made.key, made.space
 
         def opened(combination: Mapping[str, int]) -> Rows:
             return made  # the same for every combination
 
     unseen = about.pop("without", ())
-    chosen = chosen_combinations(held_out or (() if pair else unseen), pair, name, space, limit, seed)
+    published = conventions(key).combinations
+    chosen = chosen_combinations(held_out or (() if pair else unseen), pair, name, space, published, limit, seed)
     settings = {"rows": rows, "recipe": recipe, "seed": seed, "pair_only": pair_only, **about}
     tables: dict[str, Table] = {"answers": [], "mistakes": []}
     for i, combination in enumerate(chosen):
@@ -179,7 +181,9 @@ def check(
     """Refuse options that no run can be put to the task with, before there is one."""
     _check(rows, seed, limit)
     space, unseen = run.world.factors, _left_out(run.spec.split)
-    for one in chosen_combinations(held_out or (() if pair else unseen), pair, run.key, space, limit, seed):
+    published = conventions(run.world.key).combinations
+    asked = held_out or (() if pair else unseen)
+    for one in chosen_combinations(asked, pair, run.key, space, published, limit, seed):
         must_exist(space, run.world.rows, one)
 
 
@@ -311,7 +315,7 @@ def _given_rows(
     path = Path(encoder) if isinstance(encoder, str | Path) else None
     made = as_representation(encoder)
     if made is not None:
-        name = str(world if isinstance(world, str | Path) else made.source.get("world", ""))
+        name = str(made.source.get("world", "")) if world is None else recorded_name(world)
         space = world.factors if world is not None and not isinstance(world, str | Path) else known_space(name)
         if world is not None and space is not None and space.names != made.factor_names:
             raise UnknotError(
@@ -320,7 +324,8 @@ def _given_rows(
             )
         title = made.source.get("encoder", {}).get("title", "latents")
         about: dict[str, Any] = {"encoder": made.source.get("encoder", {})}
-        return FileRows(made, rows, seed, space), str(path or title), name, about, [_ONLY_HEADS]
+        key = name if name in WORLDS else ""
+        return FileRows(made, rows, seed, space, key), str(path or title), name, about, [_ONLY_HEADS]
     found, opened, name = opened_encoder(encoder, world, **how)
     about, notes = {"encoder": dict(found.record)}, [_ONLY_HEADS]
     if found.record.get("kind") == "run":

@@ -28,9 +28,10 @@ class CodedWorld:
         factors: the grid its classes belong to.
         name: what results call it.
         who: for messages.
+        key: of the world they were encoded from.
     """
 
-    def __init__(self, made: Representation, factors: FactorSpace, name: str, who: str) -> None:
+    def __init__(self, made: Representation, factors: FactorSpace, name: str, who: str, *, key: str = "") -> None:
         if made.factors is None:
             raise UnknotError(f"{who}: the representation has no factors; they say which rows are for training.")
         if made.factor_names != factors.names:
@@ -42,7 +43,7 @@ class CodedWorld:
         if made.latents_test is not None and made.factors_test is not None:
             parts.append((made.latents_test, made.factors_test))
         latents = check_latents(who, np.concatenate([z.reshape(len(z), -1) for z, _ in parts]))
-        self.name, self.factors = name, factors
+        self.key, self.name, self.factors = key, name, factors
         self.rows = factors.check(np.concatenate([y for _, y in parts]), who)
         if len(self.rows) != len(latents):
             raise UnknotError(

@@ -17,7 +17,7 @@ from unknot.tasks.generalisation.split_errors import SplitErrors, mean_known
 from unknot.tasks.generalisation.split_points import check_rows, chunks, part_points
 from unknot.tasks.generalisation.task import KINDS, ROWS
 from unknot.tasks.result import Cell, Table, TaskResult
-from unknot.worlds import WORLDS, open_world
+from unknot.worlds import WORLDS, conventions, open_world
 from unknot.worlds.splits.named import named_split
 from unknot.worlds.splits.split import Split
 
@@ -53,12 +53,16 @@ def oracle(
     """
     began = time.monotonic()
     check_rows("oracle", rows=rows, train_rows=train_rows)
-    space = WORLDS[world].factors if world in WORLDS else open_world(world).factors
+    if world in WORLDS:
+        key, space = world, WORLDS[world].factors
+    else:
+        opened = open_world(world)
+        key, space = opened.key, opened.factors
     names = [split] if isinstance(split, str) else list(split)
     names = list(KINDS) if "all" in names else names
     table: Table = []
     for name in names:
-        made = named_split(name, world, space)
+        made = named_split(name, space, conventions(key).rule)
         baselines = constant_baselines(made)
         for what, sign in INPUTS.items():
             errors = _read(made, baselines, sign, rows, train_rows, steps, recipe, seed)

@@ -74,7 +74,7 @@ def _of_run(
 ) -> Predictor:
     reads = needs_readout(run.spec, readout, str(run.folder))
     home = home_world(run, data=data)
-    home = world if home.name == world.name else home
+    home = world if world.key and home.key == world.key else home
     if not reads:
         network = checked(_network(run, world, device, home), world.factors, scale)
         return Predictor(_short_title(run), network, False, run.spec.split)

@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unknot.encoders.encoding import world_split
 from unknot.errors import UnknotError, unknown
 from unknot.representation import Representation
 from unknot.runs.run import Run
@@ -27,9 +26,8 @@ from unknot.tasks.generalisation.split_points import check_rows
 from unknot.tasks.generalisation.split_work import PROBE, SplitWork, Watch
 from unknot.tasks.options import Untrained
 from unknot.tasks.result import TaskResult
-from unknot.worlds import WORLDS, open_world
-from unknot.worlds.splits.named import COMBINATION, canonical_split
-from unknot.worlds.splits.rules import published_rule
+from unknot.worlds.catalogue import WORLDS, conventions, open_world, recorded_name
+from unknot.worlds.splits.named import COMBINATION, canonical_split, named_split
 from unknot.worlds.splits.split import Split
 from unknot.worlds.world import World
 
@@ -103,9 +101,9 @@ def generalisation(
     _check(rows, train_rows, steps, seed)
     made = as_representation(model)
     if made is None:
-        opened, key = _world(model, world, data)
+        opened, named = _world(model, world, data)
     else:
-        opened, key = _coded(made, world, data)
+        opened, named = _coded(made, world, data)
     _must_have_factors(opened)
     if isinstance(opened, CodedWorld):
         predictor = opened.predictor(Path(model).stem if isinstance(model, str | Path) else "", readout, scale)
@@ -113,11 +111,11 @@ def generalisation(
         which: Any = model  # no representation, which would be a coded world
         predictor = find_predictor(which, opened, readout=readout, scale=scale, device=device, data=data)
     predictor = replace(predictor, name=name or predictor.name)
-    splits = _splits(split, predictor.trained_in, predictor.needs_readout, key, opened)
+    splits = _splits(split, predictor.trained_in, predictor.needs_readout, opened)
     settings: dict[str, Any] = {"rows": rows, "seed": seed, "scale": scale, "readout": predictor.needs_readout}
     if predictor.needs_readout:
         settings |= {"train_rows": train_rows, "steps": steps, "recipe": recipe}
-    work = SplitWork(predictor, opened, key, settings, None if folder is None else Path(folder), watch)
+    work = SplitWork(predictor, opened, named, settings, None if folder is None else Path(folder), watch)
     return _joined(work.results(splits), time.monotonic() - began)
 
 
@@ -138,7 +136,7 @@ def check(
     reads = needs_readout(run.spec, readout, run.spec.title)
     if not reads:
         must_share_factors(run.spec.title, run.spec, run.home, run.world)
-    _splits(split, run.spec.split, reads, run.key, run.world)
+    _splits(split, run.spec.split, reads, run.world)
 
 
 def _check(rows: int | str, train_rows: int | str, steps: int | None, seed: int) -> None:
@@ -155,7 +153,7 @@ def _must_have_factors(world: World) -> None:
 
 
 def _world(model: Any, world: World | Path | str | None, data: Path | None) -> tuple[World, str]:
-    """The world, opened, and its name in the catalogue, by which its published splits are known."""
+    """The world, opened, and what results call it."""
     if world is None:
         is_folder = isinstance(model, Path) or (isinstance(model, str) and Path(model).is_dir())
         run = model if isinstance(model, Run) else Run(model) if is_folder else None
@@ -164,17 +162,11 @@ def _world(model: Any, world: World | Path | str | None, data: Path | None) -> t
                 "generalisation: a model of one's own needs a world; name one, such as dsprites_rendered."
             )
         return home_world(run, data=data), run.spec.world
-    if isinstance(world, str | Path):
-        return open_world(world, data=data), str(world)
-    return world, _key(world)
-
-
-def _key(world: World) -> str:
-    return next((key for key, entry in WORLDS.items() if entry.title == world.name), world.name)
+    return open_world(world, data=data), recorded_name(world)
 
 
 def _coded(made: Representation, world: World | Path | str | None, data: Path | None) -> tuple[World, str]:
-    """The rows of a representation as a world, and the name by which its published splits are known."""
+    """The rows of a representation as a world, and what results call it."""
     named = made.source.get("world", "") if world is None else world
     if not named:
         raise UnknotError(
@@ -182,14 +174,13 @@ def _coded(made: Representation, world: World | Path | str | None, data: Path | 
             "classes each factor has, and which of them each split keeps for testing."
         )
     if isinstance(named, str) and named in WORLDS:  # its grid is known without its file
-        return CodedWorld(made, WORLDS[named].factors, named, "generalisation"), named
-    opened = open_world(named, data=data) if isinstance(named, str | Path) else named
-    key = str(named) if isinstance(named, str | Path) else _key(opened)
-    return CodedWorld(made, opened.factors, opened.name, "generalisation"), key
+        return CodedWorld(made, WORLDS[named].factors, named, "generalisation", key=named), named
+    opened = open_world(named, data=data)
+    return CodedWorld(made, opened.factors, opened.name, "generalisation", key=opened.key), recorded_name(named)
 
 
 def _splits(
-    wanted: str | Split | Sequence[str], trained_in: str | None, reads: bool, key: str, world: World
+    wanted: str | Split | Sequence[str], trained_in: str | None, reads: bool, world: World
 ) -> Mapping[str, Split]:
     """Label -> split, in the order asked for."""
     if isinstance(wanted, Split):
@@ -198,7 +189,7 @@ def _splits(
             raise UnknotError(
                 f"generalisation: the split is of a grid of {theirs}; that of {world.name} is {ours}."
             )
-        return {_label(wanted, key, world): wanted}
+        return {_label(wanted, world): wanted}
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     if names == [""]:
         if trained_in is None and not reads:
@@ -211,14 +202,16 @@ def _splits(
     for name in names:
         if name not in KINDS and not name.startswith(COMBINATION):
             raise unknown("split", name, (*KINDS, "all"))
-    return {name: world_split(key, world, name) for name in map(canonical_split, names)}
+    rule = conventions(world.key).rule
+    return {name: named_split(name, world.factors, rule) for name in map(canonical_split, names)}
 
 
-def _label(made: Split, key: str, world: World) -> str:
+def _label(split: Split, world: World) -> str:
     """What results call a split made by hand: where there is a published one of its kind, it must not pass for that."""
-    if made.kind not in KINDS or published_rule(key, world.factors) is None:
-        return made.kind
-    return made.kind if made == world_split(key, world, made.kind) else f"own_{made.kind}"
+    rule = conventions(world.key).rule
+    if split.kind not in KINDS or rule is None:
+        return split.kind
+    return split.kind if split == named_split(split.kind, world.factors, rule) else f"own_{split.kind}"
 
 
 def _joined(parts: Sequence[TaskResult], seconds: float) -> TaskResult:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.factors import Classes, Factor, FactorSpace, Kind
 from unknot.representation import Representation
-from unknot.worlds.puzzles.quantised import Quantised, kept_classes, published_classes
+from unknot.worlds.puzzles.quantised import Quantised, kept_classes, usual_classes
 
 Codes = NDArray[np.float32]
 INPUTS = ("representation", "onehot", "integer", "cnn")
@@ -120,18 +120,21 @@ def encoded_table(
     return CodeTable(world.factors, codes, np.arange(n + 1, dtype=np.int64) * views), source
 
 
-def representation_table(made: Representation, classes: Mapping[str, int] | None = None) -> CodeTable:
+def representation_table(
+    made: Representation, classes: Mapping[str, int] | None = None, *, key: str = ""
+) -> CodeTable:
     """Codes from a file of latents and factor classes, which must hold every combination that puzzles use.
 
     Args:
         made: latents and factors; several rows of a combination are several images of it.
         classes: factor -> how many classes it keeps; as published if left out.
+        key: of the world they come from, if it is in the catalogue.
     """
     made = made.flattened()
     if made.factors is None:
         raise UnknotError("reasoning: the representation has no factors; puzzles are made from them.")
     space, rows = _space(made)
-    wanted = classes if classes is not None else published_classes(space)
+    wanted = classes if classes is not None else usual_classes(space, key)
     kept = [kept_classes(f.size, wanted.get(f.name, f.size)) for f in space]
     coarse = FactorSpace(
         tuple(

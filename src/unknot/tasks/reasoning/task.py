@@ -39,7 +39,7 @@ from unknot.tasks.reasoning.panels import (
     representation_table,
 )
 from unknot.tasks.result import Table, TaskResult
-from unknot.worlds import open_world
+from unknot.worlds.catalogue import open_world, recorded_name
 from unknot.worlds.puzzles.puzzles import Alternatives, Relations, check_puzzles
 from unknot.worlds.puzzles.quantised import Quantised
 from unknot.worlds.puzzles.solvers import accuracies
@@ -288,9 +288,10 @@ def _panels(
     else:
         name = "representation"
     if isinstance(encoder, Representation):
-        made = representation_table(encoder, classes)
+        label = str(encoder.source.get("world", "")) if world is None else recorded_name(world)
+        made = representation_table(encoder, classes, key=label)
         about = encoder.source.get("encoder", {})
-        return made, name, str(encoder.source.get("world", "")), about, digest_of(made.codes, made.starts)
+        return made, name, label, about, digest_of(made.codes, made.starts)
     if isinstance(encoder, Path) or (isinstance(encoder, str) and Path(encoder).is_dir()):
         encoder = Run(encoder)
     if world is None and not isinstance(encoder, Run):
@@ -298,11 +299,10 @@ def _panels(
             "reasoning: name a world that puzzles are made from, such as abstract_dsprites_rendered."
         )
     if world is None:
-        named, opened = encoder.spec.world, home_world(encoder, data=data)
+        label, opened = encoder.spec.world, home_world(encoder, data=data)
     else:
-        named, opened = world, open_world(world, data=data) if isinstance(world, str | Path) else world
+        label, opened = recorded_name(world), open_world(world, data=data)
     coarse = Quantised(opened, classes)
-    label = str(named) if isinstance(named, str | Path) else opened.name
     if input != "representation":
         tables = {"onehot": onehot_table, "integer": integer_table}
         seen = coarse if input == "cnn" else tables[input](coarse.factors)
