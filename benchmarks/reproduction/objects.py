@@ -79,7 +79,7 @@ def run(folder: Path, jobs: int) -> str:
 
     from unknot.runs.training import train
     from unknot.tasks.algebra.task import algebra
-    from unknot.worlds.scenes.corpus import make_corpus
+    from unknot.worlds.scenes.making import make_corpus
     from unknot.worlds.scenes.dataset import write_scenes
 
     torch.set_num_threads(1)

@@ -18,7 +18,8 @@ from unknot.tasks.algebra.symbols import attributes, symbolic_codes, symbolic_sl
 from unknot.tasks.algebra.task import algebra
 from unknot.tasks.algebra.tuple_codes import pixel_negative
 from unknot.tasks.result import read_result
-from unknot.worlds.scenes.corpus import ROLES, Corpus, make_corpus
+from unknot.worlds.scenes.corpus import ROLES, Corpus
+from unknot.worlds.scenes.making import make_corpus
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 
 CALLS = []

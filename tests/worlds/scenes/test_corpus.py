@@ -12,10 +12,10 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.worlds import open_world
-from unknot.worlds.scenes.corpus import MASKED, ROLES, make_corpus, open_corpus, write_corpus
+from unknot.worlds.scenes.corpus import MASKED, ROLES, open_corpus, write_corpus
 from unknot.worlds.scenes.corpus_sheet import corpus_sheet
 from unknot.worlds.scenes.layouts import layouts_of
-from unknot.worlds.scenes.making import differing
+from unknot.worlds.scenes.making import differing, make_corpus
 from unknot.worlds.scenes.render import render, scene_masks
 from unknot.worlds.scenes.scene import COLORS, read_scene
 from unknot.worlds.scenes.survey import survey
@@ -132,7 +132,7 @@ def test_files_are_the_same_with_two_processes(tmp_path, clear):
 
 def test_a_killed_process_leaves_a_corpus_that_is_continued_to_the_same_files(tmp_path, clear):
     folder = tmp_path / "killed"
-    code = f"from unknot.worlds.scenes.corpus import make_corpus; make_corpus({str(folder)!r}, **{SMALL!r})"
+    code = f"from unknot.worlds.scenes.making import make_corpus; make_corpus({str(folder)!r}, **{SMALL!r})"
     process = subprocess.Popen([sys.executable, "-c", code])
     first = folder / ".making" / "pieces" / "000000.json"
     until = time.monotonic() + 120
@@ -146,7 +146,7 @@ def test_a_killed_process_leaves_a_corpus_that_is_continued_to_the_same_files(tm
     with pytest.raises(UnknotError, match="was begun with seed 3 instead of 4"):
         make_corpus(folder, **{**SMALL, "seed": 4})
     before, told = first.stat().st_mtime_ns, []
-    make_corpus(folder, **SMALL, watch=lambda done, total: told.append((done, total)))
+    make_corpus(folder, **SMALL, progress=lambda stage, done, total: told.append((done, total)))
     assert first.parent.parent.exists() is False and before  # all that was needed on the way is gone
     assert told[0][0] >= 16 and told[-1] == (20, 20)
     assert contents(folder) == contents(clear.folder)

@@ -166,7 +166,8 @@ def _corpus(
 ) -> "Corpus":
     """The corpus in a folder; made below it if the folder holds none."""
     from unknot.worlds.published.data_folders import cache_folder
-    from unknot.worlds.scenes.corpus import make_corpus, open_corpus
+    from unknot.worlds.scenes.corpus import open_corpus
+    from unknot.worlds.scenes.making import make_corpus
 
     if folder is not None and _is_corpus(folder):
         return open_corpus(folder)
@@ -174,4 +175,8 @@ def _corpus(
     home = (folder or (data or cache_folder()) / "coat") / name
     if not (home / "corpus.json").is_file():
         told["say"](f"making the {variant} corpus in {home}")
-    return make_corpus(home, variant=variant, watch=told["watch"], **wanted)
+
+    def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
+        told["watch"](done, total)
+
+    return make_corpus(home, variant=variant, progress=progress, **wanted)

@@ -64,7 +64,7 @@ def algebra(
     Args:
         encoder: a run or its folder, a function, a name (see `unknot.encode`); or codes made elsewhere: role -> array,
             an `.npz`, or a folder of `.npy` (see `read_codes`). None scores the baselines alone.
-        corpus: a corpus or its folder, from `unknot.worlds.scenes.corpus.make_corpus`.
+        corpus: a corpus or its folder, from `unknot.worlds.scenes.making.make_corpus`.
         clear: another one, whose objects hardly hide each other, to show beside.
         quadruples: instead of a corpus, a file that lists one's own images.
         norm: of the L2 loss: "squared" as the published code, or "l2" as the paper.

@@ -84,7 +84,7 @@ def render_sprites(
     >>> (render_sprites([0, 1, 2], 1.0, 0.3, 0.5, 0.5) == 255).sum(axis=(1, 2, 3))
     array([368, 290, 223])
     """
-    from unknot.worlds.rendered._sprites import SIDE, UNITS, draw, heart_columns
+    from unknot.worlds.rendered.sprites import SIDE, UNITS, draw, heart_columns
 
     arrays = np.broadcast_arrays(
         np.asarray(shape, dtype=np.int64), *(np.asarray(a, dtype=np.float64) for a in (scale, orientation, x, y))

@@ -1,15 +1,18 @@
-"""Finding and drawing the tuples of a corpus, some at a time, each piece with random numbers of its own."""
+"""Making a corpus: its tuples are found and drawn some at a time, each piece with random numbers of its own."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.worlds.scenes.chunks import opened
-from unknot.worlds.scenes.corpus import MASKED, ROLES
+from unknot.errors import UnknotError, unknown
+from unknot.progress import Progress, silent
+from unknot.worlds.scenes.chunks import alone, clear, fill, finish, in_items, opened
+from unknot.worlds.scenes.corpus import MASKED, ROLES, VERSION, Corpus, open_corpus, write_records
 from unknot.worlds.scenes.placement import MIN_VISIBLE, SETTINGS, SURVEY, placements
 from unknot.worlds.scenes.render import Size, render, scene_masks, window
 from unknot.worlds.scenes.scene import Scene
@@ -61,6 +64,71 @@ class Wish:
         """All of it as plain values."""
         height, width, _ = window(self.size)
         return {**asdict(self), "size": [height, width], "settings": self.settings()}
+
+
+def make_corpus(
+    folder: Path | str,
+    *,
+    n: int = 1600,
+    size: int | tuple[int, int] = 128,
+    variant: str = "occluded",
+    seed: int = 0,
+    per_scene: int = 4,
+    jobs: int = 1,
+    progress: Progress = silent,
+) -> Corpus:
+    """Find and draw a corpus, or open it if it is there already; one that was interrupted is continued.
+
+    The files are the same, byte for byte, for the same options, whatever the number of processes.
+
+    Args:
+        folder: for this corpus alone.
+        n: tuples.
+        size: side of the square images, or (height, width).
+        variant: "occluded": tuples whose objects hide each other strongly; "clear": hardly at all; "as published":
+            like "occluded", with negatives made as in the published generator, even if the change cannot be seen.
+        seed: decides everything.
+        per_scene: tuples at most from one main scene.
+        jobs: processes.
+        progress: told how many tuples are done.
+    """
+    folder = Path(folder).expanduser()
+    if variant not in VARIANTS:
+        raise unknown("variant", variant, VARIANTS)
+    if n < 1 or seed < 0 or per_scene < 1:
+        raise UnknotError(f"corpus: n {n}, seed {seed}, per_scene {per_scene}; expected at least 1, 0 and 1.")
+    wish = Wish(size if isinstance(size, int) else (size[0], size[1]), variant, seed, per_scene)
+    height, width, _ = window(size)
+    info = {"n": n, **wish.plan()}
+    if (folder / "corpus.json").is_file():
+        return _already_made(folder, info)
+    n_pieces = -(-n // PIECE)
+    arrays = {
+        "images.npy": ((n, len(ROLES), height, width, 3), "uint8"),
+        "masks.npy": ((n, len(MASKED), height, width), "uint8"),
+    }
+
+    with alone(folder):
+        plan = {"version": VERSION, **info}
+        work, counted = partial(make_piece, wish, n), in_items(progress, "tuples", PIECE, n)
+        pieces = fill(folder, plan, arrays, n_pieces, work, jobs=jobs, progress=counted)
+        tuples: list[dict[str, Any]] = [{} for _ in range(n)]
+        for piece in pieces:
+            for row, record in zip(piece["rows"], piece["tuples"], strict=True):
+                tuples[row] = record
+        finish(folder, arrays)
+        write_records(folder, tuples, info)
+        clear(folder)
+    return open_corpus(folder)
+
+
+def _already_made(folder: Path, wanted: dict[str, Any]) -> Corpus:
+    corpus = open_corpus(folder)
+    other = [key for key, value in wanted.items() if corpus.info.get(key) != value]
+    if other:
+        named = ", ".join(f"{key} {corpus.info.get(key)!r} instead of {wanted[key]!r}" for key in other)
+        raise UnknotError(f"{folder}: already holds a corpus with {named}; name another folder.")
+    return corpus
 
 
 def make_piece(wish: Wish, n: int, making: Path, piece: int) -> dict[str, Any]:
