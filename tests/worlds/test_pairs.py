@@ -155,10 +155,10 @@ def test_seed_decides_everything_and_both_points_stay_inside(name, sampler):
 @pytest.mark.parametrize("kind", ["random", "composition", "interpolation", "extrapolation"])
 @pytest.mark.parametrize("sampler", [one_factor, k_factors, laplace])
 def test_pairs_of_a_published_split_are_training_points(kind, sampler):
-    made = split(DSPRITES, kind, rule="dsprites")
-    pairs = sampler(made, 5000, rng())
-    assert made.contains(pairs.first).all()
-    assert made.contains(pairs.second).all()
+    parts = split(DSPRITES, kind, rule="dsprites")
+    pairs = sampler(parts, 5000, rng())
+    assert parts.contains(pairs.first).all()
+    assert parts.contains(pairs.second).all()
 
 
 @pytest.mark.parametrize(("grid", "p"), [(DSPRITES, 0.1175), (SHAPES3D, 0.1236), (MPI3D, 0.2214)])
@@ -266,14 +266,14 @@ def test_laplace_changes_as_many_factors_as_published(world, grid, mean, forced_
 
 @pytest.mark.parametrize(("kind", "share"), [("extrapolation", 0.00199), ("interpolation", 0.00462)])
 def test_laplace_within_a_published_split_is_identical_as_often_as_the_law_says(kind, share):
-    made = split(DSPRITES, kind, rule="dsprites")
+    parts = split(DSPRITES, kind, rule="dsprites")
     exact = 1.0
-    for name, classes in made.exclusive.items():  # all factors but the shape
+    for name, classes in parts.exclusive.items():  # all factors but the shape
         seen = np.array([c for c in range(DSPRITES[name].size) if c not in classes])
         weights = np.exp(-np.abs(np.subtract.outer(seen, seen)) / np.log(DSPRITES[name].size))
         exact *= np.mean(1 / weights.sum(axis=1))
     assert exact == pytest.approx(share, abs=1e-5)
-    share_is(~laplace(made, N, rng()).changed.any(axis=1), exact)
+    share_is(~laplace(parts, N, rng()).changed.any(axis=1), exact)
 
 
 def test_laplace_leaves_categorical_factors_alone_unless_told():

@@ -32,7 +32,7 @@ class ArrayWorld:
         factors: (n, f) classes if `space` is given; else any numbers or words, whose sorted distinct values become
             the classes. None: the images fill `space` in its order, or are told apart by number alone.
         space: names, sizes and kinds of the factors.
-        name: what people read.
+        name: its title.
         key: in the catalogue, for readers of published files.
 
     >>> images = np.zeros((3, 8, 8), dtype=np.uint8)

@@ -85,9 +85,9 @@ def conventions(key: str) -> Conventions:
 
 
 def recorded_name(world: str | Path | KeylessWorld) -> str:
-    """What records and results call a world, which is the name of one in the catalogue for that one alone.
+    """The name of a world in records and results; one of the catalogue stands for that world and for no other.
 
-    Names and paths stay as they were given; an object is called by its key, or else by its name.
+    A name or a path stays as it is written; an object goes by its key, or else by its name.
 
     >>> recorded_name(open_world("dsprites_rendered"))
     'dsprites_rendered'

@@ -53,7 +53,7 @@ class Entry:
     """One world of the catalogue.
 
     Attributes:
-        title: what people read; the world's `name`.
+        title: its name for people, which the opened world has too.
         factors: its factor space.
         licence: of the published data, or of ours for rendered worlds.
         reference: the paper or page to cite.

@@ -20,7 +20,7 @@ class KeylessWorld(Protocol):
 
     @property
     def name(self) -> str:
-        """What people read; a rendered stand-in says so, as in "dSprites (rendered)"."""
+        """Its title; a rendered stand-in says so, as in "dSprites (rendered)"."""
 
     @property
     def factors(self) -> FactorSpace:

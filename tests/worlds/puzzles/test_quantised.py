@@ -84,13 +84,14 @@ def test_a_wrong_factor_no_classes_and_a_world_without_factors_are_refused() -> 
 
 def test_a_picture_shows_the_puzzle_and_marks_the_right_answer_when_asked() -> None:
     world = Quantised(open_world("abstract_dsprites_rendered"))
-    made = draw_puzzles(world.factors, 2, np.random.default_rng(1))
+    puzzles = draw_puzzles(world.factors, 2, np.random.default_rng(1))
     plain, solved = (
-        np.asarray(puzzle_picture(world, made, 1, rng=np.random.default_rng(0), solved=s)) for s in (False, True)
+        np.asarray(puzzle_picture(world, puzzles, 1, rng=np.random.default_rng(0), solved=s))
+        for s in (False, True)
     )
     assert plain.shape == solved.shape and plain.ndim == 3
     differs = (plain != solved).any(axis=(0, 2)) & (plain[-150:] != solved[-150:]).any(axis=(0, 2))
     middle = np.flatnonzero(differs).mean() / plain.shape[1]
-    assert int(middle * 6) == made.labels[1]
+    assert int(middle * 6) == puzzles.labels[1]
     with pytest.raises(UnknotError, match="number 2 is not among them"):
-        puzzle_picture(world, made, 2, rng=np.random.default_rng(0))
+        puzzle_picture(world, puzzles, 2, rng=np.random.default_rng(0))

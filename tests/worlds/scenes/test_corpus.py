@@ -78,8 +78,8 @@ def test_main_scenes_show_and_hide_enough(occluded):
     for record in occluded.tuples:
         a, d = (read_scene(record["scenes"][role]) for role in "BC")
         everything = replace(a, objects=a.objects + d.objects)
-        found = survey(layouts_of([everything]), 240, 240)
-        assert found.visible.min() >= 200 and found.overlap[0] > 800
+        pixels = survey(layouts_of([everything]), 240, 240)
+        assert pixels.visible.min() >= 200 and pixels.overlap[0] > 800
 
 
 def test_negatives_differ_from_d_in_what_they_claim_and_can_be_seen(occluded, clear):

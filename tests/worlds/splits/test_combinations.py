@@ -20,29 +20,29 @@ def test_published_combinations_hold_out_the_published_number_of_images(name):
     grid, held_out, share = WORLDS[name]
     assert existing_combinations(PUBLISHED_COMBINATIONS[name], grid) == PUBLISHED_COMBINATIONS[name]
     for combination in PUBLISHED_COMBINATIONS[name]:
-        made = combination_split(grid, combination)
-        assert made.n_test == np.count_nonzero(made.test) == held_out
-        assert made.space.size == share * held_out
-        assert made.one_ood_counts == {}
+        parts = combination_split(grid, combination)
+        assert parts.n_test == np.count_nonzero(parts.test) == held_out
+        assert parts.space.size == share * held_out
+        assert parts.one_ood_counts == {}
         for factor, value in combination.items():
-            assert (made.space.classes(made.test_indices())[:, grid.position(factor)] == value).all()
+            assert (parts.space.classes(parts.test_indices())[:, grid.position(factor)] == value).all()
 
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_training_sees_every_class_of_every_factor(name):
     grid, _, _ = WORLDS[name]
     for combination in PUBLISHED_COMBINATIONS[name]:
-        made = combination_split(grid, combination)
-        train = made.train.reshape(grid.shape)
+        parts = combination_split(grid, combination)
+        train = parts.train.reshape(grid.shape)
         for axis in range(len(grid)):
             assert train.any(axis=tuple(a for a in range(len(grid)) if a != axis)).all()
 
 
 def test_combination_by_hand_in_three_factors_and_several_classes():
-    made = combination_split(space({"a": 2, "b": 3, "c": 2}), {"c": 1, "a": np.int64(0), "b": (0, 2)})
-    np.testing.assert_array_equal(made.space.classes(made.test_indices()), [[0, 0, 1], [0, 2, 1]])
-    assert made.contains([[0, 1, 1], [0, 2, 1]]).tolist() == [True, False]
-    assert Split.from_json(json.loads(json.dumps(made.as_json()))) == made
+    parts = combination_split(space({"a": 2, "b": 3, "c": 2}), {"c": 1, "a": np.int64(0), "b": (0, 2)})
+    np.testing.assert_array_equal(parts.space.classes(parts.test_indices()), [[0, 0, 1], [0, 2, 1]])
+    assert parts.contains([[0, 1, 1], [0, 2, 1]]).tolist() == [True, False]
+    assert Split.from_json(json.loads(json.dumps(parts.as_json()))) == parts
 
 
 def test_worlds_with_fewer_shapes_have_fewer_of_the_combinations():

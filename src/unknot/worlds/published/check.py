@@ -88,11 +88,11 @@ def check(
             f"{path}: is no published file that is known, neither by its name nor by its arrays. Known are the files "
             f"of {worlds}, and split files like celeb_glow_random_train_images.npz."
         )
-    one = candidates[0] if len(candidates) == 1 else _nearest(path, candidates, quick, progress)
-    checks = list(_content(path, one.form, quick, progress))
+    likely = candidates[0] if len(candidates) == 1 else _nearest(path, candidates, quick, progress)
+    checks = list(_content(path, likely.form, quick, progress))
     if not quick:
-        checks += _bytes(path, one.file, progress)
-    return Checked(path, one.world, tuple(checks))
+        checks += _bytes(path, likely.file, progress)
+    return Checked(path, likely.world, tuple(checks))
 
 
 def recognise(path: Path, known: Sequence[Candidate]) -> list[Candidate]:
@@ -147,9 +147,9 @@ def _array_check(key: str, form: Form, arrays: Arrays) -> Check:
     expected = f"{kind} {shape}"
     if key not in arrays:
         return Check(f"array '{key}'", expected, f"missing; there are {', '.join(arrays) or 'none'}", False)
-    here, dtype = arrays[key]
-    right = here == shape and dtype.name.startswith(kind)
-    return Check(f"array '{key}'", expected, f"{dtype.name} {here}", right)
+    actual, dtype = arrays[key]
+    right = actual == shape and dtype.name.startswith(kind)
+    return Check(f"array '{key}'", expected, f"{dtype.name} {actual}", right)
 
 
 def _labels_check(labels: NDArray[Any], space: FactorSpace, shuffled: bool) -> Check:

@@ -78,7 +78,7 @@ class AbstractDSprites(WorldDefaults):
 
     @property
     def name(self) -> str:
-        """What people read."""
+        """Its title."""
         return f"Abstract-{self.world.name}"
 
     @cached_property

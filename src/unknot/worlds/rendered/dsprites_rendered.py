@@ -46,7 +46,7 @@ class DSpritesRendered(WorldDefaults):
 
     @property
     def name(self) -> str:
-        """What people read."""
+        """Its title."""
         return "dSprites [0,90) (rendered)" if self.quarter else "dSprites (rendered)"
 
     @property

@@ -39,7 +39,7 @@ class DSpritesVariant:
 
     Attributes:
         world: where the sprites come from; one channel.
-        name: what people read.
+        name: its title.
         paint: from masks and a generator to pictures in [0, 1].
         key: in the catalogue, if the sprites are those of a world that is there.
     """

@@ -18,7 +18,7 @@ class TracedWorld(WorldDefaults):
     """Images by factor classes, rendered when asked for.
 
     Attributes:
-        name: what people read.
+        name: its title.
         factors: its grid.
         scenes: the packed scene of each row of classes.
         side: height and width of an image.

@@ -55,8 +55,8 @@ class SceneWorld(ArrayWorld):
     @cached_property
     def records(self) -> list[dict[str, Any]]:
         """The scenes as JSON, in the order of the images."""
-        found: list[dict[str, Any]] = _read_json(self.folder / "scenes.json")["scenes"]
-        return found
+        scenes: list[dict[str, Any]] = _read_json(self.folder / "scenes.json")["scenes"]
+        return scenes
 
     def scene(self, i: int) -> Scene:
         """Scene i as a value that can be rendered again; sprites have none."""

@@ -136,9 +136,9 @@ def make_piece(wish: Wish, n: int, making: Path, piece: int) -> dict[str, Any]:
     rows = positions(wish, n)[piece * PIECE : (piece + 1) * PIECE]
     images, masks = opened(making, "images.npy"), opened(making, "masks.npy")
     records = []
-    found = find_tuples(wish, np.random.default_rng([wish.seed, piece + 1]))
-    for row, (record, drawn, seen) in zip(rows, found, strict=False):
-        images[row], masks[row] = drawn, seen
+    tuples = find_tuples(wish, np.random.default_rng([wish.seed, piece + 1]))
+    for row, (record, its_images, its_masks) in zip(rows, tuples, strict=False):
+        images[row], masks[row] = its_images, its_masks
         records.append(record)
     for array in (images, masks):
         array.flush()  # type: ignore[attr-defined]
@@ -157,9 +157,9 @@ def find_tuples(
     for main, choices in crowded_scenes(wish, rng):
         kept = 0
         for parts, score in choices:
-            made = _drawn_tuple(wish, main, parts, score, rng)
-            if made is not None:
-                yield made
+            drawn = _drawn_tuple(wish, main, parts, score, rng)
+            if drawn is not None:
+                yield drawn
                 kept += 1
                 if kept == wish.per_scene:
                     break
@@ -168,12 +168,12 @@ def find_tuples(
 def crowded_scenes(wish: Wish, rng: np.random.Generator) -> Iterator[tuple[Scene, list[tuple[Parts, int]]]]:
     """Main scenes that show every object and hide enough of some, with their tuples in random order."""
     for layouts in placements(SETTINGS["main"], rng):
-        found = survey(layouts, SURVEY, SURVEY)
-        there = np.arange(found.visible.shape[1]) < layouts.counts[:, None]
-        seen = ((found.visible >= MIN_VISIBLE) | ~there).all(axis=1)
-        for i in np.flatnonzero(seen & (found.overlap > MIN_OVERLAP)):
+        pixels = survey(layouts, SURVEY, SURVEY)
+        exists = np.arange(pixels.visible.shape[1]) < layouts.counts[:, None]
+        all_seen = ((pixels.visible >= MIN_VISIBLE) | ~exists).all(axis=1)
+        for i in np.flatnonzero(all_seen & (pixels.overlap > MIN_OVERLAP)):
             count = int(layouts.counts[i])
-            scores = occlusion_scores(found.histogram[i, : 2**count], count)
+            scores = occlusion_scores(pixels.histogram[i, : 2**count], count)
             passing = np.flatnonzero(scores <= CLEAR if wish.variant == "clear" else scores > STRONG)
             if len(passing):
                 everything = candidates(count)

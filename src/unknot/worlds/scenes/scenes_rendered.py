@@ -53,7 +53,7 @@ class ScenesRendered(WorldDefaults):
 
     @property
     def name(self) -> str:
-        """What people read."""
+        """Its title."""
         return TITLES[self.setting]
 
     @property
