@@ -11,7 +11,7 @@ does not grow with the world, and rows depend on the seed alone: not on the batc
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,13 +118,12 @@ def opened_encoder(
 ) -> tuple[Encoder, World, str]:
     """An encoder ready for a world, that world, opened, and its recorded name; arguments are those of `encode`."""
     run = _as_run(encoder)
-    if world is None and run is None:
-        raise UnknotError("encode: an encoder of one's own needs a world; name one, such as dsprites_rendered.")
-    if world is None and run is not None:
+    if world is not None:
+        named, opened = recorded_name(world), open_world(world, data=data)
+    elif run is not None:
         named, opened = run.spec.world, home_world(run, data=data)
     else:
-        given = cast("World | Path | str", world)
-        named, opened = recorded_name(given), open_world(given, data=data)
+        raise UnknotError("encode: an encoder of one's own needs a world; name one, such as dsprites_rendered.")
     at_home = world is None or (run is not None and isinstance(world, str | Path) and is_home(run, str(world)))
     found = find_encoder(
         run or encoder,
