@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unknot.worlds.scenes.corpus import make_corpus
+from unknot.worlds.scenes.making import make_corpus
 from unknot.worlds.scenes.placement import rules, sample_scenes
 from unknot.worlds.scenes.render import render
 from unknot.worlds.scenes.scene import Scene, scene_json

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from unknot.worlds.rendered._sprites import ELLIPSE_U, ELLIPSE_V, HEART_K, HEART_SHIFT, HEART_U, SQUARE
 from unknot.worlds.rendered.dsprites_rendered import SPACE, DSpritesRendered, render_sprites
+from unknot.worlds.rendered.sprites import ELLIPSE_U, ELLIPSE_V, HEART_K, HEART_SHIFT, HEART_U, SQUARE
 
 BATCH = 256
 

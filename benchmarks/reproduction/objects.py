@@ -79,8 +79,8 @@ def run(folder: Path, jobs: int) -> str:
 
     from unknot.runs.training import train
     from unknot.tasks.algebra.task import algebra
-    from unknot.worlds.scenes.corpus import make_corpus
     from unknot.worlds.scenes.dataset import write_scenes
+    from unknot.worlds.scenes.making import make_corpus
 
     torch.set_num_threads(1)
     write_scenes(folder / "train", setting="iid", n=IMAGES, size=128, jobs=jobs)

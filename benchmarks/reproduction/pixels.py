@@ -18,7 +18,7 @@ def run(folder: Path, jobs: int) -> str:
     """Scores of both readings on both corpora, and the shares of pixels on each wrong picture."""
     from unknot.tasks.algebra.page import score_text
     from unknot.tasks.algebra.task import algebra
-    from unknot.worlds.scenes.corpus import make_corpus
+    from unknot.worlds.scenes.making import make_corpus
 
     rows, shares, seconds = [], [], {}
     for variant, published in PUBLISHED.items():

@@ -35,3 +35,12 @@ def within(progress: Progress, where: str) -> Progress:
         progress(f"{stage}, {where}", done, total, **facts)
 
     return told
+
+
+def named(progress: Progress, stage: str) -> Progress:
+    """The same progress under a name of the caller's, whatever the work calls its stages."""
+
+    def told(_: str, done: int, total: int, /, **facts: Any) -> None:
+        progress(stage, done, total, **facts)
+
+    return told

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from unknot.encoders.encoding import CHUNK, ROWS, encode, representation_of, world_split
+from unknot.encoders.encoding import CHUNK, ROWS, encode, representation_of
 from unknot.errors import UnknotError
+from unknot.factors import space
 from unknot.models.model import Posterior
 from unknot.models.terms import kl_per_latent
 from unknot.representation import read_representation
@@ -113,7 +114,51 @@ def test_latents_of_a_split_are_its_training_part_and_test_latents_its_test_part
     assert split.contains(made.factors).all()
     assert not split.contains(made.factors_test).any()
     assert made.latents.shape == made.latents_test.shape == (200, 2)
-    assert split == world_split(WORLD, open_world(WORLD), kind)
+
+
+@pytest.mark.parametrize("name", ["dsprites_rendered", "shapes3d_rendered", "mpi3d_rendered"])
+def test_a_world_and_its_name_are_split_alike_and_recorded_alike(name: str) -> None:
+    by_name, by_object = (
+        encode(brightness, world, rows=50, split="extrapolation") for world in (name, open_world(name))
+    )
+    np.testing.assert_array_equal(by_name.factors, by_object.factors)
+    np.testing.assert_array_equal(by_name.latents_test, by_object.latents_test)
+    assert by_name.source == by_object.source and by_name.source["world"] == name
+
+
+def test_a_file_named_like_a_published_one_is_split_as_ones_own(tmp_path: Path) -> None:
+    factors = [[i % 2, i // 2] for i in range(20)]
+    arrays = {"images": np.full((20, 4, 4), 9, np.uint8), "factors": factors, "factor_names": ["shape", "x"]}
+    for name in ("dsprites_mine.npz", "mine.npz"):
+        np.savez(tmp_path / name, **arrays)
+    like, own = (tmp_path / "dsprites_mine.npz", tmp_path / "mine.npz")
+    spec = SPEC.replace(split="interpolation")
+    splits = [training_split(spec.replace(world=str(path)), open_world(path)) for path in (like, own)]
+    assert splits[0] == splits[1] and not splits[0].notes
+    parts = [encode(level, str(path), split="interpolation") for path in (like, own)]
+    np.testing.assert_array_equal(parts[0].factors, parts[1].factors)
+
+
+def test_what_is_recorded_of_ones_own_object_is_never_the_name_of_a_published_world() -> None:
+    own = ArrayWorld(np.full((3, 4, 4), 9, np.uint8), name="dsprites")
+    assert encode(level, own).source["world"] == "./dsprites"
+    assert encode(level, small_world()).source["world"] == "twelve"
+
+
+class Keyless:
+    """An object with no key."""
+
+    name, image_shape, rows, stochastic = "keyless", (4, 4, 1), None, False
+    factors = space({"x": 10, "y": 10})
+
+    def images(self, classes: Any, *, rng: Any = None) -> Images:
+        return np.full((len(classes), 4, 4, 1), 9, np.uint8)
+
+
+def test_an_object_without_a_key_is_ones_own() -> None:
+    made = encode(level, Keyless(), split="extrapolation")
+    assert made.source["world"] == "keyless"
+    assert made.factors.max(axis=0).tolist() == [7, 7]  # a fifth is held back
 
 
 def test_an_incomplete_world_is_split_by_the_rows_it_has() -> None:

@@ -21,6 +21,7 @@ class Pixels:
     rows: Classes | None = None
     stochastic: bool = False
     name: str = "pixels"
+    key: str = ""
 
     @property
     def image_shape(self) -> tuple[int, int, int]:

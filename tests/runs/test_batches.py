@@ -9,9 +9,9 @@ from unknot.factors import FactorSpace, space
 from unknot.runs.batches import PAIRS, Feed, as_tensor, pair_law
 from unknot.runs.run import RunSpec
 from unknot.runs.training import build_model, feed
-from unknot.worlds import open_world
+from unknot.worlds import conventions, open_world
 from unknot.worlds.array_world import ArrayWorld
-from unknot.worlds.pairs import Pairs, published_still
+from unknot.worlds.pairs import Pairs
 from unknot.worlds.rendered.dsprites_rendered import DSpritesRendered
 from unknot.worlds.splits.combinations import combination_split
 from unknot.worlds.splits.regions import Listed
@@ -244,14 +244,11 @@ def test_a_law_says_which_factors_stay_still_and_the_feed_does_where_it_does_not
 
 def test_published_laplace_pairs_of_mpi3d_move_its_colours():
     world = open_world("mpi3d_rendered")
-    still = published_still("mpi3d_rendered", world.factors)
+    still = conventions(world.key).still
     assert still == ("shape",)
     pairs = draw("laplace", world.factors, still=still)
     moved = dict(zip(world.factors.names, pairs.changed.any(0).tolist(), strict=True))
     assert moved == {name: name != "shape" for name in world.factors.names}
-    assert published_still("dsprites_color_rendered", open_world("dsprites_rendered").factors) == ("shape",)
-    assert published_still("somebody.npz", GRID) is None
-    assert published_still("cars3d", GRID) is None  # names a factor this world does not have
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,15 @@ from unknot.runs.run import Run, RunSpec
 from unknot.runs.segmentation_meter import segmentation_row, true_segments
 from unknot.runs.trainer import Trainer
 from unknot.runs.training import build_model, feed, train
-from unknot.worlds import open_world
+from unknot.worlds import WorldDefaults, open_world
 
 CPU = torch.device("cpu")
 
 
-class Halves:
+class Halves(WorldDefaults):
     """Two squares, red and green, on black: the first in the left half, the second in the right, x pixels from it."""
 
-    name, image_shape, rows, stochastic = "halves", (32, 32, 3), None, False
+    name, image_shape = "halves", (32, 32, 3)
     factors = space({"x": 8, "y": 8})
 
     def masks(self, classes):

@@ -11,8 +11,8 @@ from unknot.runs.training import build_model
 from unknot.studies.plan import StudyPlan, plan, settings
 from unknot.studies.spec import PRESETS, parse_study, preset_names, read_study
 from unknot.studies.store import StudyFolder
-from unknot.worlds import open_world
-from unknot.worlds.splits.combinations import combination_name, published_combinations
+from unknot.worlds import conventions, open_world
+from unknot.worlds.splits.combinations import combination_name
 
 from .conftest import TINY, planned
 
@@ -151,7 +151,7 @@ def test_the_study_of_mahon2024_trains_without_each_published_combination(tmp_pa
     made = planned(tmp_path, text)
     assert {run.spec.model for run in made.runs} == {run.spec.model for run in plan_of("mahon2024", tmp_path).runs}
     for world in {run.spec.world for run in made.runs}:
-        combinations = published_combinations(world, open_world(world).factors)
+        combinations = conventions(world).combinations
         wanted = {"", *(f"combination:{combination_name(one)}" for one in combinations)}
         assert wanted == {run.spec.split for run in made.runs if run.spec.world == world}
 

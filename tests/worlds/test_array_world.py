@@ -79,14 +79,14 @@ def test_images_handed_out_are_copies() -> None:
 
 
 def test_values_become_classes_by_rank() -> None:
-    found, classes = ranked(np.array([[0.5, 30], [0.9, -30], [0.5, 0]]), "x", ["scale", "azimuth"])
+    factors, classes = ranked(np.array([[0.5, 30], [0.9, -30], [0.5, 0]]), "x", ["scale", "azimuth"])
     np.testing.assert_array_equal(classes, [[0, 2], [1, 0], [0, 1]])
-    assert found["azimuth"].values == (-30.0, 0.0, 30.0) and found["azimuth"].kind == "ordinal"
+    assert factors["azimuth"].values == (-30.0, 0.0, 30.0) and factors["azimuth"].kind == "ordinal"
 
 
 def test_words_become_categorical_factors_and_a_single_value_a_constant_one() -> None:
-    found, classes = ranked(np.array([["b", "z"], ["a", "z"]]), "x")
-    assert [f.kind for f in found] == ["categorical", "constant"] and found["factor_0"].values == ("a", "b")
+    factors, classes = ranked(np.array([["b", "z"], ["a", "z"]]), "x")
+    assert [f.kind for f in factors] == ["categorical", "constant"] and factors["factor_0"].values == ("a", "b")
     np.testing.assert_array_equal(classes, [[1, 0], [0, 0]])
 
 

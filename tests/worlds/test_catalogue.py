@@ -1,16 +1,24 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from unknot.errors import UnknotError
-from unknot.worlds import WORLDS, World, open_world, sample
+from unknot.factors import space
+from unknot.worlds import WORLDS, ArrayWorld, open_world
+from unknot.worlds.catalogue import conventions, recorded_name
+from unknot.worlds.entry import Conventions
 from unknot.worlds.published import dsprites
-from unknot.worlds.published.files import cache_folder, data_folders, find_files
+from unknot.worlds.published.data_folders import cache_folder, data_folders, find_files
+from unknot.worlds.rendered.dsprites_rendered import DSpritesRendered
+from unknot.worlds.rendered.dsprites_variants import color_dsprites
+from unknot.worlds.scenes.multi_sprites import MultiSprites
+from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 
-RENDERED = [name for name, entry in WORLDS.items() if not entry.files]
 FROM_FILES = [name for name, entry in WORLDS.items() if entry.files]
 
 
@@ -18,17 +26,6 @@ FROM_FILES = [name for name, entry in WORLDS.items() if entry.files]
 def no_data(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("UNKNOT_DATA", raising=False)
-
-
-@pytest.mark.parametrize("name", RENDERED)
-def test_rendered_worlds_open_without_files_and_keep_what_the_catalogue_says(name: str) -> None:
-    world, entry = open_world(name), WORLDS[name]
-    assert isinstance(world, World)
-    assert world.name == entry.title and "rendered" in name and "(rendered)" in world.name
-    assert world.factors == entry.factors
-    rng = np.random.default_rng(0)
-    images = world.images(sample(world, 3, rng), rng=rng)
-    assert images.shape == (3, *world.image_shape) and images.dtype == np.uint8
 
 
 @pytest.mark.parametrize("name", FROM_FILES)
@@ -40,14 +37,6 @@ def test_a_missing_file_says_where_it_was_looked_for_and_what_to_do(name: str, t
     assert f"`unknot data download {name}`" in text
     stand_in = WORLDS[name].stand_in
     assert (f"the rendered stand-in '{stand_in}'" in text) == bool(stand_in)
-
-
-@pytest.mark.parametrize("name", FROM_FILES)
-def test_stand_ins_have_the_same_factors(name: str) -> None:
-    entry = WORLDS[name]
-    assert "rendered" not in entry.title
-    if entry.stand_in:
-        assert WORLDS[entry.stand_in].factors == entry.factors and not WORLDS[entry.stand_in].files
 
 
 def test_folders_are_searched_in_order(tmp_path: Path, monkeypatch) -> None:
@@ -91,6 +80,77 @@ def test_a_published_name_given_as_a_path_opens_its_own_reader(tmp_path: Path) -
     np.savez(tmp_path / "mpi3d_toy.npz", images=np.zeros((3, 64, 64, 3), np.uint8))
     with pytest.raises(UnknotError, match="has 3 images; MPI3D toy has 1,036,800 or 460,800"):
         open_world(tmp_path / "mpi3d_toy.npz")
+
+
+def written_dsprites(folder: Path) -> Path:
+    """A file with the name of dSprites beside its packed copy, a hole that takes no disk space."""
+    path = folder / dsprites.NPZ.name
+    path.touch()
+    copy = path.with_name(f"{path.name}.packed.npy")
+    with copy.open("wb") as stream:
+        header = {"descr": "|u1", "fortran_order": False, "shape": (dsprites.SPACE.size, 512)}
+        np.lib.format.write_array_header_1_0(stream, header)
+        stream.truncate(stream.tell() + dsprites.SPACE.size * 512)
+    os.utime(copy, ns=(path.stat().st_mtime_ns,) * 2)
+    return path
+
+
+def test_a_published_file_elsewhere_is_the_world_of_the_catalogue(tmp_path: Path) -> None:
+    world = open_world(written_dsprites(tmp_path))
+    assert world.key == "dsprites" and world.factors == WORLDS["dsprites"].factors
+    assert conventions(world.key).rule is WORLDS["dsprites_rendered"].conventions.rule
+
+
+@pytest.mark.parametrize(
+    "name", ["dsprites", "dsprites_quarter", "dsprites_color", "dsprites_noisy", "abstract_dsprites"]
+)
+def test_worlds_made_of_the_file_of_dsprites_know_their_keys(name: str, tmp_path: Path) -> None:
+    written_dsprites(tmp_path)
+    world, entry = open_world(name, data=tmp_path), WORLDS[name]
+    assert (world.key, world.name, world.factors) == (name, entry.title, entry.factors)
+
+
+def test_no_name_of_ones_own_passes_for_a_key(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez(
+        "dsprites_mine.npz", images=np.full((2, 8, 8), 9, np.uint8), factors=[[0], [1]], factor_names=["shape"]
+    )
+    np.savez("dsprites.npz", images=np.full((2, 8, 8), 9, np.uint8))
+    Path("dsprites").mkdir()
+    Image.new("RGB", (8, 8)).save("dsprites/1.png")
+    for path in ("dsprites_mine.npz", "dsprites.npz", "./dsprites", Path("dsprites")):
+        world = open_world(path)
+        assert world.key == "" and conventions(world.key) == Conventions()
+        assert recorded_name(world) not in WORLDS and recorded_name(path) not in WORLDS
+    assert recorded_name("./dsprites") == "./dsprites" == recorded_name(Path("dsprites"))
+
+
+class Keyless:
+    """What was a world before worlds had keys."""
+
+    name, image_shape, rows, stochastic = "keyless", (2, 2, 1), None, False
+    factors = space({"x": 3})
+
+    def images(self, classes, *, rng=None):
+        return np.full((len(classes), 2, 2, 1), 9, np.uint8)
+
+
+def test_an_object_opens_as_it_is_and_one_without_a_key_gets_an_empty_one() -> None:
+    own = ArrayWorld(np.full((2, 8, 8), 9, np.uint8))
+    assert open_world(own) is own
+    adopted = open_world(Keyless())
+    assert (adopted.key, adopted.name, adopted.factors) == ("", "keyless", Keyless.factors)
+    assert (adopted.image_shape, adopted.rows, adopted.stochastic) == ((2, 2, 1), None, False)
+    assert adopted.images([[0]]).max() == 9
+    with pytest.raises(UnknotError, match="3 is no world; expected an object with name, factors"):
+        open_world(3)
+
+
+def test_the_same_pictures_with_other_settings_are_another_world() -> None:
+    assert ScenesRendered().key == "scenes_rendered" and ScenesRendered("corr").key == "scenes_corr_rendered"
+    assert ScenesRendered(n=2).key == ScenesRendered(seed=1).key == ScenesRendered("clevr").key == ""
+    assert MultiSprites().key == "multi_sprites_rendered" and MultiSprites(seed=1).key == ""
+    assert color_dsprites(DSpritesRendered(quarter=True)).key == ""
 
 
 def test_ones_own_arrays_open_by_path(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def list_worlds(
     """Show every world: factors, sizes, licence, and whether its file is here."""
     from unknot.errors import UnknotError
     from unknot.worlds import WORLDS
-    from unknot.worlds.published.files import data_folders
+    from unknot.worlds.published.data_folders import data_folders
 
     if data is not None and not data.is_dir():
         raise UnknotError(f"data list: --data {data} is not a folder; name the one that holds the files.")
@@ -73,8 +73,8 @@ def download_world(
 
     from unknot.errors import UnknotError, unknown
     from unknot.worlds import WORLDS
+    from unknot.worlds.published.data_folders import data_folders
     from unknot.worlds.published.download import download
-    from unknot.worlds.published.files import data_folders
 
     if name not in WORLDS:
         raise unknown("world", name, WORLDS)
@@ -88,7 +88,9 @@ def download_world(
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task(file.name, total=file.size)
 
-            def advance(done: int, total: int | None, bar: Progress = progress, task: TaskID = task) -> None:
+            def advance(
+                stage: str, done: int, total: int, /, bar: Progress = progress, task: TaskID = task, **_: Any
+            ) -> None:
                 bar.update(task, completed=done, total=total)
 
             try:
@@ -119,11 +121,11 @@ def check_file(
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("reading")
-        checked = check(
-            file,
-            quick=quick,
-            watch=lambda what, done, total: progress.update(task, description=what, completed=done, total=total),
-        )
+
+        def advance(stage: str, done: int, total: int, /, **_: Any) -> None:
+            progress.update(task, description=stage, completed=done, total=total)
+
+        checked = check(file, quick=quick, progress=advance)
     if json:
         from dataclasses import asdict
         from json import dumps
@@ -138,12 +140,10 @@ def check_file(
 
 def _row(name: str, data: Path | None) -> dict[str, Any]:
     from unknot.worlds import WORLDS
-    from unknot.worlds.published import celeb_glow
-    from unknot.worlds.published.files import find_files
+    from unknot.worlds.published.data_folders import find_files
 
     entry = WORLDS[name]
-    # CelebGlow opens from the files of any split; all others from the files the catalogue names.
-    paths = (celeb_glow.find(data) if name == "celeb_glow" else find_files(entry, data)) if entry.files else ()
+    paths = find_files(entry, data) if entry.files else ()
     return {
         "name": name,
         "title": entry.title,

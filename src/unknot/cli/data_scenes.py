@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
-    from unknot.worlds.scenes.chunks import Watch
+    from unknot.progress import Progress
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for this set alone.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides every picture.")]
@@ -38,10 +38,10 @@ def write_scenes(
     """
     from unknot.worlds.scenes.dataset import write_scenes as write
 
-    with _bar("pictures") as watch:
+    with _bar("pictures") as progress:
         world = write(
             output, setting=setting, n=n, size=read_size(size), seed=seed, form=form, split=split, jobs=jobs,
-            watch=watch,
+            progress=progress,
         )  # fmt: skip
     height, width, _ = world.image_shape
     typer.echo(f"{output}: {world.info['n']:,} pictures, {height} x {width}, {world.name}")
@@ -59,11 +59,11 @@ def write_corpus(
 ) -> None:
     """Make the corpus that `unknot task algebra` tests codes on. An interrupted one is continued."""
     from unknot.worlds.preview import check_picture_name, save_sheet
-    from unknot.worlds.scenes.corpus import make_corpus
     from unknot.worlds.scenes.corpus_sheet import corpus_sheet
+    from unknot.worlds.scenes.making import make_corpus
 
     target = None if preview is None else check_picture_name(preview)
-    with _bar("tuples") as watch:
+    with _bar("tuples") as progress:
         corpus = make_corpus(
             output,
             n=n,
@@ -72,7 +72,7 @@ def write_corpus(
             seed=seed,
             per_scene=per_scene,
             jobs=jobs,
-            watch=watch,
+            progress=progress,
         )
     typer.echo(f"{output}: {len(corpus):,} tuples, {variant}")
     if target is not None:
@@ -94,17 +94,18 @@ def read_size(text: str) -> int | tuple[int, int]:
 
 
 @contextmanager
-def _bar(what: str) -> "Iterator[Watch]":
+def _bar(what: str) -> "Iterator[Progress]":
     """A progress bar on stderr, shown if that is a terminal."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=None)
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
 
-        def watch(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
+        def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
+            bar.update(task, completed=done, total=total)
 
-        yield watch
+        yield progress

@@ -48,8 +48,8 @@ def split_world(
     from unknot.worlds.splits.rules import check_kind
 
     chosen = check_kind(kind)
-    title, space, rows = _world(name, data)
-    made = _split(name, space, chosen, ratio, keep, _classes(hold or [], space), allow_circular, seed)
+    key, title, space, rows = _world(name, data)
+    made = _split(key, space, chosen, ratio, keep, _classes(hold or [], space), allow_circular, seed)
     record = _record(name, made, rows)
     if output is not None:
         from unknot.reports.split_picture import split_picture
@@ -63,17 +63,17 @@ def split_world(
         _show(made, record, title)
 
 
-def _world(name: str, data: Path | None) -> "tuple[str, FactorSpace, Classes | None]":
+def _world(name: str, data: Path | None) -> "tuple[str, str, FactorSpace, Classes | None]":
     from unknot.worlds import WORLDS, open_world
 
     if name in WORLDS:
-        return WORLDS[name].title, WORLDS[name].factors, None  # the grid is known, so the file is not needed
+        return name, WORLDS[name].title, WORLDS[name].factors, None  # the grid is known without the file
     world = open_world(name, data=data)
-    return world.name, world.factors, world.rows
+    return world.key, world.name, world.factors, world.rows
 
 
 def _split(
-    name: str,
+    key: str,
     space: "FactorSpace",
     kind: "SplitKind",
     ratio: float | None,
@@ -82,37 +82,39 @@ def _split(
     allow_circular: bool,
     seed: int,
 ) -> "Split":
-    from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS, combination_split
+    from unknot.worlds import conventions
+    from unknot.worlds.splits.combinations import combination_split
     from unknot.worlds.splits.split import split
 
     if held and (ratio is not None or keep):
         raise UnknotError("data split: --hold names the classes itself; leave out --ratio and --keep.")
     if kind == "combination":
         if not held:
-            lists = "; ".join(
-                f"{world}: " + ", ".join("-".join(map(str, c.values())) for c in combinations)
-                for world, combinations in PUBLISHED_COMBINATIONS.items()
-            )
+            published = conventions(key).combinations
+            factors = tuple(published[0]) if published else space.names[:2]
+            pairs = ", ".join("-".join(map(str, combination.values())) for combination in published)
             raise UnknotError(
-                "data split: say which combination to hold out, such as --hold scale=0 --hold shape=0. Published "
-                f"size-shape pairs are {lists}."
+                f"data split: say which combination to hold out, such as --hold {'=0 --hold '.join(factors)}=0."
+                + (f" Published ones of {' and '.join(factors)} are {pairs}." if published else "")
             )
         return combination_split(space, held)
     if held:
         return split(space, kind, exclusive=held, rng=seed)
-    return split(space, kind, rule=_rule(name, space, ratio, keep, allow_circular), rng=seed)
+    return split(space, kind, rule=_rule(key, ratio, keep, allow_circular), rng=seed)
 
 
-def _rule(name: str, space: "FactorSpace", ratio: float | None, keep: str, allow_circular: bool) -> "Rule":
-    from unknot.worlds.splits.split import RULES, Rule, published_rule
+def _rule(key: str, ratio: float | None, keep: str, allow_circular: bool) -> "Rule":
+    from unknot.worlds import conventions
+    from unknot.worlds.splits.split import RULES, Rule
 
     kept = tuple(word.strip() for word in keep.split(",") if word.strip()) or None
-    rule = published_rule(name, space) if ratio is None and kept is None else None
+    rule = conventions(key).rule if ratio is None and kept is None else None
     if rule is None:
         if ratio is None:
             raise UnknotError(
-                f"data split: '{name}' with these options has no published split (those are of {', '.join(RULES)}); "
-                "say how much of each factor to hold back, such as --ratio 0.2, or which classes, with --hold."
+                f"data split: no split of {key or 'this world'} is published with these options (those are of "
+                f"{', '.join(RULES)}); say how much of each factor to hold back, such as --ratio 0.2, or which "
+                "classes, with --hold."
             )
         rule = Rule(ratio, kept)
     return replace(rule, circular="allow") if allow_circular else rule

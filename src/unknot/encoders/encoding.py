@@ -11,7 +11,7 @@ does not grow with the world, and rows depend on the seed alone: not on the batc
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from unknot.processes.threads import threads_of_torch
 from unknot.representation import Representation, read_representation
 from unknot.runs.run import Run
 from unknot.runs.training_world import fingerprint, home_world, is_home
-from unknot.worlds import open_world
+from unknot.worlds.catalogue import conventions, open_world, recorded_name
 from unknot.worlds.splits.named import canonical_split, named_split
 from unknot.worlds.splits.split import Split
 from unknot.worlds.world import World
@@ -80,7 +80,7 @@ def encode(
     found, opened, named = opened_encoder(
         encoder, world, device=device, data=data, pool=pool, image_size=image_size
     )
-    kept = named_split(split, named, opened.factors) if split else None
+    kept = named_split(split, opened.factors, conventions(opened.key).rule) if split else None
     parts = [draw_points(opened, kept, part, rows, seed) for part in (("train", "test") if split else ("train",))]
     total, before = sum(map(len, parts)), 0
     outputs = []
@@ -116,16 +116,14 @@ def opened_encoder(
     pool: str = "",
     image_size: int | None = None,
 ) -> tuple[Encoder, World, str]:
-    """An encoder ready for a world, that world, opened, and its name; the arguments are those of `encode`."""
+    """An encoder ready for a world, that world, opened, and its recorded name; arguments are those of `encode`."""
     run = _as_run(encoder)
-    if world is None and run is None:
-        raise UnknotError("encode: an encoder of one's own needs a world; name one, such as dsprites_rendered.")
-    if world is None and run is not None:
-        named: World | Path | str | None = run.spec.world
-        opened = home_world(run, data=data)
+    if world is not None:
+        named, opened = recorded_name(world), open_world(world, data=data)
+    elif run is not None:
+        named, opened = run.spec.world, home_world(run, data=data)
     else:
-        named = world
-        opened = open_world(world, data=data) if isinstance(world, str | Path) else cast(World, world)
+        raise UnknotError("encode: an encoder of one's own needs a world; name one, such as dsprites_rendered.")
     at_home = world is None or (run is not None and isinstance(world, str | Path) and is_home(run, str(world)))
     found = find_encoder(
         run or encoder,
@@ -136,7 +134,7 @@ def opened_encoder(
         image_size=image_size,
         home=opened if at_home else None,
     )
-    return found, opened, _name(named)
+    return found, opened, named
 
 
 def encode_points(
@@ -191,11 +189,6 @@ def _other_rows(found: Any, expected: Any) -> bool:
     return any(found.get(key) != expected.get(key) for key in ("world", "rows", "split", "seed"))
 
 
-def world_split(name: World | Path | str | None, world: World, kind: str) -> Split:
-    """The split of a name that runs on this world train inside; see `worlds.named_split`."""
-    return named_split(kind, _name(name), world.factors)
-
-
 def _check(rows: int | str, seed: int, batch_size: int) -> None:
     if rows != "all" and (not isinstance(rows, int) or rows < 1):
         raise UnknotError(f"encode: rows is {rows!r}; expected a number above 0, or all.")
@@ -211,10 +204,6 @@ def _as_run(encoder: Any) -> Run | None:
     if isinstance(encoder, Path) or (isinstance(encoder, str) and Path(encoder).is_dir()):
         return Run(encoder)
     return None
-
-
-def _name(world: World | Path | str | None) -> str:
-    return str(world) if isinstance(world, str | Path) else cast(World, world).name
 
 
 def _source(encoder: Mapping[str, Any], world: str, rows: int | str, split: str, seed: int) -> dict[str, Any]:
@@ -336,5 +325,4 @@ __all__ = [
     "encode_points",
     "opened_encoder",
     "representation_of",
-    "world_split",
 ]

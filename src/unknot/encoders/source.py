@@ -18,7 +18,8 @@ from unknot.progress import Progress, silent
 from unknot.representation import Representation, read_representation
 from unknot.runs.run import Run, RunSpec
 from unknot.runs.training_world import home_world, is_home
-from unknot.worlds import WORLDS, open_world
+from unknot.worlds.catalogue import WORLDS, conventions, open_world, recorded_name
+from unknot.worlds.entry import Conventions
 from unknot.worlds.world import World
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Source:
     """Something that has latents, or will have, and the world its images come from.
 
     Attributes:
-        key: of its world; empty if nobody knows.
+        world_name: of its world, in records and results; empty if nobody knows.
         opening: how encoders and worlds are opened.
         run: the run it is, if it is one.
         spec: what it will be trained by, or was.
@@ -98,7 +99,7 @@ class Source:
         self.representation = which if isinstance(which, Representation) else None
         if path is not None and self.run is None and (path.is_file() or path.suffix in FILES):
             self.representation = read_representation(path)
-        self.key = self._key()
+        self.world_name = self._recorded_world()
         self._encoders: dict[Shape, Encoder] = {}
 
     @classmethod
@@ -140,11 +141,9 @@ class Source:
         """Whether it is a spec that nothing was trained by yet."""
         return self.spec is not None and self.run is None
 
-    def _key(self) -> str:
-        if isinstance(self._world, str | Path):
-            return str(self._world)
+    def _recorded_world(self) -> str:
         if self._world is not None:
-            return _catalogue_key(self._world)
+            return recorded_name(self._world)
         if self.spec is not None:
             return self.spec.world
         return str(self.representation.source.get("world", "")) if self.representation is not None else ""
@@ -154,18 +153,24 @@ class Source:
         """Where its images come from, opened."""
         if self._world is None and self.run is not None:
             return self.home
-        if self._world is not None and not isinstance(self._world, str | Path):
-            return self._world
-        if not self.key:
+        if self._world is not None:
+            return open_world(self._world, data=self.opening.data)
+        if not self.world_name:
             raise UnknotError(f"{self._who}: needs a world; name one, such as dsprites_rendered.", field="world")
-        return open_world(self.key, data=self.opening.data)
+        return open_world(self.world_name, data=self.opening.data)
 
     @property
     def known_factors(self) -> FactorSpace | None:
         """The factors of its world as far as they are known without its files."""
         if self._world is not None and not isinstance(self._world, str | Path):
             return self._world.factors
-        return WORLDS[self.key].factors if self.key in WORLDS else None
+        return WORLDS[self.world_name].factors if self.world_name in WORLDS else None
+
+    @property
+    def conventions(self) -> Conventions:
+        """What papers fixed for its world, as far as that is known without its files."""
+        known = self.representation is not None or self.world_name in WORLDS
+        return conventions(self.world_name if known else self.world.key)
 
     @cached_property
     def home(self) -> World:
@@ -293,8 +298,3 @@ class Source:
             progress("encoding", done, total)
 
         return encode_points(self.encoder, self.world, classes, seed=seed, watch=watch)
-
-
-def _catalogue_key(world: World) -> str:
-    """The name of a world in the catalogue, by which what is published about it is known; else its own name."""
-    return next((key for key, entry in WORLDS.items() if entry.title == world.name), world.name)

@@ -25,8 +25,7 @@ from unknot.runs.run import Run, RunSpec
 from unknot.runs.trainer import Progress as Progress
 from unknot.runs.trainer import Trainer, seed_of
 from unknot.runs.training_world import fingerprint, home_world
-from unknot.worlds import open_world
-from unknot.worlds.pairs import published_still
+from unknot.worlds import conventions, open_world
 from unknot.worlds.splits.named import named_split
 from unknot.worlds.splits.split import Split
 from unknot.worlds.world import World
@@ -125,7 +124,7 @@ def build_model(spec: RunSpec, world: World) -> tuple[nn.Module, RunSpec]:
 
 def training_split(spec: RunSpec, world: World) -> Split | None:
     """The split a spec trains inside, if any."""
-    return named_split(spec.split, spec.world, world.factors) if spec.split else None
+    return named_split(spec.split, world.factors, conventions(world.key).rule) if spec.split else None
 
 
 def feed(spec: RunSpec, model: nn.Module, world: World) -> Feed:
@@ -137,7 +136,7 @@ def feed(spec: RunSpec, model: nn.Module, world: World) -> Feed:
         split=training_split(spec, world),
         supervision=getattr(model, "supervision", "none"),
         pairs=spec.pairs or "one_factor",
-        still=published_still(spec.world, world.factors),
+        still=conventions(world.key).still,
         n_labelled=getattr(model, "n_labelled", 0),
         wants_other=getattr(model, "wants_other", False),
         image_size=spec.image_size,

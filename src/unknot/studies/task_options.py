@@ -21,6 +21,7 @@ Opener = Callable[[str, Values], World | None]  # None where the files of a worl
 class Absent:
     """A world of the catalogue whose files are not here: its factors are known, its images are not."""
 
+    key: str
     name: str
     factors: FactorSpace
     image_shape: tuple[int, int, int] = (0, 0, 0)
@@ -63,7 +64,7 @@ def check_tasks(study: StudySpec, specs: Iterable[RunSpec], opener: Opener) -> N
 
 def _world(name: str, opener: Opener, where: tuple[str, ...]) -> World | None:
     """The world, what is known of it without its files, or None for somebody's own that is not here."""
-    known = Absent(WORLDS[name].title, WORLDS[name].factors) if name in WORLDS else None
+    known = Absent(name, WORLDS[name].title, WORLDS[name].factors) if name in WORLDS else None
     return opener(name, Values((name,), where)) or known
 
 

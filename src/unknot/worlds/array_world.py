@@ -32,7 +32,8 @@ class ArrayWorld:
         factors: (n, f) classes if `space` is given; else any numbers or words, whose sorted distinct values become
             the classes. None: the images fill `space` in its order, or are told apart by number alone.
         space: names, sizes and kinds of the factors.
-        name: what results call it.
+        name: its title.
+        key: in the catalogue, for readers of published files.
 
     >>> images = np.zeros((3, 8, 8), dtype=np.uint8)
     >>> images[2] = 255
@@ -53,12 +54,13 @@ class ArrayWorld:
         *,
         space: FactorSpace | None = None,
         name: str = "arrays",
+        key: str = "",
     ) -> None:
-        pictures = cast(Pictures, images if hasattr(images, "shape") else np.asarray(images))
+        pictures = cast(Pictures, np.asarray(images) if isinstance(images, list | tuple) else images)
         _check_pictures(pictures, name)
         _warn_of_black(pictures, name)
         n = pictures.shape[0]
-        self.name = name
+        self.name, self.key = name, key
         self.pictures = pictures
         if factors is None:
             self.factors = space or numbered(n)
@@ -137,14 +139,14 @@ def read_arrays(path: Path | str, *, name: str = "") -> ArrayWorld:
     name = name or path.stem
     if path.suffix == ".npy":
         return ArrayWorld(_read_npy(path), name=name)
-    found = npz.members(path)
-    if "images" not in found:
+    members = npz.members(path)
+    if "images" not in members:
         raise UnknotError(
-            f"{path}: has no array 'images'; it holds {', '.join(found) or 'no arrays'}. Expected 'images' and "
+            f"{path}: has no array 'images'; it holds {', '.join(members) or 'no arrays'}. Expected 'images' and "
             "'factors' (and 'factor_names'). Published files open by the name of their world: open_world(name, "
             "data=path)."
         )
-    arrays = {key: npz.read(path, key) for key in ("factors", "factor_names", "factor_kinds") if key in found}
+    arrays = {key: npz.read(path, key) for key in ("factors", "factor_names", "factor_kinds") if key in members}
     images = npz.read(path, "images")
     _check_pictures(images, name)
     if "factors" not in arrays:
@@ -163,18 +165,18 @@ def ranked(
 
     Words make a factor categorical, numbers ordinal, one value alone constant, unless `kinds` says otherwise.
     """
-    for label, given in (("names", names), ("kinds", kinds)):
-        if len(given) not in (0, table.shape[1]):
-            raise UnknotError(f"{who}: {len(given)} factor {label} for {table.shape[1]} factors; give one each.")
+    for label, words in (("names", names), ("kinds", kinds)):
+        if len(words) not in (0, table.shape[1]):
+            raise UnknotError(f"{who}: {len(words)} factor {label} for {table.shape[1]} factors; give one each.")
     if table.dtype.kind not in "biufUS" or (table.dtype.kind == "f" and not np.isfinite(table).all()):
         raise UnknotError(f"{who}: factors ({table.dtype}) must be finite numbers or words.")
     factors, columns = [], []
     for j in range(table.shape[1]):
         values, column = np.unique(table[:, j], return_inverse=True)
-        words = table.dtype.kind in "US"
-        plain = not words and bool((values == np.arange(len(values))).all())
-        kind = kinds[j] if kinds else "categorical" if words else "ordinal"
-        labels = () if plain else tuple(str(v) if words else float(v) for v in values)
+        named = table.dtype.kind in "US"
+        counted = not named and bool((values == np.arange(len(values))).all())
+        kind = kinds[j] if kinds else "categorical" if named else "ordinal"
+        labels = () if counted else tuple(str(v) if named else float(v) for v in values)
         kind = "constant" if len(values) == 1 else kind
         factors.append(Factor(names[j] if names else f"factor_{j}", len(values), cast(Kind, kind), labels))
         columns.append(column.reshape(-1))

@@ -51,9 +51,9 @@ class FolderPictures:
 
 def pictures(folder: Path) -> list[Path]:
     """The pictures in a folder and its subfolders, sorted by name; hidden ones are left out."""
-    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    files = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     return sorted(
-        (path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)),
+        (path for path in files if not any(p.startswith(".") for p in path.relative_to(folder).parts)),
         key=lambda path: path.relative_to(folder).parts,
     )
 

@@ -24,28 +24,6 @@ Where = FactorSpace | Split | Listed
 Compat = Literal["locatello"]
 _ENTRIES = 2**21  # of the largest working array; batches are cut so that it stays in the cache's reach
 
-# The factors that published Laplace pairs leave alone. MPI3D's colours move there, although they have no order.
-LAPLACE_STILL: dict[str, tuple[str, ...]] = {
-    "dsprites": ("shape",),
-    "shapes3d": ("shape",),
-    "mpi3d": ("shape",),
-    "cars3d": ("model",),
-    "small_norb": ("category",),
-    "celeb_glow": ("person",),
-}
-
-
-def published_still(world: str, factors: FactorSpace) -> tuple[str, ...] | None:
-    """The factors that published Laplace pairs of a world, its variants and its stand-in leave alone; None if none are.
-
-    >>> from unknot.worlds.published.mpi3d import SPACE
-    >>> published_still("mpi3d_rendered", SPACE)
-    ('shape',)
-    """
-    names = [name for name in LAPLACE_STILL if world == name or world.startswith(f"{name}_")]
-    still = LAPLACE_STILL[max(names, key=len)] if names else None
-    return still if still is not None and set(still) <= set(factors.names) else None
-
 
 class Pairs(NamedTuple):
     """Pairs of points.
@@ -156,8 +134,8 @@ def laplace(
         n: how many pairs.
         rng: decides everything.
         rate: lambda; two numbers draw it for each pair, uniform between them (published: 1 to 10).
-        still: names of the factors that never move; the categorical ones if left out. The published choice for
-            MPI3D moves its colours: pass `LAPLACE_STILL["mpi3d"]`.
+        still: names of the factors that never move; the categorical ones if left out. Published pairs of MPI3D move
+            its colours, although they have no order: pass `conventions(world.key).still`.
         forced: where nothing moved, choose a factor that can and draw it again without its old class. Published
             for whole grids (the default there) and not for splits, where some pairs are therefore identical: on
             dSprites 0.2 % (extrapolation) to 0.5 % (interpolation), 4 % in a random split.

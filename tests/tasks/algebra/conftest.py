@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from unknot.worlds.scenes.corpus import Corpus, make_corpus
+from unknot.worlds.scenes.corpus import Corpus
+from unknot.worlds.scenes.making import make_corpus
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 
 CALLS = []

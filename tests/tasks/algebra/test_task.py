@@ -14,7 +14,8 @@ from unknot.errors import UnknotError
 from unknot.representation import Representation
 from unknot.tasks.algebra.task import ALGEBRA, algebra
 from unknot.tasks.result import read_result
-from unknot.worlds.scenes.corpus import ROLES, make_corpus
+from unknot.worlds.scenes.corpus import ROLES
+from unknot.worlds.scenes.making import make_corpus
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 
 from .conftest import CALLS, blocks, halves, row

@@ -53,8 +53,8 @@ def test_the_split_with_more_parts_is_preferred(split) -> None:
 
 def test_one_file_of_a_pair_finds_the_other(split) -> None:
     folder, _ = split
-    found = celeb_glow.find(folder / "celeb_glow_random_train_labels.npz")
-    assert [path.name for path in found] == ["celeb_glow_random_train_images.npz"]
+    paths = celeb_glow.find(folder / "celeb_glow_random_train_labels.npz")
+    assert [path.name for path in paths] == ["celeb_glow_random_train_images.npz"]
     (folder / "celeb_glow_random_train_images.npz").unlink()
     with pytest.raises(UnknotError, match="both must lie in one folder"):
         celeb_glow.find(folder / "celeb_glow_random_train_labels.npz")

@@ -13,9 +13,10 @@ from unknot.errors import UnknotError
 from unknot.factors import space
 from unknot.worlds import WORLDS
 from unknot.worlds.entry import PublishedFile
-from unknot.worlds.published import forms
 from unknot.worlds.published.check import Checked, check
-from unknot.worlds.published.forms import FORMS, Form, split_form
+from unknot.worlds.published.forms import HDF5, NPZ, Form
+from unknot.worlds.published.small_norb import FILES as NORB
+from unknot.worlds.splits.split import split
 
 GRID = space({"shape": 3, "x": 4}, categorical=["shape"])
 LABELS = np.insert(GRID.classes(np.arange(12)), 0, 0, axis=1)
@@ -23,12 +24,13 @@ SPRITES = np.zeros((12, 64, 64), np.uint8)
 SPRITES[:, :16] = 1  # a quarter is white
 
 
-def sprites_form(path: Path) -> Form:
-    """The form of dSprites for a smaller grid, with the checksum of the file as it is now."""
-    file = PublishedFile(path.name, size=path.stat().st_size, md5=hashlib.md5(path.read_bytes()).hexdigest())
-    container, labels = ("npz", "latents_classes") if path.suffix == ".npz" else ("hdf5", "latents/classes")
+def sprites(path: Path) -> dict[str, list[PublishedFile]]:
+    """dSprites of a smaller grid, with the checksum of the file as it is now."""
+    container, labels = (NPZ, "latents_classes") if path.suffix == ".npz" else (HDF5, "latents/classes")
     arrays = {"imgs": ((12, 64, 64), "uint8"), labels: ((12, 3), "int")}
-    return Form("dsprites", file, container, arrays, "imgs", (0.25,), 1, 1e-9, labels, GRID)
+    form = Form(container, arrays, "imgs", (0.25,), 1, 1e-9, labels, GRID)
+    md5 = hashlib.md5(path.read_bytes()).hexdigest()
+    return {"dsprites": [PublishedFile(path.name, size=path.stat().st_size, md5=md5, form=form)]}
 
 
 def write(path: Path, imgs: np.ndarray = SPRITES, labels: np.ndarray = LABELS) -> Path:
@@ -48,7 +50,7 @@ def failed(checked: Checked) -> list[str]:
 def test_the_published_file_passes_every_check(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"d{suffix}")
     seen: list[str] = []
-    checked = check(path, forms=(sprites_form(path),), watch=lambda what, done, total: seen.append(what))
+    checked = check(path, files=sprites(path), progress=lambda stage, done, total: seen.append(stage))
     assert checked.passed and checked.verified and checked.world == "dsprites"
     assert [one.what for one in checked.checks][2:] == ["labels count the grid", "mean colour", "bytes", "md5"]
     assert {what.split()[0] for what in seen} == {"mean", "checksum"}
@@ -56,15 +58,15 @@ def test_the_published_file_passes_every_check(tmp_path: Path, suffix: str) -> N
 
 def test_quick_leaves_out_what_needs_every_byte(tmp_path: Path) -> None:
     path = write(tmp_path / "d.npz")
-    checked = check(path, quick=True, forms=(sprites_form(path),))
+    checked = check(path, quick=True, files=sprites(path))
     assert [one.what for one in checked.checks][2:] == ["labels count the grid"]
     assert checked.passed and not checked.verified
 
 
 def test_a_file_is_known_by_its_arrays_under_any_name(tmp_path: Path) -> None:
     path = write(tmp_path / "d.npz")
-    form = sprites_form(path)
-    assert check(path.rename(tmp_path / "renamed.npz"), forms=(form,)).passed
+    files = sprites(path)
+    assert check(path.rename(tmp_path / "renamed.npz"), files=files).passed
 
 
 @pytest.mark.parametrize(
@@ -79,30 +81,30 @@ def test_a_file_is_known_by_its_arrays_under_any_name(tmp_path: Path) -> None:
 )
 def test_what_differs_fails_and_the_rest_passes(tmp_path: Path, change, expected: list[str]) -> None:
     path = write(tmp_path / "d.npz")
-    form = sprites_form(path)
+    files = sprites(path)
     write(path, **change)
-    assert [what for what in failed(check(path, forms=(form,))) if what not in ("bytes", "md5")] == expected
-    assert "md5" in failed(check(path, forms=(form,)))
+    assert [what for what in failed(check(path, files=files)) if what not in ("bytes", "md5")] == expected
+    assert "md5" in failed(check(path, files=files))
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".hdf5"])
 def test_a_file_cut_short_fails_but_is_known_by_its_name(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"d{suffix}")
-    form = sprites_form(path)
+    files = sprites(path)
     path.write_bytes(path.read_bytes()[:300])
-    assert failed(check(path, forms=(form,))) == ["can be read", "bytes", "md5"]
+    assert failed(check(path, files=files)) == ["can be read", "bytes", "md5"]
 
 
 def test_files_with_the_same_arrays_are_told_apart_by_their_mean(tmp_path: Path) -> None:
     np.savez(tmp_path / "renamed.npz", images=np.full((5, 64, 64, 3), 51, np.uint8))
     arrays = {"images": ((5, 64, 64, 3), "uint8")}
-    family = tuple(
-        Form(world, PublishedFile(f"{world}.npz"), "npz", arrays, "images", (mean,) * 3)
+    family = {
+        world: [PublishedFile(f"{world}.npz", form=Form(NPZ, arrays, "images", (mean,) * 3))]
         for world, mean in (("toy", 0.5), ("real", 0.2), ("realistic", 0.9))
-    )
-    assert check(tmp_path / "renamed.npz", forms=family).world == "real"
+    }
+    assert check(tmp_path / "renamed.npz", files=family).world == "real"
     with pytest.raises(UnknotError, match="may be any of toy, real, realistic"):
-        check(tmp_path / "renamed.npz", quick=True, forms=family)
+        check(tmp_path / "renamed.npz", quick=True, files=family)
 
 
 def test_a_missing_package_is_no_flaw_of_the_file(tmp_path: Path, monkeypatch) -> None:
@@ -116,10 +118,14 @@ def test_norb_matrices_are_checked_after_shrinking(tmp_path: Path) -> None:
     path = tmp_path / "dat.mat.gz"
     pairs = np.stack([np.full((4, 96, 96), 102, np.uint8), np.zeros((4, 96, 96), np.uint8)], axis=1)
     path.write_bytes(gzip.compress(struct.pack("<6i", 0x1E3D4C55, 4, *pairs.shape) + pairs.tobytes()))
-    file = PublishedFile(path.name)
-    form = Form("small_norb", file, "norb", {"matrix": ((4, 2, 96, 96), "uint8")}, "matrix", (0.4,))
-    assert check(path, forms=(form,)).passed
-    assert failed(check(path, forms=(replace(form, means=(0.39,)),))) == ["mean colour"]
+    arrays = {"matrix": ((4, 2, 96, 96), "uint8")}
+
+    def norb(mean: float) -> dict[str, list[PublishedFile]]:
+        form = replace(NORB[0].form, arrays=arrays, means=(mean,))
+        return {"small_norb": [PublishedFile(path.name, form=form)]}
+
+    assert check(path, files=norb(0.4)).passed
+    assert failed(check(path, files=norb(0.39))) == ["mean colour"]
 
 
 def test_unknown_and_missing_files_are_errors(tmp_path: Path) -> None:
@@ -148,14 +154,12 @@ def test_split_files_are_checked_for_their_rows_and_classes(
     assert failed(check(tmp_path / name)) == expected
 
 
-def test_rows_of_the_split_files_add_up_to_the_grids() -> None:
-    for dataset, (grid, *rows) in forms._SPLIT_ROWS.items():
-        assert all(train + test == grid.size for train, test in rows), dataset
-        images = split_form(f"{dataset}_random_test_images.npz")
-        assert images is not None and images.arrays["arr_0"][0][0] == rows[1][1]
-
-
-def test_every_form_belongs_to_a_world_and_one_of_its_files() -> None:
-    for form in FORMS:
-        entry = WORLDS[form.world]
-        assert form.file in [file for files in (entry.files, *entry.alternatives) for file in files]
+@pytest.mark.parametrize("world", ["dsprites", "shapes3d", "mpi3d_real", "celeb_glow"])
+def test_rows_of_the_split_files_are_those_of_the_published_rule(world: str) -> None:
+    entry = WORLDS[world]
+    assert len(entry.split_files) == 16
+    for kind in ("random", "composition", "interpolation", "extrapolation"):
+        parts = split(entry.factors, kind, rule=entry.conventions.rule)
+        for part, n in (("train", parts.n_train), ("test", parts.n_test)):
+            files = [file for file in entry.split_files if f"_{kind}_{part}_" in file.name]
+            assert [file.form.arrays["arr_0"][0][0] for file in files] == [n, n]

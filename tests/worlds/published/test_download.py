@@ -82,7 +82,9 @@ def published(site: Site, *paths: str, md5: str = MD5) -> PublishedFile:
 
 def test_a_file_arrives_whole_and_alone(site: Site, tmp_path: Path) -> None:
     seen: list[tuple[int, int | None]] = []
-    path = download(published(site, "/file"), tmp_path / "new", lambda done, total: seen.append((done, total)))
+    path = download(
+        published(site, "/file"), tmp_path / "new", lambda stage, done, total: seen.append((done, total))
+    )
     assert path.read_bytes() == CONTENT and [p.name for p in path.parent.iterdir()] == ["data.bin"]
     assert seen[0] == (0, len(CONTENT)) and seen[-1] == (len(CONTENT), len(CONTENT))
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)

@@ -32,28 +32,28 @@ def _constant(rows: np.ndarray) -> np.ndarray:
     return (cut == cut[:, :, :1]).all(axis=2)
 
 
-def _must_hold(made: Puzzles, sizes: Sequence[int], alternatives: str) -> None:
-    n, fixed = len(made), made.fixed
+def _must_hold(puzzles: Puzzles, sizes: Sequence[int], alternatives: str) -> None:
+    n, fixed = len(puzzles), puzzles.fixed
     every, varying = np.arange(n), np.array(sizes) > 1
-    assert made.context.shape == (n, 8, len(sizes)) and made.answers.shape == (n, 6, len(sizes))
-    assert ((made.labels >= 0) & (made.labels < 6)).all()
-    for panels in (made.grids, made.answers):
+    assert puzzles.context.shape == (n, 8, len(sizes)) and puzzles.answers.shape == (n, 6, len(sizes))
+    assert ((puzzles.labels >= 0) & (puzzles.labels < 6)).all()
+    for panels in (puzzles.grids, puzzles.answers):
         assert (panels >= 0).all() and (panels < np.array(sizes)).all()
-    constant = _constant(made.grids)
+    constant = _constant(puzzles.grids)
     assert constant.all(axis=1)[fixed].all()
     assert (constant[:, :2].all(axis=1) == (fixed | ~varying)).all()
-    right = made.answers[every, made.labels]
-    assert (right == made.grids[:, 8]).all()
-    agrees = made.answers == made.grids[:, 7:8]
+    right = puzzles.answers[every, puzzles.labels]
+    assert (right == puzzles.grids[:, 8]).all()
+    agrees = puzzles.answers == puzzles.grids[:, 7:8]
     fits = (agrees | ~fixed[:, None]).all(axis=2)
-    assert (fits.sum(axis=1) == 1).all() and fits[every, made.labels].all()
-    missed = ((made.answers != right[:, None]) & fixed[:, None]).sum(axis=2)
-    wrong = np.arange(6) != made.labels[:, None]
+    assert (fits.sum(axis=1) == 1).all() and fits[every, puzzles.labels].all()
+    missed = ((puzzles.answers != right[:, None]) & fixed[:, None]).sum(axis=2)
+    wrong = np.arange(6) != puzzles.labels[:, None]
     assert (missed[wrong] >= 1).all()
     if alternatives == "hard":
         assert (missed[wrong] == 1).all()
     for a, b in combinations(range(6), 2):
-        assert (made.answers[:, a] != made.answers[:, b]).any(axis=1).all()
+        assert (puzzles.answers[:, a] != puzzles.answers[:, b]).any(axis=1).all()
 
 
 @pytest.mark.parametrize("alternatives", KINDS)
@@ -71,10 +71,10 @@ def test_every_puzzle_has_one_answer_that_fits_and_shows_its_fixed_factors(
 def test_small_factors_constant_factors_and_few_factors_make_puzzles_too(
     sizes: tuple[int, ...], alternatives: str
 ) -> None:
-    made = _draw(sizes, 5_000, alternatives=alternatives)
-    _must_hold(made, sizes, alternatives)
-    assert not made.fixed[:, np.array(sizes) == 1].any()
-    assert made.relations.max() == min(3, sum(size > 1 for size in sizes))
+    puzzles = _draw(sizes, 5_000, alternatives=alternatives)
+    _must_hold(puzzles, sizes, alternatives)
+    assert not puzzles.fixed[:, np.array(sizes) == 1].any()
+    assert puzzles.relations.max() == min(3, sum(size > 1 for size in sizes))
 
 
 @pytest.mark.parametrize("k", (1, 2, 3))
@@ -83,8 +83,8 @@ def test_relations_say_how_many_factors_are_fixed(k: int) -> None:
 
 
 def test_the_released_code_never_shows_a_factor_all_different_in_both_first_rows() -> None:
-    def all_different(made: Puzzles) -> np.ndarray:
-        cut = made.grids[:, :6].reshape(len(made), 2, 3, -1)
+    def all_different(puzzles: Puzzles) -> np.ndarray:
+        cut = puzzles.grids[:, :6].reshape(len(puzzles), 2, 3, -1)
         a, b, c = cut[:, :, 0], cut[:, :, 1], cut[:, :, 2]
         return ((a != b) & (b != c) & (a != c)).all(axis=1)
 
@@ -95,24 +95,24 @@ def test_the_released_code_never_shows_a_factor_all_different_in_both_first_rows
 
 
 def test_answers_positions_relations_and_fixed_factors_are_uniform() -> None:
-    made = _draw(SPRITES, MANY)
-    n = len(made)
+    puzzles = _draw(SPRITES, MANY)
+    n = len(puzzles)
 
     def near(count: float, chance: float) -> bool:
         return abs(count / n - chance) < 4 * np.sqrt(chance * (1 - chance) / n)
 
-    assert all(near((made.labels == i).sum(), 1 / 6) for i in range(6))
-    assert all(near((made.relations == k).sum(), 1 / 3) for k in (1, 2, 3))
-    assert all(near(count, 2 / 6) for count in made.fixed.sum(axis=0))
-    pairs = made.fixed[made.relations == 2]
+    assert all(near((puzzles.labels == i).sum(), 1 / 6) for i in range(6))
+    assert all(near((puzzles.relations == k).sum(), 1 / 3) for k in (1, 2, 3))
+    assert all(near(count, 2 / 6) for count in puzzles.fixed.sum(axis=0))
+    pairs = puzzles.fixed[puzzles.relations == 2]
     for a, b in combinations(range(6), 2):
         assert (pairs[:, a] & pairs[:, b]).mean() == pytest.approx(1 / comb(6, 2), abs=0.015)
 
 
 def test_values_of_rows_are_uniform_and_independent_between_rows() -> None:
-    made = _draw(SPRITES, MANY)
+    puzzles = _draw(SPRITES, MANY)
     for factor, size in enumerate(SPRITES):
-        rows = made.grids[made.fixed[:, factor]][:, [0, 3, 6], factor]
+        rows = puzzles.grids[puzzles.fixed[:, factor]][:, [0, 3, 6], factor]
         for row in rows.T:
             assert np.bincount(row, minlength=size) / len(rows) == pytest.approx(1 / size, abs=0.02)
         assert np.mean(rows[:, 0] == rows[:, 1]) == pytest.approx(1 / size, abs=0.02)
@@ -120,8 +120,8 @@ def test_values_of_rows_are_uniform_and_independent_between_rows() -> None:
 
 
 def test_free_factors_are_uniform_but_for_the_rejected_rows() -> None:
-    made = _draw((2, 3, 3, 4), MANY, relations=1)
-    free = made.grids[~made.fixed[:, 0]][:, :, 0]
+    puzzles = _draw((2, 3, 3, 4), MANY, relations=1)
+    free = puzzles.grids[~puzzles.fixed[:, 0]][:, :, 0]
     both = (free[:, [0]] == free[:, :3]).all(axis=1).mean()
     # One row of three coins is constant with chance 1/4; given that not both rows are, (1/4 - 1/16) / (15/16).
     assert both == pytest.approx((1 / 4 - 1 / 16) / (15 / 16), abs=0.01)
@@ -134,16 +134,16 @@ def test_free_factors_are_uniform_but_for_the_rejected_rows() -> None:
 def test_easy_answers_miss_one_two_or_three_fixed_factors_as_often_as_uniform_panels_do(
     sizes: tuple[int, ...], shares: tuple[float, ...]
 ) -> None:
-    made = _draw(sizes, 20_000, alternatives="easy")
-    missed = ((made.answers != made.grids[:, 8:9]) & made.fixed[:, None]).sum(axis=2)
+    puzzles = _draw(sizes, 20_000, alternatives="easy")
+    missed = ((puzzles.answers != puzzles.grids[:, 8:9]) & puzzles.fixed[:, None]).sum(axis=2)
     counts = np.bincount(missed.ravel(), minlength=4)[1:]
     assert counts / counts.sum() == pytest.approx(shares, abs=0.02)
 
 
 def test_hard_answers_change_a_factor_in_proportion_to_how_often_a_new_value_differs() -> None:
-    made = _draw((2, 10, 40, 40), 30_000, relations=2)
-    both = made.fixed[:, 0] & made.fixed[:, 1]
-    changed = (made.answers != made.grids[:, 8:9])[both]
+    puzzles = _draw((2, 10, 40, 40), 30_000, relations=2)
+    both = puzzles.fixed[:, 0] & puzzles.fixed[:, 1]
+    changed = (puzzles.answers != puzzles.grids[:, 8:9])[both]
     first = changed[:, :, 0].sum() / (changed[:, :, 0].sum() + changed[:, :, 1].sum())
     assert first == pytest.approx(0.5 / (0.5 + 0.9), abs=0.015)
 
@@ -160,23 +160,23 @@ def test_hard_answers_change_a_factor_in_proportion_to_how_often_a_new_value_dif
 def test_shortcuts_solve_as_many_puzzles_as_were_measured(
     sizes: tuple[int, ...], alternatives: str, third: float, blind: float, by: tuple[float, ...]
 ) -> None:
-    found = accuracies(_draw(sizes, 20_000, alternatives=alternatives))
-    assert found["rule"] == {0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}
-    assert found["third_row"][0] == pytest.approx(third, abs=0.02)
-    assert found["answers_only"][0] == pytest.approx(blind, abs=0.02)
-    assert [found["answers_only"][k] for k in (1, 2, 3)] == pytest.approx(by, abs=0.02)
+    by_solver = accuracies(_draw(sizes, 20_000, alternatives=alternatives))
+    assert by_solver["rule"] == {0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}
+    assert by_solver["third_row"][0] == pytest.approx(third, abs=0.02)
+    assert by_solver["answers_only"][0] == pytest.approx(blind, abs=0.02)
+    assert [by_solver["answers_only"][k] for k in (1, 2, 3)] == pytest.approx(by, abs=0.02)
 
 
 def test_nothing_in_balanced_answers_tells_which_is_right() -> None:
-    made = _draw(SPRITES, 40_000, alternatives="balanced")
-    by = accuracies(made)["answers_only"]
+    puzzles = _draw(SPRITES, 40_000, alternatives="balanced")
+    by = accuracies(puzzles)["answers_only"]
     assert list(by.values()) == pytest.approx([1 / 6] * 4, abs=0.012)
     # The opposite rule, the odd one out, does no better.
-    odd = (made.answers[:, :, None] == made.answers[:, None]).sum(axis=(2, 3))
+    odd = (puzzles.answers[:, :, None] == puzzles.answers[:, None]).sum(axis=(2, 3))
     best = odd == odd.min(axis=1, keepdims=True)
-    assert (best / best.sum(axis=1, keepdims=True))[np.arange(len(made)), made.labels].mean() == pytest.approx(
-        1 / 6, abs=0.01
-    )
+    assert (best / best.sum(axis=1, keepdims=True))[
+        np.arange(len(puzzles)), puzzles.labels
+    ].mean() == pytest.approx(1 / 6, abs=0.01)
 
 
 def test_solvers_by_hand() -> None:
@@ -190,9 +190,9 @@ def test_solvers_by_hand() -> None:
 
 
 def test_chances_of_a_solver_add_up_to_one() -> None:
-    made = _draw(SPRITES, 500)
+    puzzles = _draw(SPRITES, 500)
     for solver in SOLVERS.values():
-        assert solver(made.context, made.answers).sum(axis=1) == pytest.approx(np.ones(500))
+        assert solver(puzzles.context, puzzles.answers).sum(axis=1) == pytest.approx(np.ones(500))
 
 
 @pytest.mark.parametrize("alternatives", KINDS)

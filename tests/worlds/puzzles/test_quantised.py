@@ -8,7 +8,7 @@ from unknot.factors import FactorSpace, space
 from unknot.worlds import ArrayWorld, open_world
 from unknot.worlds.puzzles.picture import puzzle_picture
 from unknot.worlds.puzzles.puzzles import draw_puzzles
-from unknot.worlds.puzzles.quantised import Quantised, kept_classes, published_classes
+from unknot.worlds.puzzles.quantised import Quantised, kept_classes
 
 
 def _pictures(factors: FactorSpace) -> ArrayWorld:
@@ -27,8 +27,16 @@ def test_the_study_keeps_these_classes() -> None:
     assert [float(v) for v in room.factors["azimuth"].values] == pytest.approx([-30, -17.14, 0, 17.14], abs=0.01)
 
 
-def test_other_worlds_keep_at_most_ten_classes() -> None:
-    assert published_classes(space({"shape": 3, "x": 32})) == {"shape": 3, "x": 10}
+def test_other_worlds_keep_at_most_ten_classes_whatever_their_factors_are_called() -> None:
+    assert Quantised(_pictures(space({"shape": 3, "x": 32}))).factors.shape == (3, 10)
+    like_shapes3d = space({"floor_hue": 2, "wall_hue": 2, "object_hue": 2, "size": 6, "shape": 2, "azimuth": 2})
+    assert Quantised(_pictures(like_shapes3d)).factors.shape == like_shapes3d.shape
+
+
+def test_the_key_is_that_of_the_world_only_if_all_classes_stay() -> None:
+    room = open_world("shapes3d_rendered")
+    assert Quantised(room, {}).key == "shapes3d_rendered"
+    assert Quantised(room).key == "" and Quantised(room).name == room.name
 
 
 @pytest.mark.parametrize(("n", "m"), [(32, 4), (15, 4), (7, 7), (3, 5), (40, 10), (5, 1)])
@@ -76,13 +84,14 @@ def test_a_wrong_factor_no_classes_and_a_world_without_factors_are_refused() -> 
 
 def test_a_picture_shows_the_puzzle_and_marks_the_right_answer_when_asked() -> None:
     world = Quantised(open_world("abstract_dsprites_rendered"))
-    made = draw_puzzles(world.factors, 2, np.random.default_rng(1))
+    puzzles = draw_puzzles(world.factors, 2, np.random.default_rng(1))
     plain, solved = (
-        np.asarray(puzzle_picture(world, made, 1, rng=np.random.default_rng(0), solved=s)) for s in (False, True)
+        np.asarray(puzzle_picture(world, puzzles, 1, rng=np.random.default_rng(0), solved=s))
+        for s in (False, True)
     )
     assert plain.shape == solved.shape and plain.ndim == 3
     differs = (plain != solved).any(axis=(0, 2)) & (plain[-150:] != solved[-150:]).any(axis=(0, 2))
     middle = np.flatnonzero(differs).mean() / plain.shape[1]
-    assert int(middle * 6) == made.labels[1]
+    assert int(middle * 6) == puzzles.labels[1]
     with pytest.raises(UnknotError, match="number 2 is not among them"):
-        puzzle_picture(world, made, 2, rng=np.random.default_rng(0))
+        puzzle_picture(world, puzzles, 2, rng=np.random.default_rng(0))

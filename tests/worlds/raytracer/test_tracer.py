@@ -134,13 +134,13 @@ def test_solids_are_met_where_a_slow_march_along_the_ray_first_finds_them(shape)
         unit = half[[0, 0, 0]] if shape == "capsule" else half
         steps = np.linspace(0, 2, 8001)
         local = ((origin + steps[:, None] * direction - center) @ rotation) / unit
-        found = inside(shape, local, half[2] / half[0] - 1)
+        hits = inside(shape, local, half[2] / half[0] - 1)
         t = meet(body_rows(shape, center, half, rotation), origin, direction)
-        if found[0]:
+        if hits[0]:
             continue  # solids are for looking at from outside
-        if found.any():
+        if hits.any():
             n_met += 1
-            assert t == pytest.approx(steps[found.argmax()], abs=3e-4)
+            assert t == pytest.approx(steps[hits.argmax()], abs=3e-4)
         else:
             assert t > 2 or not math.isfinite(t) or _grazes(shape, local, half)
     assert n_met > 15
@@ -176,8 +176,8 @@ def test_normals_point_outwards(shape, point, expected):
 
     faces = np.array([face for faces in POLYHEDRA.values() for face in faces], dtype=float)
     row = body_rows(shape, (0, 0, 0), (1, 1, 3) if shape == "capsule" else 1.0)[0]
-    found = np.array(normal(int(row[0]), row[13], faces, int(row[14]), int(row[15]), *map(float, point)))
-    np.testing.assert_allclose(found / np.linalg.norm(found), expected, atol=1e-9)
+    vector = np.array(normal(int(row[0]), row[13], faces, int(row[14]), int(row[15]), *map(float, point)))
+    np.testing.assert_allclose(vector / np.linalg.norm(vector), expected, atol=1e-9)
 
 
 def view(*bodies, lights=(), eye=(0, -10, 0), look_at=(0, 0, 0), fov=20.0, background=(0.0, 0.0, 0.0)):
@@ -361,8 +361,8 @@ def test_masks_name_the_nearest_body_and_agree_with_tracing_each_pixel_alone():
     from unknot.worlds.raytracer.tracer import camera_rows
 
     scene = clutter()
-    found = masks(scene, 40, 60)[0]
-    assert found.dtype == np.int16
+    labels = masks(scene, 40, 60)[0]
+    assert labels.dtype == np.int16
     row = camera_rows(scene.camera.position, scene.camera.look_at, scene.camera.fov)[0]
     eye, right, up, forward = row[:3], row[3:6], row[6:9], row[9:12]
     rows = pack(scene).bodies[0]
@@ -372,7 +372,7 @@ def test_masks_name_the_nearest_body_and_agree_with_tracing_each_pixel_alone():
         ray = forward + step * (j + 0.5 - 30) * right + step * (20 - i - 0.5) * up
         depths = [meet(rows[b : b + 1], eye, ray) for b in range(len(rows))]
         nearest = scene.bodies[int(np.argmin(depths))].label if min(depths) < math.inf else 0
-        assert found[i, j] == nearest
+        assert labels[i, j] == nearest
 
 
 def test_silhouettes_hold_hidden_bodies_too():

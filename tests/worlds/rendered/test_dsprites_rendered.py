@@ -7,8 +7,8 @@ import pytest
 from matplotlib.path import Path as Outline
 
 from unknot.errors import UnknotError
-from unknot.worlds.published.dsprites import SPACE
-from unknot.worlds.rendered.dsprites_rendered import QUARTER_SPACE, DSpritesRendered, render_sprites
+from unknot.worlds.published.dsprites import QUARTER_SPACE, SPACE
+from unknot.worlds.rendered.dsprites_rendered import DSpritesRendered, render_sprites
 from unknot.worlds.world import World, sample
 
 WORLD = DSpritesRendered()

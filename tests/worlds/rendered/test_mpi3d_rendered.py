@@ -114,10 +114,10 @@ def test_objects_have_their_colour():
 
 
 def test_the_object_is_always_in_the_picture_and_never_cut():
-    found = masks(scenes(SPACE.sample(1500, np.random.default_rng(0))), 64, 64) == 1
-    assert found.sum(axis=(1, 2)).min() >= 15
-    assert not found[:, [0, -1]].any()
-    assert not found[:, :, [0, -1]].any()
+    objects = masks(scenes(SPACE.sample(1500, np.random.default_rng(0))), 64, 64) == 1
+    assert objects.sum(axis=(1, 2)).min() >= 15
+    assert not objects[:, [0, -1]].any()
+    assert not objects[:, :, [0, -1]].any()
 
 
 def test_all_poses_of_a_small_sphere_differ():

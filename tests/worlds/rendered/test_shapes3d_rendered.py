@@ -55,16 +55,16 @@ def test_corner_columns_follow_the_pinhole_formula(azimuth):
 
 
 def test_the_frontal_wall_spans_the_published_rows_and_hides_its_corners():
-    found = mask()[:, 2] == WALL
-    assert (found.argmax(), len(found) - found[::-1].argmax() - 1) in [(16, 40), (17, 40), (17, 41)]
+    wall = mask()[:, 2] == WALL
+    assert (wall.argmax(), len(wall) - wall[::-1].argmax() - 1) in [(16, 40), (17, 40), (17, 41)]
     assert np.ptp(image()[30, :20, 1]) < 20  # one wall from the middle to the left edge
 
 
 @pytest.mark.parametrize("shape", range(4))
 def test_objects_stand_on_the_floor_and_grow_upwards(shape):
     # A cube's front and the near rim of a cylinder are nearer than the object's middle, so they end lower.
-    found = [np.flatnonzero((mask(size, shape) == OBJECT).any(axis=1)) for size in range(8)]
-    bottoms, tops = [rows[-1] for rows in found], [rows[0] for rows in found]
+    rows_seen = [np.flatnonzero((mask(size, shape) == OBJECT).any(axis=1)) for size in range(8)]
+    bottoms, tops = [rows[-1] for rows in rows_seen], [rows[0] for rows in rows_seen]
     assert all(50 <= bottom <= 55 for bottom in bottoms)
     assert tops == sorted(tops, reverse=True)
     assert len(set(tops)) == 8 if shape == 3 else len(set(tops)) >= 6

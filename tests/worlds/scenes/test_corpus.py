@@ -13,10 +13,10 @@ import pytest
 from unknot.errors import UnknotError
 from unknot.worlds import open_world
 from unknot.worlds.scenes.chunks import alone
-from unknot.worlds.scenes.corpus import MASKED, ROLES, make_corpus, open_corpus, write_corpus
+from unknot.worlds.scenes.corpus import MASKED, ROLES, open_corpus, write_corpus
 from unknot.worlds.scenes.corpus_sheet import corpus_sheet
 from unknot.worlds.scenes.layouts import layouts_of
-from unknot.worlds.scenes.making import differing
+from unknot.worlds.scenes.making import differing, make_corpus
 from unknot.worlds.scenes.render import render, scene_masks
 from unknot.worlds.scenes.scene import COLORS, read_scene
 from unknot.worlds.scenes.survey import survey
@@ -79,8 +79,8 @@ def test_main_scenes_show_and_hide_enough(occluded):
     for record in occluded.tuples:
         a, d = (read_scene(record["scenes"][role]) for role in "BC")
         everything = replace(a, objects=a.objects + d.objects)
-        found = survey(layouts_of([everything]), 240, 240)
-        assert found.visible.min() >= 200 and found.overlap[0] > 800
+        pixels = survey(layouts_of([everything]), 240, 240)
+        assert pixels.visible.min() >= 200 and pixels.overlap[0] > 800
 
 
 def test_negatives_differ_from_d_in_what_they_claim_and_can_be_seen(occluded, clear):
@@ -133,7 +133,7 @@ def test_files_are_the_same_with_two_processes(tmp_path, clear):
 
 def test_a_killed_process_leaves_a_corpus_that_is_continued_to_the_same_files(tmp_path, clear):
     folder = tmp_path / "killed"
-    code = f"from unknot.worlds.scenes.corpus import make_corpus; make_corpus({str(folder)!r}, **{SMALL!r})"
+    code = f"from unknot.worlds.scenes.making import make_corpus; make_corpus({str(folder)!r}, **{SMALL!r})"
     process = subprocess.Popen([sys.executable, "-c", code])
     first = folder / ".making" / "pieces" / "000000.json"
     until = time.monotonic() + 120
@@ -147,14 +147,14 @@ def test_a_killed_process_leaves_a_corpus_that_is_continued_to_the_same_files(tm
     with pytest.raises(UnknotError, match="was begun with seed 3 instead of 4"):
         make_corpus(folder, **{**SMALL, "seed": 4})
     before, told = first.stat().st_mtime_ns, []
-    make_corpus(folder, **SMALL, watch=lambda done, total: told.append((done, total)))
+    make_corpus(folder, **SMALL, progress=lambda stage, done, total: told.append((done, total)))
     assert first.parent.parent.exists() is False and before  # all that was needed on the way is gone
     assert told[0][0] >= 16 and told[-1] == (20, 20)
     assert contents(folder) == contents(clear.folder)
 
 
 def test_a_corpus_that_another_process_makes_is_waited_for(tmp_path, clear):
-    code = f"from unknot.worlds.scenes.corpus import make_corpus; make_corpus({str(tmp_path)!r}, **{SMALL!r})"
+    code = f"from unknot.worlds.scenes.making import make_corpus; make_corpus({str(tmp_path)!r}, **{SMALL!r})"
     other = subprocess.Popen([sys.executable, "-c", code])
     while not (tmp_path / ".lock").exists() and other.poll() is None:
         time.sleep(0.002)
@@ -165,7 +165,7 @@ def test_a_corpus_that_another_process_makes_is_waited_for(tmp_path, clear):
 
 
 def test_a_process_does_not_wait_for_the_one_that_started_it(tmp_path):
-    code = f"from unknot.worlds.scenes.corpus import make_corpus; make_corpus({str(tmp_path)!r}, **{SMALL!r})"
+    code = f"from unknot.worlds.scenes.making import make_corpus; make_corpus({str(tmp_path)!r}, **{SMALL!r})"
     with alone(tmp_path):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "another process is filling this folder" in done.stderr

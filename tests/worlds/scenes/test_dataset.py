@@ -99,7 +99,7 @@ def test_an_interrupted_set_is_continued_to_the_same_files(tmp_path, iid, monkey
         with pytest.raises(UnknotError, match=r"was interrupted \(1 pieces are done\)"):
             opened(tmp_path / "set")
     told = []
-    write_scenes(tmp_path / "set", **SMALL, watch=lambda done, total: told.append((done, total)))
+    write_scenes(tmp_path / "set", **SMALL, progress=lambda stage, done, total: told.append((done, total)))
     assert told == [(64, 70), (70, 70)]
     assert contents(tmp_path / "set") == contents(iid.folder)
 

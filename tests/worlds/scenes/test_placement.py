@@ -31,40 +31,40 @@ def test_objects_keep_their_distances(name):
 
 
 def test_clevr_keeps_the_corners_that_coat_cuts():
-    found = scenes("clevr", 60)
-    assert any(abs(thing.x + thing.y) > 3.5 for scene in found for thing in scene.objects[1:])
+    drawn = scenes("clevr", 60)
+    assert any(abs(thing.x + thing.y) > 3.5 for scene in drawn for thing in scene.objects[1:])
 
 
 def test_every_object_shows_at_least_200_of_240_by_240_pixels():
-    found = scenes("main", 6)
-    for scene, mask in zip(found, scene_masks(found, 240, crop=1.0), strict=True):
+    drawn = scenes("main", 6)
+    for scene, mask in zip(drawn, scene_masks(drawn, 240, crop=1.0), strict=True):
         assert np.bincount(mask.ravel())[1:].min() >= 200
         assert len(np.unique(mask)) == len(scene.objects) + 1
 
 
 def test_camera_and_lamps_are_jittered_within_their_bounds():
-    found = scenes("iid", 60)
-    cameras = np.array([scene.camera for scene in found]) - CAMERA
-    lamps = np.array([scene.lamps for scene in found]) - np.array(list(LAMPS.values()))
+    drawn = scenes("iid", 60)
+    cameras = np.array([scene.camera for scene in drawn]) - CAMERA
+    lamps = np.array([scene.lamps for scene in drawn]) - np.array(list(LAMPS.values()))
     assert 0.4 < np.abs(cameras).max() <= 0.5 + 1e-6
     assert 0.8 < np.abs(lamps).max() <= 1 + 1e-6
 
 
 def test_all_attributes_and_backgrounds_occur():
-    found = scenes("iid", 120)
+    drawn = scenes("iid", 120)
     for name, known in (("shape", 3), ("size", 2), ("material", 2), ("color", 8)):
-        assert len({getattr(thing, name) for scene in found for thing in scene.objects}) == known
-    assert {scene.background for scene in found} == set(BACKGROUNDS)
-    assert {len(scene.objects) for scene in found} == {3, 4, 5, 6}
+        assert len({getattr(thing, name) for scene in drawn for thing in scene.objects}) == known
+    assert {scene.background for scene in drawn} == set(BACKGROUNDS)
+    assert {len(scene.objects) for scene in drawn} == {3, 4, 5, 6}
 
 
 def test_corr_scenes_share_one_colour_and_one_material_and_stand_close():
-    found = scenes("corr", 40)
-    assert all(len({thing.color for thing in s.objects}) == 1 for s in found)
-    assert all(len({thing.material for thing in s.objects}) == 1 for s in found)
-    assert len({s.objects[0].color for s in found}) > 3
-    assert len({thing.shape for thing in found[0].objects} | {thing.shape for thing in found[1].objects}) > 1
-    for scene in found:
+    drawn = scenes("corr", 40)
+    assert all(len({thing.color for thing in s.objects}) == 1 for s in drawn)
+    assert all(len({thing.material for thing in s.objects}) == 1 for s in drawn)
+    assert len({s.objects[0].color for s in drawn}) > 3
+    assert len({thing.shape for thing in drawn[0].objects} | {thing.shape for thing in drawn[1].objects}) > 1
+    for scene in drawn:
         first = scene.objects[0]
         reach = {"small": 0.3, "large": {3: 0.6, 4: 0.6, 5: 0.8, 6: math.inf}[len(scene.objects)]}[first.size]
         for thing in scene.objects[1:]:
@@ -88,9 +88,9 @@ def test_few_colours_follow_the_law_worked_out_over_all_assignments():
 
 @pytest.mark.parametrize("cogent", ["A", "B"])
 def test_cogent_parts_the_colours_of_cubes_and_cylinders(cogent):
-    found = scenes("clevr", 40, cogent=cogent)
+    drawn = scenes("clevr", 40, cogent=cogent)
     colors = {
-        shape: {t.color for s in found for t in s.objects if t.shape == shape}
+        shape: {t.color for s in drawn for t in s.objects if t.shape == shape}
         for shape in ("cube", "sphere", "cylinder")
     }
     warm, cold = {"gray", "blue", "brown", "yellow"}, {"red", "green", "purple", "cyan"}
@@ -108,12 +108,12 @@ def test_compiled_placing_equals_a_plain_reading_of_the_rules():
         rng = np.random.default_rng(seed)
         radii, stream = rng.choice([0.35, 0.7], 8), rng.uniform(-1, 1, (400, 2))
         spread = [0.0, 0.5][seed % 2]
-        found, expected = np.zeros((8, 2)), slow_place(radii, stream, spread, right)
-        ok = place(radii, stream, spread, 3.0, 0.25, 0.4, 3.5, 50, *right, found)
+        places, expected = np.zeros((8, 2)), slow_place(radii, stream, spread, right)
+        ok = place(radii, stream, spread, 3.0, 0.25, 0.4, 3.5, 50, *right, places)
         outcomes.append(ok)
         assert ok == (expected is not None)
         if ok:
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(places, expected)
     assert 5 < sum(outcomes) < 55
 
 

@@ -33,16 +33,16 @@ def test_the_same_scene_gives_the_same_pixels_alone_and_among_others(scenes):
 
 def test_the_survey_counts_what_masks_and_silhouettes_show(scenes):
     layouts = layouts_of(scenes)
-    found = survey(layouts, 120, 120)
+    pixels = survey(layouts, 120, 120)
     masks = scene_masks(scenes, 120, crop=1.0)
     codes = silhouettes(seen_in(layouts, packed(layouts, floor=False), 120, 120, 1.0), 120, 120)
     for i in range(len(scenes)):
         k = len(scenes[i].objects)
-        np.testing.assert_array_equal(found.visible[i, :k], np.bincount(masks[i].ravel(), minlength=k + 1)[1:])
+        np.testing.assert_array_equal(pixels.visible[i, :k], np.bincount(masks[i].ravel(), minlength=k + 1)[1:])
         np.testing.assert_array_equal(
-            found.histogram[i], np.bincount(codes[i].ravel(), minlength=found.histogram.shape[1])
+            pixels.histogram[i], np.bincount(codes[i].ravel(), minlength=pixels.histogram.shape[1])
         )
-        assert found.overlap[i] == sum(1 for code in codes[i].ravel() if int(code).bit_count() > 1)
+        assert pixels.overlap[i] == sum(1 for code in codes[i].ravel() if int(code).bit_count() > 1)
 
 
 def test_a_mask_shows_the_silhouette_of_an_object_where_nothing_is_before_it(scenes):

@@ -74,10 +74,10 @@ def test_relations_are_those_worked_out_by_hand():
     right = np.array(DIRECTIONS["right"])
     places = [np.zeros(3), 0.5 * right, 0.6 * right]  # the last two are less than 0.2 apart
     objects = [SceneObject("cube", "small", "metal", "red", p[0], p[1]) for p in places]
-    found = relationships(objects)
-    assert found["right"] == [[1, 2], [], []]
-    assert found["left"] == [[], [0], [0]]
-    assert found["front"] == found["behind"] == [[], [], []]
+    sides = relationships(objects)
+    assert sides["right"] == [[1, 2], [], []]
+    assert sides["left"] == [[], [0], [0]]
+    assert sides["front"] == sides["behind"] == [[], [], []]
 
 
 def test_directions_are_unit_vectors_at_right_angles():

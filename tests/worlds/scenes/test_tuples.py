@@ -41,8 +41,8 @@ def test_parts_are_disjoint_and_exhaust_the_scene(n):
 def test_occlusion_scores_equal_the_sum_over_four_rendered_silhouettes(mains):
     for scene in mains[:4]:
         n = len(scene.objects)
-        found = survey(layouts_of([scene]), 120, 120)
-        scores = occlusion_scores(found.histogram[0], n)
+        pixels = survey(layouts_of([scene]), 120, 120)
+        scores = occlusion_scores(pixels.histogram[0], n)
         for c in np.random.default_rng(0).choice(len(scores), 6, replace=False):
             union = {
                 role: scene_masks(part, 120, crop=1.0)[0].astype(bool).astype(int)
@@ -66,11 +66,11 @@ def _parts(base, added, other):
 def test_camera_lamps_and_objects_are_the_same_in_all_four_images(mains):
     for scene in mains:
         parts = candidates(len(scene.objects))[0]
-        made = role_scenes(scene, parts, "plum")
-        assert {(s.camera, s.lamps) for s in made.values()} == {(scene.camera, scene.lamps)}
-        assert [made[r].background for r in "ABCD"] == ["plum", "plum", "white", "white"]
+        roles = role_scenes(scene, parts, "plum")
+        assert {(s.camera, s.lamps) for s in roles.values()} == {(scene.camera, scene.lamps)}
+        assert [roles[r].background for r in "ABCD"] == ["plum", "plum", "white", "white"]
         for role, indices in parts.roles().items():
-            assert made[role].objects == tuple(scene.objects[i] for i in indices)
+            assert roles[role].objects == tuple(scene.objects[i] for i in indices)
 
 
 @pytest.mark.parametrize("published", [False, True])
@@ -113,9 +113,9 @@ def test_an_object_negative_puts_one_of_a_at_its_own_place_for_one_of_d(mains):
     scene = mains[1]
     parts = candidates(len(scene.objects))[9]
     right = role_scenes(scene, parts, "tan")["D"]
-    found = list(edits(scene, parts, "object", np.random.default_rng(0), published=False))
-    assert len(found) == len(right.objects) * len(parts.base)
-    for edit in found:
+    wrong = list(edits(scene, parts, "object", np.random.default_rng(0), published=False))
+    assert len(wrong) == len(right.objects) * len(parts.base)
+    for edit in wrong:
         (gone,), (come,) = (
             set(right.objects) - set(edit.scene.objects),
             set(edit.scene.objects) - set(right.objects),
@@ -133,5 +133,5 @@ def test_an_object_does_not_grow_into_its_neighbour_unless_as_published(mains):
     grown = {e.change["object"] for e in edits(scene, parts, "size", np.random.default_rng(0), published=False)}
     assert grown == {5, 6}
     # In the published order size is the fourth attribute, so it edits the fourth object of D.
-    found = {e.change["object"] for e in edits(scene, parts, "size", np.random.default_rng(0), published=True)}
-    assert found == {6}
+    edited = {e.change["object"] for e in edits(scene, parts, "size", np.random.default_rng(0), published=True)}
+    assert edited == {6}

@@ -1,19 +1,24 @@
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.worlds.published.dsprites import SPACE
+from unknot.worlds.published.dsprites import CONVENTIONS, SPACE
 from unknot.worlds.splits.combinations import combination_name, combination_split, parse_combination
 from unknot.worlds.splits.named import canonical_split, named_split
+from unknot.worlds.splits.rules import Rule
 from unknot.worlds.splits.split import split
 
 
 @pytest.mark.parametrize("kind", ["random", "composition", "interpolation", "extrapolation"])
 def test_a_kind_alone_is_the_published_split(kind):
-    assert named_split(kind, "dsprites_rendered", SPACE) == split(SPACE, kind, rule="dsprites")
+    assert named_split(kind, SPACE, CONVENTIONS.rule) == split(SPACE, kind, rule="dsprites")
+
+
+def test_where_nothing_is_published_a_fifth_is_held_back():
+    assert named_split("interpolation", SPACE) == split(SPACE, "interpolation", rule=Rule(0.2))
 
 
 def test_a_combination_is_everything_but_its_images():
-    named = named_split("combination:shape=0, scale=0", "dsprites", SPACE)
+    named = named_split("combination:shape=0, scale=0", SPACE)
     assert named == combination_split(SPACE, {"scale": 0, "shape": 0})
     assert named.contains([[0, 0, 1, 2, 3], [0, 1, 1, 2, 3], [1, 0, 1, 2, 3]]).tolist() == [False, True, True]
 
@@ -47,4 +52,4 @@ def test_names_are_read_back_and_have_one_spelling():
 )
 def test_mistakes_are_named(name, complaint):
     with pytest.raises(UnknotError, match=complaint):
-        named_split(name, "dsprites", SPACE)
+        named_split(name, SPACE)

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.coat import ALPHA, check_codes
-from unknot.progress import Progress
+from unknot.progress import Progress, named
 from unknot.tasks.algebra.options import WHO, AlgebraOptions
 from unknot.tasks.algebra.quadruples import CorpusTuples, Quadruples, Tuples, read_quadruples
-from unknot.worlds.published.files import cache_folder
-from unknot.worlds.scenes.corpus import MASKED, Corpus, make_corpus, open_corpus
+from unknot.worlds.published.data_folders import cache_folder
+from unknot.worlds.scenes.corpus import MASKED, Corpus, open_corpus
+from unknot.worlds.scenes.making import make_corpus
 
 T = TypeVar("T")
 
@@ -127,11 +128,9 @@ def _to_be_made(variant: str, options: AlgebraOptions, data: Path | None) -> Pla
     folder = home.expanduser() / f"{variant.replace(' ', '_')}-{n}-{size}-seed{seed}"
 
     def opened(progress: Progress) -> Tuples:
-        def watch(done: int, total: int) -> None:
-            progress(f"making the {variant} corpus in {folder}", done, total)
-
+        told = named(progress, f"making the {variant} corpus in {folder}")
         return CorpusTuples(
-            make_corpus(folder, n=n, size=size, variant=variant, seed=seed, jobs=options.jobs, watch=watch)
+            make_corpus(folder, n=n, size=size, variant=variant, seed=seed, jobs=options.jobs, progress=told)
         )
 
     return PlannedTuples(variant, n, (size, size, 3), "size", opened)

@@ -1,7 +1,6 @@
 """Which combinations of two factor values are left out."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 
 import numpy as np
 
@@ -11,8 +10,8 @@ from unknot.tasks.combinations.rows import WHO
 from unknot.worlds.splits.combinations import (
     combination_name,
     combination_split,
+    existing_combinations,
     parse_combination,
-    published_combinations,
 )
 from unknot.worlds.splits.named import COMBINATION
 
@@ -22,6 +21,7 @@ def chosen_combinations(
     pair: Sequence[str],
     world: str,
     space: FactorSpace,
+    published: Iterable[Mapping[str, int]] = (),
     limit: int | None = None,
     seed: int = 0,
 ) -> list[dict[str, int]]:
@@ -56,8 +56,7 @@ def chosen_combinations(
         except UnknotError as error:
             raise error.within("held_out") from None
     else:
-        with suppress(UnknotError):
-            combinations = list(published_combinations(world, space))
+        combinations = [dict(one) for one in existing_combinations(published, space)]
         if not combinations:
             raise UnknotError(
                 f"{WHO}: no combinations are published for {world or 'latents of an unknown world'}; name some, such "

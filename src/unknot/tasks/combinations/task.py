@@ -31,6 +31,7 @@ from unknot.tasks.options import Rows as HowMany
 from unknot.tasks.pool import Pool
 from unknot.tasks.result import Table, TaskResult
 from unknot.tasks.task import SOURCES, Task
+from unknot.worlds.catalogue import conventions
 from unknot.worlds.splits.combinations import combination_name, parse_combination
 from unknot.worlds.splits.named import COMBINATION
 
@@ -71,7 +72,13 @@ def measure(source: Source, options: CombinationsOptions, workspace: Workspace, 
 
     unseen = [] if source.run is None or options.pair else _left_out(source.run.spec.split)
     chosen = chosen_combinations(
-        options.held_out or unseen, options.pair, source.key, space, options.limit, options.seed
+        options.held_out or unseen,
+        options.pair,
+        source.world_name,
+        space,
+        source.conventions.combinations,
+        options.limit,
+        options.seed,
     )
     decided = {name: getattr(options, name) for name in ("rows", "recipe", "seed", "pair_only")}
     tables: dict[str, Table] = {"answers": [], "mistakes": []}
@@ -86,7 +93,7 @@ def measure(source: Source, options: CombinationsOptions, workspace: Workspace, 
     return TaskResult(
         task=WHO,
         source=source.label,
-        world=source.key,
+        world=source.world_name,
         values=values,
         tables=tables,
         settings={**decided, **about, "combinations": [combination_name(c) for c in chosen]},
@@ -98,9 +105,8 @@ def measure(source: Source, options: CombinationsOptions, workspace: Workspace, 
 def check(run: Untrained, options: CombinationsOptions) -> None:
     """Refuse options that no run can be put to the task with, before there is one."""
     space, unseen = run.world.factors, [] if options.pair else _left_out(run.spec.split)
-    for one in chosen_combinations(
-        options.held_out or unseen, options.pair, run.key, space, options.limit, options.seed
-    ):
+    published, named = conventions(run.world.key).combinations, options.held_out or unseen
+    for one in chosen_combinations(named, options.pair, run.key, space, published, options.limit, options.seed):
         must_exist(space, run.world.rows, one)
 
 
@@ -169,10 +175,10 @@ def _words(answers: Table) -> Iterator[str]:
 
 def _without_split(source: Source) -> RunSpec:
     spec = source.spec
-    if spec is None or source.key != spec.world:
+    if spec is None or source.world_name != spec.world:
         trained = "" if spec is None else spec.world
         raise UnknotError(
-            f"{WHO}: the spec trains on {trained}, and the world is {source.key}; leave out the world.",
+            f"{WHO}: the spec trains on {trained}, and the world is {source.world_name}; leave out the world.",
             field="world",
         )
     if spec.split:
@@ -218,7 +224,7 @@ def _rows(source: Source, options: CombinationsOptions, workspace: Workspace) ->
     space = source.known_factors
     if source.names_world and space is not None and space.names != representation.factor_names:
         raise UnknotError(
-            f"{WHO}: the latents have factors {', '.join(representation.factor_names)}, {source.key} has "
+            f"{WHO}: the latents have factors {', '.join(representation.factor_names)}, {source.world_name} has "
             f"{', '.join(space.names)}; leave out the world, or name the one they come from.",
             field="world",
         )

@@ -47,7 +47,7 @@ def labelled_latents(
     if source.representation is not None:
         return _of_representation(source.representation, source.fingerprint, rows, seed)
     world = source.world
-    must_have_factors(world, source.key)
+    must_have_factors(world, source.world_name)
     pool = Pool(WHO, source, rows, seed, workspace)
     notes = pool.notes
 
@@ -55,7 +55,7 @@ def labelled_latents(
         z, y = pool.latents(progress), pool.classes
         progress("training classifiers", 0, 1)
         if world.rows is not None:
-            notes.append(f"{source.key} lacks some combinations of its factors. {_CONDITIONAL}")
+            notes.append(f"{source.world_name} lacks some combinations of its factors. {_CONDITIONAL}")
             return conditional_unfairness(z, y, rounds=rounds, rng=seed)
         done, total = 0, points * sum(f.size for f in world.factors if f.size > 1)
 

@@ -54,7 +54,7 @@ def measure(source: Source, options: FairnessOptions, workspace: Workspace, prog
         return TaskResult(
             task=WHO,
             source=source.label,
-            world=source.key,
+            world=source.world_name,
             values=values,
             tables={"pairs": pairs, "targets": by_target},
             settings=settings,
@@ -62,7 +62,7 @@ def measure(source: Source, options: FairnessOptions, workspace: Workspace, prog
             lower_is_better=[name for name in values if name != "accuracy"],
         )
 
-    return workspace.kept(WHO, [settings, source.label, source.key], result, RESULT)
+    return workspace.kept(WHO, [settings, source.label, source.world_name], result, RESULT)
 
 
 def check(run: Untrained, options: FairnessOptions) -> None:

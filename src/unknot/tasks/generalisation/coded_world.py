@@ -37,7 +37,7 @@ class CodedWorld:
         if representation.latents_test is not None and representation.factors_test is not None:
             parts.append((representation.latents_test, representation.factors_test))
         latents = check_latents(WHO, np.concatenate([z.reshape(len(z), -1) for z, _ in parts]))
-        self.name, self.factors = name, factors
+        self.key, self.name, self.factors = "", name, factors  # images of no world of the catalogue
         self.rows = factors.check(np.concatenate([y for _, y in parts]), WHO)
         if len(self.rows) != len(latents):
             raise UnknotError(

@@ -175,7 +175,7 @@ def _constants(entries: Sequence[Entry]) -> list[Entry]:
     constants = []
     for world, images, name in dict.fromkeys((entry.world, entry.images, entry.split) for entry in entries):
         if world in WORLDS and not name.startswith("own_"):  # a split by hand is not known here
-            split = named_split(name, world, WORLDS[world].factors)
+            split = named_split(name, WORLDS[world].factors, WORLDS[world].conventions.rule)
             r2 = mean_known(constant_baselines(split).train.r2)
             constants.append(Entry(world, images, name, CONSTANT, r2, False, "computed from the split"))
     return constants

@@ -37,7 +37,7 @@ def oracle(
     >>> min(oracle(Source.of(None, "dsprites"), options, Workspace()).values.values()) > 0.99
     True
     """
-    if not source.key:
+    if not source.world_name:
         raise UnknotError(
             f"{WHO}: the oracle reads the true factors of a world; name one, such as dsprites_rendered.",
             field="world",
@@ -46,7 +46,7 @@ def oracle(
     train_rows = options.train_rows or "all"
     settings = {name: getattr(options, name) for name in ("oracle", "rows", "steps", "recipe", "seed")}
     settings["train_rows"] = train_rows
-    splits, table = chosen_splits(options.split, "all", source.key, space), []
+    splits, table = chosen_splits(options.split, "all", space, source.conventions.rule), []
     for i, (label, split) in enumerate(splits.items()):
         progress("readout of the true factors", i, len(splits))
 
@@ -57,11 +57,11 @@ def oracle(
                 for name, sign in INPUTS.items()
             ]
 
-        table += workspace.kept(f"{WHO} oracle {label}", [source.key, settings, split.as_json()], rows)
+        table += workspace.kept(f"{WHO} oracle {label}", [source.world_name, settings, split.as_json()], rows)
     return TaskResult(
         task=WHO,
         source=options.name or "readout of the true factors",
-        world=source.key,
+        world=source.world_name,
         values={f"{row['split']}_{_word(row['input'])}": float(str(row["r2"])) for row in table},
         tables={"oracle": table},
         settings=settings,

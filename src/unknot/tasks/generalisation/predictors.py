@@ -70,7 +70,7 @@ def find_predictor(source: Source, readout: bool | None = None, scale: Scale = "
 
 def _rows_of(source: Source, representation: Representation, reads: bool, scale: Scale) -> Predictor:
     """The rows of a representation as images, and what turns these into latents: they are."""
-    if not source.key:
+    if not source.world_name:
         raise UnknotError(
             f"{WHO}: which world do the latents come from? Name it, such as dsprites_rendered: it says which classes "
             "each factor has, and which of them each split keeps for testing.",
@@ -79,7 +79,7 @@ def _rows_of(source: Source, representation: Representation, reads: bool, scale:
     factors = source.known_factors or source.world.factors
     record = {"kind": "file", "name": source.label, "fingerprint": source.fingerprint}
     encoder = Encoder(source.label, lambda images: images[:, 0, 0], record)
-    world = CodedWorld(representation, factors, source.key)
+    world = CodedWorld(representation, factors, source.world_name)
     return Predictor(encoder if reads else checked(encoder, factors, scale), world, reads)
 
 

@@ -32,6 +32,7 @@ from unknot.tasks.generalisation.terminal import compare, table
 from unknot.tasks.options import Untrained
 from unknot.tasks.result import RESULT, TaskResult
 from unknot.tasks.task import Task
+from unknot.worlds.catalogue import conventions
 from unknot.worlds.splits.split import Split
 
 
@@ -45,7 +46,7 @@ def measure(
     about = TaskResult(
         task=WHO,
         source=options.name or source.label,
-        world=source.key,
+        world=source.world_name,
         values={},
         settings=_settings(options, predictor),
     )
@@ -58,7 +59,7 @@ def measure(
             RESULT,
         )
 
-    splits = chosen_splits(options.split, predictor.own_split, source.key, predictor.world.factors)
+    splits = chosen_splits(options.split, predictor.own_split, predictor.world.factors, source.conventions.rule)
     return _joined([tested(label, split) for label, split in splits.items()])
 
 
@@ -69,7 +70,7 @@ def check(run: Untrained, options: GeneralisationOptions) -> None:
     must_have_factors(run.world)
     if not needs_readout(run.spec, options.readout, run.spec.title):
         must_share_factors(run.spec.title, run.spec, run.home, run.world)
-    chosen_splits(options.split, run.spec.split or "all", run.key, run.world.factors)
+    chosen_splits(options.split, run.spec.split or "all", run.world.factors, conventions(run.world.key).rule)
 
 
 def _settings(options: GeneralisationOptions, predictor: Predictor) -> dict[str, Any]:

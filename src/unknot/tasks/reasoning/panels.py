@@ -24,7 +24,7 @@ from unknot.progress import Progress
 from unknot.representation import Representation
 from unknot.runs.workspace import ARRAYS, Workspace
 from unknot.tasks.reasoning.options import WHO, ReasoningOptions
-from unknot.worlds.puzzles.quantised import Quantised, kept_classes, published_classes
+from unknot.worlds.puzzles.quantised import Quantised, kept_classes, usual_classes
 
 Codes = NDArray[np.float32]
 
@@ -65,7 +65,7 @@ Panels = CodeTable | Quantised
 def grid_of(source: Source, options: ReasoningOptions) -> Panels:
     """What puzzles are made from: the world of a source with a few classes of each factor, or all rows of a file."""
     if source.representation is not None:
-        return representation_table(source.representation, options.classes)
+        return representation_table(source.representation, options.classes, key=source.world_name)
     return Quantised(source.world, options.classes)
 
 
@@ -133,7 +133,7 @@ def encoded_table(
         return {"codes": np.stack([code.reshape(n, -1) for code in codes], axis=1).reshape(n * views, -1)}
 
     random = [views, seed] if grid.stochastic else []
-    key = [source.record, source.fingerprint, source.key, [kept.tolist() for kept in grid.kept], random]
+    key = [source.record, source.fingerprint, source.world_name, [kept.tolist() for kept in grid.kept], random]
     return _alike(grid.factors, workspace.kept("codes", key, encoded, ARRAYS)["codes"])
 
 
@@ -146,12 +146,15 @@ def _part(progress: Progress, before: int, total: int) -> Progress:
     return told
 
 
-def representation_table(representation: Representation, classes: Mapping[str, int] | None = None) -> CodeTable:
+def representation_table(
+    representation: Representation, classes: Mapping[str, int] | None = None, *, key: str = ""
+) -> CodeTable:
     """Codes from a file of latents and factor classes, which must hold every combination that puzzles use.
 
     Args:
         representation: latents and factors; several rows of a combination are several images of it.
         classes: factor -> how many classes it keeps; as published if left out.
+        key: of the world they come from, if it is in the catalogue.
     """
     if representation.factors is None:
         raise UnknotError(f"{WHO}: the representation has no factors; puzzles are made from them.")
@@ -159,7 +162,7 @@ def representation_table(representation: Representation, classes: Mapping[str, i
     for name in classes or ():
         if name not in factors.names:
             raise unknown("factor", name, factors.names, field="classes")
-    wanted = classes if classes is not None else published_classes(factors)
+    wanted = classes if classes is not None else usual_classes(factors, key)
     kept = [kept_classes(factor.size, wanted.get(factor.name, factor.size)) for factor in factors]
     coarse = FactorSpace(
         tuple(

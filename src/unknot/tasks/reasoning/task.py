@@ -38,7 +38,7 @@ def measure(source: Source, options: ReasoningOptions, workspace: Workspace, pro
     grid = grid_of(source, options)
     check_puzzles(grid.factors, options.relations, options.alternatives)
     classes = dict(zip(grid.factors.names, grid.factors.shape, strict=True))
-    taught = {**options.lesson(), "encoder": source.record, "world": source.key, "classes": classes}
+    taught = {**options.lesson(), "encoder": source.record, "world": source.world_name, "classes": classes}
     reasoners = [asdict(setting) for setting in options.reasoners()]
     settings = {**taught, "steps": options.steps, "reasoners": reasoners}
     label = source.label or ALONE[options.input]
@@ -54,7 +54,7 @@ def measure(source: Source, options: ReasoningOptions, workspace: Workspace, pro
         baselines = accuracies(options.puzzles(grid.factors, BASELINE_PUZZLES, rng))
         identity = [taught, source.fingerprint]
         learning = teach(lesson, source.device, identity, workspace, progress)
-        return _result(learning, baselines, settings, label, source.key)
+        return _result(learning, baselines, settings, label, source.world_name)
 
     return workspace.kept(WHO, [settings, source.fingerprint, label], result, RESULT)
 

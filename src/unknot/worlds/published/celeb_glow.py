@@ -12,23 +12,19 @@ import numpy as np
 from unknot.errors import UnknotError
 from unknot.factors import Factor, FactorSpace
 from unknot.worlds.array_world import ArrayWorld
-from unknot.worlds.entry import PublishedFile
+from unknot.worlds.entry import Conventions
 from unknot.worlds.pictures import ChannelsLast, Joined
 from unknot.worlds.published import cache, npz
-from unknot.worlds.published.files import data_folders
+from unknot.worlds.published.data_folders import data_folders
+from unknot.worlds.published.split_files import PARTS, SPLITS, split_files
+from unknot.worlds.splits.rules import RULES
 
 SPACE = FactorSpace(
     (Factor("person", 1000, "categorical"), Factor("smile", 6), Factor("blond", 6), Factor("age", 6))
 )
-SPLITS = ("random", "composition", "interpolation", "extrapolation")
-PARTS = ("train", "test")
-_ZENODO = "https://zenodo.org/record/5512188/files"
-FILES = tuple(
-    PublishedFile(name, urls=(f"{_ZENODO}/{name}?download=1",))
-    for part in PARTS
-    for kind in ("images", "labels")
-    for name in [f"celeb_glow_random_{part}_{kind}.npz"]
-)
+CONVENTIONS = Conventions(RULES["celeb_glow"], still=("person",))
+SPLIT_FILES = split_files("celeb_glow", 5512188, SPACE, 3, composition=(91_000, 125_000), others=(64_000, 152_000))
+FILES = SPLIT_FILES[:4]  # of the random split
 
 
 def find(data: Path | str | None = None) -> tuple[Path, ...]:
@@ -62,7 +58,8 @@ def read(paths: Sequence[Path], *, space: FactorSpace = SPACE) -> ArrayWorld:
         pictures.append(ChannelsLast(images))
         labels.append(space.check(classes, str(_labels_of(path))))
     stack = pictures[0] if len(pictures) == 1 else Joined(*pictures)
-    return ArrayWorld(stack, np.concatenate(labels), space=space, name="CelebGlow")
+    key = "celeb_glow" if space == SPACE else ""
+    return ArrayWorld(stack, np.concatenate(labels), space=space, name="CelebGlow", key=key)
 
 
 def _labels_of(images: Path) -> Path:

@@ -9,15 +9,14 @@ import re
 import shutil
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from unknot.errors import UnknotError
+from unknot.progress import Progress, silent
 from unknot.worlds.entry import PublishedFile
-from unknot.worlds.published.files import bytes_in_words
+from unknot.worlds.published.data_folders import bytes_in_words
 
-Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
 BLOCK = 1 << 18
 TRIES = 3  # connections to one address that break before the next address is tried
 TIMEOUT = 30.0  # seconds without a byte
@@ -27,13 +26,13 @@ class _NotFromHereError(Exception):
     """This address does not give the file; the message says why."""
 
 
-def download(file: PublishedFile, folder: Path, progress: Progress = lambda done, total: None) -> Path:
+def download(file: PublishedFile, folder: Path, progress: Progress = silent) -> Path:
     """Fetch one file into a folder, unless it is there and whole.
 
     Args:
         file: its name, addresses and checksums.
         folder: where it is put; made if need be.
-        progress: called with the bytes so far and the bytes in all.
+        progress: told the bytes so far and the bytes in all, or so far again if nobody says how many there are.
     """
     target = folder / file.name
     if target.exists():
@@ -66,27 +65,28 @@ def download(file: PublishedFile, folder: Path, progress: Progress = lambda done
             part.unlink()
 
 
-def flaw(path: Path, file: PublishedFile, progress: Progress = lambda done, total: None) -> str:
+def flaw(path: Path, file: PublishedFile) -> str:
     """What is wrong with a file: its size or its checksum; nothing if it is whole or nothing is known to check."""
     size = path.stat().st_size
     if file.size is not None and size != file.size:
         return f"it has {size:,} bytes and should have {file.size:,}"
     for kind, expected in (("sha256", file.sha256), ("md5", file.md5)):
         if expected:
-            found = checksum(path, kind, progress)
-            return "" if found == expected else f"its {kind} is {found} and should be {expected}"
+            actual = checksum(path, kind)
+            return "" if actual == expected else f"its {kind} is {actual} and should be {expected}"
     return ""
 
 
-def checksum(path: Path, kind: str, progress: Progress = lambda done, total: None) -> str:
+def checksum(path: Path, kind: str, progress: Progress = silent) -> str:
     """The md5 or sha256 of a file, in hexadecimal."""
     total, done = path.stat().st_size, 0
+    stage = f"checksum ({bytes_in_words(total)})"
     digest = hashlib.new(kind, usedforsecurity=False)
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):
             digest.update(block)
             done += len(block)
-            progress(done, total)
+            progress(stage, done, total)
     return digest.hexdigest()
 
 
@@ -115,7 +115,7 @@ def _fetch(url: str, part: Path, file: PublishedFile, progress: Progress) -> Non
     """Bring the part to its full length and check it; one begun before that turns out wrong is begun anew, once."""
     for _ in range(2):
         begun = part.stat().st_size
-        _continue(url, part, progress)
+        _continue(url, part, file, progress)
         wrong = flaw(part, file)
         if not wrong:
             return
@@ -125,23 +125,25 @@ def _fetch(url: str, part: Path, file: PublishedFile, progress: Progress) -> Non
     raise _NotFromHereError(f"what came is not the published file: {wrong}")
 
 
-def _continue(url: str, part: Path, progress: Progress) -> None:
+def _continue(url: str, part: Path, file: PublishedFile, progress: Progress) -> None:
     failure = ""
     for _ in range(TRIES):
         try:
-            if _receive(url, part, progress):
+            if _receive(url, part, file, progress):
                 return
             failure = "the connection broke off"
         except urllib.error.HTTPError as error:
             raise _NotFromHereError(f"answered {error.code} {error.reason}") from None
-        except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
-            failure = str(getattr(error, "reason", error)) or type(error).__name__
-            if isinstance(error, urllib.error.URLError) and not part.stat().st_size:
+        except urllib.error.URLError as error:
+            failure = str(error.reason) or type(error).__name__
+            if not part.stat().st_size:
                 break  # never reached: trying again at once does not help
+        except (http.client.HTTPException, OSError) as error:
+            failure = str(error) or type(error).__name__
     raise _NotFromHereError(failure)
 
 
-def _receive(url: str, part: Path, progress: Progress) -> bool:
+def _receive(url: str, part: Path, file: PublishedFile, progress: Progress) -> bool:
     """Append what is missing; whether the file is as long as the server says."""
     have = part.stat().st_size
     headers = {"User-Agent": "unknot", "Accept-Encoding": "identity"}
@@ -167,11 +169,11 @@ def _receive(url: str, part: Path, progress: Progress) -> bool:
         length = response.headers.get("Content-Length")
         total = have + int(length) if length else None
         with part.open("ab" if resumed else "wb") as stream:
-            progress(have, total)
+            progress(file.name, have, total or file.size or have)
             while block := response.read(BLOCK):
                 stream.write(block)
                 have += len(block)
-                progress(have, total)
+                progress(file.name, have, total or file.size or have)
     return total is None or have == total
 
 

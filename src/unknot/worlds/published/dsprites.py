@@ -4,6 +4,7 @@ The file holds 3 GB of pixels that are 0 or 1. They are packed eight to a byte o
 memory-mapped from then on. Only `imgs` and `latents_classes` are read, never the pickled `metadata`.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.factors import Factor, FactorSpace, Indices
 from unknot.worlds.array_world import ArrayWorld
-from unknot.worlds.entry import PublishedFile
+from unknot.worlds.entry import Conventions, PublishedFile
 from unknot.worlds.pictures import Selected
-from unknot.worlds.published import cache, hdf5, npz
+from unknot.worlds.published import cache, forms, hdf5, npz
+from unknot.worlds.published.split_files import split_files
+from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS
+from unknot.worlds.splits.rules import RULES
 from unknot.worlds.world import Images
 
 SPACE = FactorSpace(
@@ -27,6 +31,20 @@ SPACE = FactorSpace(
         Factor("y", 32, "ordinal", tuple(np.linspace(0, 1, 32).tolist())),
     )
 )
+QUARTER_SPACE = SPACE.first("orientation", 10)
+"""Orientations 0..9 only (0 to 83 degrees), where no two images are equal: 184,320 points."""
+CONVENTIONS = Conventions(RULES["dsprites"], PUBLISHED_COMBINATIONS["dsprites"], still=("shape",))
+QUARTER_CONVENTIONS = replace(CONVENTIONS, rule=RULES["dsprites_quarter"])
+SPLIT_FILES = split_files("dsprites", 4835774, SPACE, 1, composition=(192_312, 544_968), others=(240_000, 497_280))
+
+
+def _form(container: forms.Container, labels: str) -> forms.Form:
+    n = SPACE.size
+    arrays = {"imgs": ((n, 64, 64), "uint8"), labels: ((n, 6), "int")}
+    means = (128_328_862 / (n * 64 * 64),)  # exactly so many pixels are white
+    return forms.Form(container, arrays, "imgs", means, 1, 1e-9, labels, SPACE)
+
+
 _STEM = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64"
 _PLACES = (
     "https://github.com/google-deepmind/dsprites-dataset/raw/master",
@@ -36,6 +54,7 @@ NPZ = PublishedFile(
     f"{_STEM}.npz",
     urls=tuple(f"{place}/{_STEM}.npz" for place in _PLACES),
     md5="7da33b31b13a06f4b04a70402ce90c2e",
+    form=_form(forms.NPZ, "latents_classes"),
 )
 HDF5 = PublishedFile(
     f"{_STEM}.hdf5",
@@ -43,6 +62,7 @@ HDF5 = PublishedFile(
     size=28_024_106,
     md5="b331c4447a651c44bf5e8ae09022e230",
     sha256="729fa22e884c9c500e1f17415d580746b4c5894fbbb780a1319bbcfa39a745bb",
+    form=_form(forms.HDF5, "latents/classes"),
 )
 SIDE = 64
 ROWS = 23_040  # read at once: the height of a chunk of the .hdf5 twin, so that each chunk is inflated once
@@ -84,16 +104,16 @@ def read(path: Path, *, space: FactorSpace = SPACE) -> ArrayWorld:
 
     copy = path.with_name(f"{path.name}.packed.npy")
     bits = cache.converted(copy, [path], (space.size, SIDE * SIDE // 8), fill)
-    return ArrayWorld(BitPacked(bits), space=space, name="dSprites")
+    return ArrayWorld(BitPacked(bits), space=space, name="dSprites", key="dsprites" if space == SPACE else "")
 
 
 def quarter(world: ArrayWorld) -> ArrayWorld:
     """The images of a dSprites world with orientation classes 0..9, the "[0, 90) degrees" of Schott et al. 2022."""
-    from unknot.worlds.rendered.dsprites_rendered import QUARTER_SPACE
-
+    space = world.factors.first("orientation", 10)
     # The classes that are kept have the same numbers in both spaces.
-    rows = world.factors.indices(QUARTER_SPACE.classes(np.arange(QUARTER_SPACE.size)))
-    return ArrayWorld(Selected(world.pictures, rows), space=QUARTER_SPACE, name=f"{world.name} [0,90)")
+    rows = world.factors.indices(space.classes(np.arange(space.size)))
+    key = "dsprites_quarter" if world.key == "dsprites" else ""
+    return ArrayWorld(Selected(world.pictures, rows), space=space, name=f"{world.name} [0,90)", key=key)
 
 
 def check_labels(labels: NDArray[Any], space: FactorSpace, path: Path) -> None:

@@ -25,15 +25,15 @@ def is_hdf5(path: Path) -> bool:
 
 def members(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
     """Shape and type of every array in a file."""
-    found: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
+    arrays: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
 
     def visit(name: str, item: Any) -> None:
-        if hasattr(item, "shape"):
-            found[name] = (tuple(item.shape), item.dtype)
+        if isinstance(item, reader(path).Dataset):
+            arrays[name] = (tuple(item.shape), item.dtype)
 
     with opened(path) as file:
         file.visititems(visit)
-    return found
+    return arrays
 
 
 def read(path: Path, key: str) -> NDArray[Any]:
@@ -95,7 +95,7 @@ def opened(path: Path) -> Iterator[Any]:
 
 def dataset(file: Any, path: Path, key: str) -> Any:
     """One array of an open file, by name."""
-    if key not in file or not hasattr(file[key], "shape"):
+    if key not in file or not isinstance(file[key], reader(path).Dataset):
         raise UnknotError(f"{path}: has no array '{key}'; it holds {', '.join(file) or 'nothing'}.")
     return file[key]
 

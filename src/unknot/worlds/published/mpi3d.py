@@ -4,15 +4,19 @@ The files hold images only; classes come from the position. How many images ther
 the final release with 6 colours and 6 shapes, 460,800 is real-complex or a subset of the 2019 challenge, both with 4.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, unknown
 from unknot.factors import Factor, FactorSpace
 from unknot.worlds.array_world import ArrayWorld
-from unknot.worlds.entry import PublishedFile
-from unknot.worlds.published import cache, npz
+from unknot.worlds.entry import Conventions, PublishedFile
+from unknot.worlds.published import cache, forms, npz
+from unknot.worlds.published.split_files import split_files
+from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS, existing_combinations
+from unknot.worlds.splits.rules import RULES
 
 
 def _space(colors: tuple[str, ...], shapes: tuple[str, ...]) -> FactorSpace:
@@ -40,48 +44,73 @@ CHALLENGE_SPACE = FactorSpace(
 )
 
 
-def _published(name: str, md5: str) -> PublishedFile:
+CONVENTIONS = Conventions(RULES["mpi3d"], PUBLISHED_COMBINATIONS["mpi3d"], still=("shape",))
+COMPLEX_CONVENTIONS = replace(
+    CONVENTIONS, combinations=existing_combinations(CONVENTIONS.combinations, COMPLEX_SPACE)
+)
+SPLIT_FILES = split_files(
+    "mpi3d", 4899346, SPACE, 3, composition=(287_712, 749_088), others=(311_040, 725_760)
+)  # of the real images
+
+
+def _form(space: FactorSpace, means: tuple[float, ...] = ()) -> forms.Form:
+    return forms.Form(forms.NPZ, {"images": ((space.size, 64, 64, 3), "uint8")}, "images", means)
+
+
+def _published(name: str, md5: str, means: tuple[float, ...]) -> PublishedFile:
     places = (
         "https://huggingface.co/datasets/waleedgondal/mpi3d/resolve/main",
         "https://storage.googleapis.com/disentanglement_dataset/Final_Dataset",
     )
-    return PublishedFile(name, urls=tuple(f"{place}/{name}" for place in places), md5=md5)
+    urls = tuple(f"{place}/{name}" for place in places)
+    return PublishedFile(name, urls=urls, md5=md5, form=_form(SPACE, means))
 
 
-TOY = _published("mpi3d_toy.npz", "55889cb7c7dfc655d6e0277beee88868")
-REALISTIC = _published("mpi3d_realistic.npz", "59a6225b88b635365f70c91b3e52f70f")
-REAL = _published("mpi3d_real.npz", "0f33f609918fb5c97996692f91129802")
+TOY = _published("mpi3d_toy.npz", "55889cb7c7dfc655d6e0277beee88868", (0.224373, 0.221419, 0.226255))
+REALISTIC = _published("mpi3d_realistic.npz", "59a6225b88b635365f70c91b3e52f70f", (0.179869, 0.204747, 0.181482))
+REAL = _published("mpi3d_real.npz", "0f33f609918fb5c97996692f91129802", (0.128486, 0.164803, 0.139716))
 REAL_COMPLEX = PublishedFile(
     "real3d_complicated_shapes_ordered.npz",
     urls=(
         "https://drive.usercontent.google.com/download?id=1Tp8eTdHxgUMtsZv5uAoYAbJR1BOa_OQm&export=download&confirm=t",
     ),
+    form=_form(COMPLEX_SPACE),
 )
 IMAGE_SHAPE = (64, 64, 3)
+# Title of each file by its key, and the grids it may hold.
+KINDS: dict[str, tuple[str, tuple[FactorSpace, ...]]] = {
+    "mpi3d_toy": ("MPI3D toy", (SPACE, CHALLENGE_SPACE)),
+    "mpi3d_realistic": ("MPI3D realistic", (SPACE, CHALLENGE_SPACE)),
+    "mpi3d_real": ("MPI3D real", (SPACE,)),
+    "mpi3d_real_complex": ("MPI3D real-complex", (COMPLEX_SPACE,)),
+}
 
 
-def read(path: Path, name: str, *, spaces: tuple[FactorSpace, ...] = (SPACE,)) -> ArrayWorld:
+def read(path: Path, key: str, *, spaces: tuple[FactorSpace, ...] = ()) -> ArrayWorld:
     """One of the MPI3D files; the number of images says which of the spaces it fills.
 
     A file saved uncompressed, as the published ones are, is memory-mapped; a compressed one is inflated once.
 
     Args:
         path: the file, with one array `images`.
-        name: what results call it.
-        spaces: the grids the file may hold.
+        key: which file it is, of `KINDS`; its arrays do not tell.
+        spaces: an argument for files of a smaller grid.
     """
     path = Path(path)
-    found = npz.members(path)
-    if "images" not in found:
-        raise UnknotError(f"{path}: has no array 'images'; it holds {', '.join(found) or 'no arrays'}.")
-    images = found["images"]
+    if key not in KINDS:
+        raise unknown("file of MPI3D", key, KINDS)
+    name, published = KINDS[key]
+    members = npz.members(path)
+    if "images" not in members:
+        raise UnknotError(f"{path}: has no array 'images'; it holds {', '.join(members) or 'no arrays'}.")
+    images = members["images"]
     if images.shape[1:] != IMAGE_SHAPE or images.dtype != np.uint8:
         raise UnknotError(
             f"{path}: 'images' is {images.dtype} of shape {images.shape}; {name} is uint8 (n, 64, 64, 3)."
         )
-    fitting = [space for space in spaces if space.size == images.shape[0]]
+    fitting = [space for space in spaces or published if space.size == images.shape[0]]
     if not fitting:
-        sizes = " or ".join(f"{space.size:,}" for space in spaces)
+        sizes = " or ".join(f"{space.size:,}" for space in spaces or published)
         hint = (
             " 460,800 images are real-complex (open it as 'mpi3d_real_complex') or a subset of the 2019 challenge."
             if images.shape[0] == COMPLEX_SPACE.size
@@ -90,7 +119,6 @@ def read(path: Path, name: str, *, spaces: tuple[FactorSpace, ...] = (SPACE,)) -
             else ""
         )
         raise UnknotError(f"{path}: has {images.shape[0]:,} images; {name} has {sizes}.{hint}")
-    subset = fitting[0] is CHALLENGE_SPACE
-    return ArrayWorld(
-        cache.mapped(path, "images"), space=fitting[0], name=f"{name} (2019 challenge subset)" if subset else name
-    )
+    space = fitting[0]
+    name = f"{name} (2019 challenge subset)" if space is CHALLENGE_SPACE else name
+    return ArrayWorld(cache.mapped(path, "images"), space=space, name=name, key=key if space in published else "")

@@ -41,7 +41,7 @@ class Member:
 def members(path: Path) -> dict[str, Member]:
     """What arrays an archive holds; only headers are read."""
     with _archive(path) as archive:
-        found = {}
+        arrays = {}
         for info in archive.infolist():
             if info.filename.endswith(".npy"):
                 key = info.filename.removesuffix(".npy")
@@ -50,8 +50,8 @@ def members(path: Path) -> dict[str, Member]:
                     length = stream.tell()
                 stored = info.compress_type == zipfile.ZIP_STORED
                 offset = _data_offset(path, info, length) if stored else None
-                found[key] = Member(key, shape, dtype, fortran, offset)
-        return found
+                arrays[key] = Member(key, shape, dtype, fortran, offset)
+        return arrays
 
 
 def read(path: Path, key: str) -> NDArray[Any]:
@@ -87,15 +87,15 @@ def blocks(path: Path, key: str, rows: int) -> Iterator[NDArray[Any]]:
 
 
 def _member(path: Path, key: str) -> Member:
-    found = members(path)
-    if key not in found:
-        raise UnknotError(f"{path}: has no array '{key}'; it holds {', '.join(found) or 'no arrays'}.")
-    if found[key].pickled:
+    arrays = members(path)
+    if key not in arrays:
+        raise UnknotError(f"{path}: has no array '{key}'; it holds {', '.join(arrays) or 'no arrays'}.")
+    if arrays[key].pickled:
         raise UnknotError(
-            f"{path}: '{key}' is a pickled array (type {found[key].dtype}), which can run code when loaded and is "
+            f"{path}: '{key}' is a pickled array (type {arrays[key].dtype}), which can run code when loaded and is "
             "not read; save it as plain numbers."
         )
-    return found[key]
+    return arrays[key]
 
 
 @contextmanager

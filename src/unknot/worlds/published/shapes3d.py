@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import Factor, FactorSpace
 from unknot.worlds.array_world import ArrayWorld, ranked
-from unknot.worlds.entry import PublishedFile
-from unknot.worlds.published import cache, hdf5
+from unknot.worlds.entry import Conventions, PublishedFile
+from unknot.worlds.published import cache, forms, hdf5
+from unknot.worlds.published.split_files import split_files
+from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS
+from unknot.worlds.splits.rules import RULES
 
 _HUES = tuple(np.round(np.arange(10) / 10, 1).tolist())
 SPACE = FactorSpace(
@@ -23,12 +26,27 @@ SPACE = FactorSpace(
         Factor("azimuth", 15, "ordinal", tuple(np.linspace(-30, 30, 15).tolist())),
     )
 )
+CONVENTIONS = Conventions(
+    RULES["shapes3d"],
+    PUBLISHED_COMBINATIONS["shapes3d"],
+    still=("shape",),
+    puzzle_classes={"size": 4, "azimuth": 4},
+)
+SPLIT_FILES = split_files("shapes3d", 4898937, SPACE, 3, composition=(153_408, 326_592), others=(147_456, 332_544))
 H5 = PublishedFile(
     "3dshapes.h5",
     urls=("https://storage.googleapis.com/3d-shapes/3dshapes.h5",),
     size=267_573_662,
     md5="099a2078d58cec4daad0702c55d06868",
     sha256="0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785",
+    form=forms.Form(
+        forms.HDF5,
+        {"images": ((480_000, 64, 64, 3), "uint8"), "labels": ((480_000, 6), "float64")},
+        "images",
+        (0.502585, 0.578760, 0.603450),
+        labels="labels",
+        space=SPACE,
+    ),
 )
 IMAGE_SHAPE = (64, 64, 3)
 MOST_IMAGES_IN_A_CHUNK = 64  # beyond this, reading one image inflates mostly others
@@ -58,15 +76,17 @@ def read(path: Path, *, space: FactorSpace = SPACE, unpack: bool = False) -> Arr
             f"{path}: 'labels' has shape {labels.shape}; Shapes3D has {(space.size, len(space))}: "
             f"{', '.join(space.names)}."
         )
-    found, classes = ranked(labels, str(path), space.names)
-    if found.shape != space.shape:
+    labelled, classes = ranked(labels, str(path), space.names)
+    if labelled.shape != space.shape:
         raise UnknotError(
-            f"{path}: the columns of 'labels' have {found.shape} distinct values; Shapes3D has {space.shape}. "
+            f"{path}: the columns of 'labels' have {labelled.shape} distinct values; Shapes3D has {space.shape}. "
             "This is not the published file."
         )
+    key = "shapes3d" if space == SPACE else ""
     copy = path.with_name(f"{path.name}.images.npy")
     if unpack or copy.exists():
-        return ArrayWorld(_unpacked(path, copy, pictures.shape), classes, space=space, name="Shapes3D")
+        unpacked = _unpacked(path, copy, pictures.shape)
+        return ArrayWorld(unpacked, classes, space=space, name="Shapes3D", key=key)
     if pictures.chunk and pictures.chunk[0] > MOST_IMAGES_IN_A_CHUNK:
         warnings.warn(
             f"{path}: {pictures.chunk[0]} images are compressed together, so images in random order are slow to read; "
@@ -74,7 +94,7 @@ def read(path: Path, *, space: FactorSpace = SPACE, unpack: bool = False) -> Arr
             UnknotWarning,
             stacklevel=2,
         )
-    return ArrayWorld(pictures, classes, space=space, name="Shapes3D")
+    return ArrayWorld(pictures, classes, space=space, name="Shapes3D", key=key)
 
 
 def _unpacked(path: Path, copy: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:

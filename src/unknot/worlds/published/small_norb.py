@@ -4,8 +4,8 @@ The files are shuffled, and each part (training, testing) has half of the instan
 As is usual, the instance is no factor: an image is drawn from the ten toys of its category.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError
 from unknot.factors import Classes, Factor, FactorSpace
 from unknot.worlds.array_world import ArrayWorld
-from unknot.worlds.entry import PublishedFile
-from unknot.worlds.published import _norb_matrix, cache
-from unknot.worlds.world import Images, World, needs_rng
+from unknot.worlds.entry import Conventions, PublishedFile
+from unknot.worlds.published import _norb_matrix, cache, forms
+from unknot.worlds.world import Images, World, WorldDefaults, needs_rng
 
 FULL_SPACE = FactorSpace(
     (
@@ -28,6 +28,7 @@ FULL_SPACE = FactorSpace(
     )
 )
 SPACE = FULL_SPACE.subspace(["category", "elevation", "azimuth", "lighting"])
+CONVENTIONS = Conventions(still=("category",))
 _PLACE = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small"
 _SUMS = {
     "5x46789x9x18x6x2x96x96-training-dat": (
@@ -55,20 +56,38 @@ _SUMS = {
         "16adf314226327ee006d1a44db8cfef52773c06c829951d5653a9f6f310248a2",
     ),
 }
-FILES = tuple(
-    PublishedFile(name, urls=(f"{_PLACE}/{name}",), size=size, sha256=sha256)
-    for key, (size, sha256) in _SUMS.items()
-    for name in [f"smallnorb-{key}.mat.gz"]
-)
 SIDE = 64
 
 
+def _first_camera(path: Path, key: str, rows: int) -> Iterator[NDArray[np.uint8]]:
+    return (shrunk(pairs[:, 0]) for pairs in _norb_matrix.blocks(path, rows))
+
+
+def _form(name: str) -> forms.Form:
+    container = forms.Container(_first_camera, lambda path: {"matrix": _norb_matrix.header(path)})
+    half = FULL_SPACE.size // 2
+    if "-dat" in name:
+        means = (0.752092,) if "training" in name else ()
+        return forms.Form(container, {"matrix": ((half, 2, 96, 96), "uint8")}, "matrix", means)
+    return forms.Form(container, {"matrix": ((half,) if "-cat" in name else (half, 4), "int32")})
+
+
+FILES = tuple(
+    PublishedFile(name, urls=(f"{_PLACE}/{name}",), size=size, sha256=sha256, form=_form(name))
+    for stem, (size, sha256) in _SUMS.items()
+    for name in [f"smallnorb-{stem}.mat.gz"]
+)
+
+
 @dataclass(frozen=True)
-class SmallNORB:
+class SmallNORB(WorldDefaults):
     """Grey photographs of toys, 64 x 64 x 1, by category, elevation, azimuth and lighting; the toy itself is drawn."""
 
     toys: ArrayWorld  # by category, instance and the rest
-    name: str = field(default="SmallNORB", init=False)
+    key: str = ""
+
+    name = "SmallNORB"
+    stochastic = True
 
     @property
     def factors(self) -> FactorSpace:
@@ -79,16 +98,6 @@ class SmallNORB:
     def image_shape(self) -> tuple[int, int, int]:
         """Height, width, channels."""
         return self.toys.image_shape
-
-    @property
-    def rows(self) -> Classes | None:
-        """None: the grid is complete."""
-        return None
-
-    @property
-    def stochastic(self) -> bool:
-        """True: the instance is drawn."""
-        return True
 
     def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
         """One image for each row of classes, of a toy drawn uniformly from its category."""
@@ -134,7 +143,7 @@ def read(paths: Sequence[Path], *, instance: bool = False, space: FactorSpace = 
     copy = parts[0][0].with_name(f"smallnorb-camera0-{SIDE}.npy")
     images = cache.converted(copy, [Path(path) for path in paths], (space.size, SIDE, SIDE, 1), fill)
     toys = ArrayWorld(images, space=space, name="SmallNORB")
-    return toys if instance else SmallNORB(toys)
+    return toys if instance else SmallNORB(toys, "small_norb" if space == FULL_SPACE else "")
 
 
 def _classes(cat: Path, info: Path, space: FactorSpace) -> Classes:

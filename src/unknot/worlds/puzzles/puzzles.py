@@ -93,8 +93,8 @@ def draw_puzzles(
         reject_distinct: also redraw a factor that is all different in both of the first rows.
 
     >>> from unknot.factors import space
-    >>> made = draw_puzzles(space({"shape": 3, "size": 4, "x": 4}), 5, np.random.default_rng(0), relations=2)
-    >>> made.answers.shape, made.relations.tolist()
+    >>> puzzles = draw_puzzles(space({"shape": 3, "size": 4, "x": 4}), 5, np.random.default_rng(0), relations=2)
+    >>> puzzles.answers.shape, puzzles.relations.tolist()
     ((5, 6, 3), [2, 2, 2, 2, 2])
     """
     least, most = check_puzzles(space, relations, alternatives)
@@ -102,7 +102,7 @@ def draw_puzzles(
 
     varying = np.flatnonzero(space.sizes > 1)
     f = len(space)
-    made = Puzzles(
+    puzzles = Puzzles(
         np.empty((n, PANELS, f), dtype=np.int64),
         np.empty((n, ANSWERS, f), dtype=np.int64),
         np.empty(n, dtype=np.int64),
@@ -110,7 +110,7 @@ def draw_puzzles(
     )
     kind = {"easy": compiled.EASY, "hard": compiled.HARD, "balanced": compiled.BALANCED}[alternatives]
     subsets, starts = _subsets(varying, f, most if alternatives == "balanced" else 0)
-    rest = (made.grids, made.answers, made.labels, made.fixed)
+    rest = (puzzles.grids, puzzles.answers, puzzles.labels, puzzles.fixed)
     done = compiled.draw(rng, space.sizes, varying, least, most, kind, reject_distinct, subsets, starts, *rest)
     if done < n:
         raise UnknotError(
@@ -118,7 +118,7 @@ def draw_puzzles(
             f"{_sizes(space)}; factors need more classes for balanced answers, or ask for hard or easy ones.",
             field="alternatives",
         )
-    return made
+    return puzzles
 
 
 def check_puzzles(space: FactorSpace, relations: Relations, alternatives: Alternatives) -> tuple[int, int]:
@@ -174,8 +174,8 @@ def _subsets(varying: NDArray[np.int64], f: int, most: int) -> tuple[NDArray[np.
             row[list(chosen)] = True
             rows.append(row)
         starts.append(len(rows))
-    found = np.array(rows) if rows else np.empty((0, f), dtype=np.bool_)
-    return found, np.array(starts, dtype=np.int64)
+    subsets = np.array(rows) if rows else np.empty((0, f), dtype=np.bool_)
+    return subsets, np.array(starts, dtype=np.int64)
 
 
 def _sizes(space: FactorSpace) -> str:

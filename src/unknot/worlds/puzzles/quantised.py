@@ -9,14 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.factors import Classes, Factor, FactorSpace, Kind
-from unknot.worlds.world import Images, World
+from unknot.worlds.catalogue import conventions
+from unknot.worlds.world import Images, World, WorldDefaults, as_world
 
-# Classes kept in the reasoning study, by the factors of its two worlds; other factors keep all.
-PUBLISHED: Mapping[tuple[str, ...], Mapping[str, int]] = {
-    ("background", "object_color", "shape", "scale", "x", "y"): {"scale": 3, "x": 4, "y": 4},
-    ("floor_hue", "wall_hue", "object_hue", "size", "shape", "azimuth"): {"size": 4, "azimuth": 4},
-}
-MOST = 10  # classes of a factor in any other world: as many as the study's richest factors have
+MOST = 10  # classes of a factor where nothing is published: as many as the study's richest factors have
 
 
 def kept_classes(n: int, m: int) -> NDArray[np.int64]:
@@ -31,19 +27,25 @@ def kept_classes(n: int, m: int) -> NDArray[np.int64]:
     return np.arange(m, dtype=np.int64) * n // m
 
 
-def published_classes(space: FactorSpace) -> Mapping[str, int]:
-    """How many classes each factor keeps: as published for the study's two worlds, at most ten elsewhere."""
-    few = PUBLISHED.get(space.names)
-    if few is not None:
-        return {factor.name: min(factor.size, few.get(factor.name, factor.size)) for factor in space}
-    return {factor.name: min(factor.size, MOST) for factor in space}
+def usual_classes(space: FactorSpace, key: str) -> Mapping[str, int]:
+    """How many classes each factor keeps: as published for the world of a key, at most ten where nothing is.
+
+    >>> from unknot.factors import space
+    >>> usual_classes(space({"shape": 3, "x": 32}), key="")
+    {'shape': 3, 'x': 10}
+    """
+    few = conventions(key).puzzle_classes
+    if few is None:
+        return {factor.name: min(factor.size, MOST) for factor in space}
+    return {factor.name: min(factor.size, few.get(factor.name, factor.size)) for factor in space}
 
 
 @dataclass(frozen=True)
-class Quantised:
-    """A world seen through fewer classes.
+class Quantised(WorldDefaults):
+    """A world seen through fewer classes, with a complete grid.
 
-    Images of class i of a factor are those of class floor(i n / m) of the world underneath.
+    Images of class i of a factor are those of class floor(i n / m) of the world underneath, whose key it has only if
+    all classes stay: otherwise numbers of classes mean something else.
 
     Edge cases: a world that lacks some combinations is refused if one of them is kept. Circular factors that lose
     classes become ordinal only if what is left is not evenly spread over the circle.
@@ -90,8 +92,15 @@ class Quantised:
     @cached_property
     def kept(self) -> tuple[NDArray[np.int64], ...]:
         """Of each factor, the classes that stay."""
-        wanted = self.classes if self.classes is not None else published_classes(self.world.factors)
+        wanted = self.classes
+        if wanted is None:
+            wanted = usual_classes(self.world.factors, as_world(self.world).key)
         return tuple(kept_classes(f.size, wanted.get(f.name, f.size)) for f in self.world.factors)
+
+    @property
+    def key(self) -> str:
+        """That of the world underneath if nothing is left out."""
+        return as_world(self.world).key if self.factors == self.world.factors else ""
 
     @property
     def name(self) -> str:
@@ -109,11 +118,6 @@ class Quantised:
     def image_shape(self) -> tuple[int, int, int]:
         """Height, width, channels."""
         return self.world.image_shape
-
-    @property
-    def rows(self) -> Classes | None:
-        """None: the grid of what stays is complete."""
-        return None
 
     @property
     def stochastic(self) -> bool:

@@ -55,17 +55,17 @@ def accuracies(puzzles: Puzzles) -> dict[str, dict[int, float]]:
 
     >>> from unknot.factors import space
     >>> from unknot.worlds.puzzles.puzzles import draw_puzzles
-    >>> made = draw_puzzles(space({"a": 4, "b": 4, "c": 4}), 1000, np.random.default_rng(0))
-    >>> accuracies(made)["rule"]
+    >>> puzzles = draw_puzzles(space({"a": 4, "b": 4, "c": 4}), 1000, np.random.default_rng(0))
+    >>> accuracies(puzzles)["rule"]
     {0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}
     """
     counts = puzzles.relations
-    found = {}
+    by_solver = {}
     for name, solver in SOLVERS.items():
         right = solver(puzzles.context, puzzles.answers)[np.arange(len(puzzles)), puzzles.labels]
-        by = {int(k): float(right[counts == k].mean()) for k in np.unique(counts)}
-        found[name] = {0: float(right.mean()), **by}
-    return found
+        by_relations = {int(k): float(right[counts == k].mean()) for k in np.unique(counts)}
+        by_solver[name] = {0: float(right.mean()), **by_relations}
+    return by_solver
 
 
 def _shared(liking: NDArray[np.int64]) -> Chances:

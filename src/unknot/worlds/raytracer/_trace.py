@@ -6,7 +6,7 @@ Each body is tried only within the rectangle it projects to.
 """
 
 # The compiled code kept on disk is made anew when the text of this file changes, not when that of one it imports does:
-# after editing _layout, _intersect, _shade or _views, raise this number in all files that have it. Tracer 3.
+# after editing layout, _intersect, _shade or _views, raise this number in all files that have it. Tracer 3.
 
 import math
 

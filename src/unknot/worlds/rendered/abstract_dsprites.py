@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
-from unknot.factors import Classes, Factor, FactorSpace
+from unknot.factors import Factor, FactorSpace
+from unknot.worlds.entry import Conventions
+from unknot.worlds.published import dsprites
 from unknot.worlds.rendered.dsprites_rendered import DSpritesRendered
-from unknot.worlds.world import Images, World, needs_rng
+from unknot.worlds.world import Images, World, WorldDefaults, as_world, needs_rng
 
 GREYS = (0.0, 0.25, 0.5, 0.75, 1.0)
 COLORS = (
@@ -23,10 +25,19 @@ COLORS = (
 )
 _BACKGROUND = Factor("background", 5, "ordinal", GREYS)
 _OBJECT_COLOR = Factor("object_color", 6, "circular", ("orange", "olive", "green", "blue", "purple", "pink"))
+CONVENTIONS = Conventions(puzzle_classes={"scale": 3, "x": 4, "y": 4})
+
+
+def _painted(sprites: FactorSpace) -> FactorSpace:
+    """Background, object colour, and the factors of the sprites without orientation."""
+    return FactorSpace((_BACKGROUND, _OBJECT_COLOR, *(f for f in sprites if f.name != "orientation")))
+
+
+SPACE = _painted(dsprites.SPACE)
 
 
 @dataclass(frozen=True)
-class AbstractDSprites:
+class AbstractDSprites(WorldDefaults):
     """Sprites of six colours on five greys: image = mask * colour + (1 - mask) * grey, 64 x 64 x 3.
 
     Factors are background 5, object colour 6, shape 3, scale 6, x 32 and y 32. Orientation is no factor: every
@@ -45,6 +56,8 @@ class AbstractDSprites:
 
     world: World = field(default_factory=DSpritesRendered)
 
+    stochastic = True
+
     def __post_init__(self) -> None:
         if "orientation" not in self.world.factors.names or self.world.rows is not None:
             raise UnknotError(
@@ -58,31 +71,26 @@ class AbstractDSprites:
             )
 
     @property
+    def key(self) -> str:
+        """Its name in the catalogue, if the sprites are those of a world that is there."""
+        keys = {"dsprites": "abstract_dsprites", "dsprites_rendered": "abstract_dsprites_rendered"}
+        return keys.get(as_world(self.world).key, "")
+
+    @property
     def name(self) -> str:
-        """What results call it."""
+        """Its title."""
         return f"Abstract-{self.world.name}"
 
     @cached_property
     def factors(self) -> FactorSpace:
         """Background, object colour, and those of the sprites without orientation."""
-        kept = (f for f in self.world.factors if f.name != "orientation")
-        return FactorSpace((_BACKGROUND, _OBJECT_COLOR, *kept))
+        return _painted(self.world.factors)
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
         """Height, width, channels."""
         height, width, _ = self.world.image_shape
         return (height, width, 3)
-
-    @property
-    def rows(self) -> Classes | None:
-        """None: the grid is complete."""
-        return None
-
-    @property
-    def stochastic(self) -> bool:
-        """True: orientation is drawn for every image."""
-        return True
 
     def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
         """One image for each row of classes, each with its own random orientation."""

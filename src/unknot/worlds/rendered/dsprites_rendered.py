@@ -6,28 +6,19 @@ images the renderer has 10,540 white pixels fewer than the file (0.008 %). That 
 everything that comes from here is named "(rendered)".
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from unknot.errors import UnknotError
-from unknot.factors import Classes, FactorSpace
-from unknot.worlds.published.dsprites import SPACE
-from unknot.worlds.world import Images
-
-_TURN = SPACE["orientation"]
-QUARTER_SPACE = FactorSpace(
-    tuple(
-        replace(f, size=10, kind="ordinal", values=_TURN.values[:10]) if f.name == "orientation" else f
-        for f in SPACE
-    )
-)
-"""Orientations 0..9 only (0 to 83 degrees), where no two images are equal: 184,320 points."""
+from unknot.factors import FactorSpace
+from unknot.worlds.published.dsprites import QUARTER_SPACE, SPACE
+from unknot.worlds.world import Images, WorldDefaults
 
 
 @dataclass(frozen=True)
-class DSpritesRendered:
+class DSpritesRendered(WorldDefaults):
     """White squares, ellipses and hearts on black, 64 x 64 x 1, values 0 and 255, without anti-aliasing.
 
     The centre is 16 + 32 x pixels from the left and 16 + 32 y from the top (y grows downward); growing
@@ -46,30 +37,22 @@ class DSpritesRendered:
 
     quarter: bool = False
 
+    image_shape = (64, 64, 1)
+
+    @property
+    def key(self) -> str:
+        """Its name in the catalogue."""
+        return "dsprites_quarter_rendered" if self.quarter else "dsprites_rendered"
+
     @property
     def name(self) -> str:
-        """What results call it."""
+        """Its title."""
         return "dSprites [0,90) (rendered)" if self.quarter else "dSprites (rendered)"
 
     @property
     def factors(self) -> FactorSpace:
         """Shape, scale, orientation, x, y."""
         return QUARTER_SPACE if self.quarter else SPACE
-
-    @property
-    def image_shape(self) -> tuple[int, int, int]:
-        """Height, width, channels."""
-        return (64, 64, 1)
-
-    @property
-    def rows(self) -> Classes | None:
-        """None: the grid is complete."""
-        return None
-
-    @property
-    def stochastic(self) -> bool:
-        """False: factors decide every pixel."""
-        return False
 
     def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
         """One image for each row of classes; `rng` is not used."""
@@ -101,7 +84,7 @@ def render_sprites(
     >>> (render_sprites([0, 1, 2], 1.0, 0.3, 0.5, 0.5) == 255).sum(axis=(1, 2, 3))
     array([368, 290, 223])
     """
-    from unknot.worlds.rendered._sprites import SIDE, UNITS, draw, heart_columns
+    from unknot.worlds.rendered.sprites import SIDE, UNITS, draw, heart_columns
 
     arrays = np.broadcast_arrays(
         np.asarray(shape, dtype=np.int64), *(np.asarray(a, dtype=np.float64) for a in (scale, orientation, x, y))

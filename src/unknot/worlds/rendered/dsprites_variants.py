@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError
 from unknot.factors import Classes, FactorSpace
 from unknot.worlds.entry import PublishedFile
-from unknot.worlds.world import Images, World, needs_rng
+from unknot.worlds.world import Images, World, as_world, needs_rng
 
 Masks = NDArray[np.bool_]  # (n, height, width)
 Pictures = NDArray[np.float32]  # (n, height, width, 3), in [0, 1]
@@ -39,13 +39,17 @@ class DSpritesVariant:
 
     Attributes:
         world: where the sprites come from; one channel.
-        name: what results call it.
+        name: its title.
         paint: from masks and a generator to pictures in [0, 1].
+        key: in the catalogue, if the sprites are those of a world that is there.
     """
 
     world: World
     name: str
     paint: Callable[[Masks, np.random.Generator], Pictures] = field(repr=False)
+    key: str = ""
+
+    stochastic = True
 
     def __post_init__(self) -> None:
         if self.world.image_shape[2] != 1:
@@ -69,11 +73,6 @@ class DSpritesVariant:
     def rows(self) -> Classes | None:
         """Those of the sprites."""
         return self.world.rows
-
-    @property
-    def stochastic(self) -> bool:
-        """True: colours, noise or patches are drawn for every image."""
-        return True
 
     def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
         """One image for each row of classes; the same classes look different each time."""
@@ -99,7 +98,8 @@ def color_dsprites(world: World) -> DSpritesVariant:
         colors = 0.5 + 0.5 * rng.random((len(masks), 1, 1, 3), dtype=np.float32)
         return masks[..., None] * colors
 
-    return DSpritesVariant(world, f"Color-{world.name}", paint)
+    keys = {"dsprites": "dsprites_color", "dsprites_rendered": "dsprites_color_rendered"}
+    return DSpritesVariant(world, f"Color-{world.name}", paint, keys.get(as_world(world).key, ""))
 
 
 def noisy_dsprites(world: World) -> DSpritesVariant:
@@ -110,7 +110,8 @@ def noisy_dsprites(world: World) -> DSpritesVariant:
         pictures[masks] = 1.0
         return pictures
 
-    return DSpritesVariant(world, f"Noisy-{world.name}", paint)
+    keys = {"dsprites": "dsprites_noisy", "dsprites_rendered": "dsprites_noisy_rendered"}
+    return DSpritesVariant(world, f"Noisy-{world.name}", paint, keys.get(as_world(world).key, ""))
 
 
 def scream_dsprites(world: World, painting: str | Path) -> DSpritesVariant:
@@ -120,7 +121,8 @@ def scream_dsprites(world: World, painting: str | Path) -> DSpritesVariant:
         world: where the sprites come from.
         painting: the file of the painting. It is shrunk to fit 350 x 274 first, as the published variant does.
     """
-    return DSpritesVariant(world, f"Scream-{world.name}", _patches(read_painting(painting), world))
+    key = "dsprites_scream" if as_world(world).key == "dsprites" else ""
+    return DSpritesVariant(world, f"Scream-{world.name}", _patches(read_painting(painting), world), key)
 
 
 def scream_stand_in_dsprites(world: World) -> DSpritesVariant:
@@ -129,7 +131,9 @@ def scream_stand_in_dsprites(world: World) -> DSpritesVariant:
     Its patches have colours and swirls of a similar kind, but they are not those of the painting: the name says
     so, and scores are not to be compared with those of Scream-dSprites.
     """
-    return DSpritesVariant(world, f"Scream-{world.name}, procedural painting", _patches(painted_swirls(), world))
+    key = "dsprites_scream_rendered" if as_world(world).key == "dsprites_rendered" else ""
+    name = f"Scream-{world.name}, procedural painting"
+    return DSpritesVariant(world, name, _patches(painted_swirls(), world), key)
 
 
 def read_painting(path: str | Path) -> Painting:

@@ -69,7 +69,7 @@ def mpi3d_rendered() -> TracedWorld:
     >>> mpi3d_rendered().images([[2, 1, 1, 0, 0, 20, 20]]).shape  # a large red cube, seen from the top
     (1, 64, 64, 3)
     """
-    return TracedWorld("MPI3D (rendered)", SPACE, scenes)
+    return TracedWorld("MPI3D (rendered)", SPACE, scenes, key="mpi3d_rendered")
 
 
 def scenes(classes: Classes) -> Batch:

@@ -52,7 +52,7 @@ def shapes3d_rendered() -> TracedWorld:
     >>> image.shape, image[0, 60, 5].tolist()
     ((1, 64, 64, 3), [255, 0, 0])
     """
-    return TracedWorld("Shapes3D (rendered)", SPACE, scenes)
+    return TracedWorld("Shapes3D (rendered)", SPACE, scenes, key="shapes3d_rendered")
 
 
 def scenes(classes: Classes) -> Batch:

@@ -8,28 +8,28 @@ from numpy.typing import ArrayLike
 
 from unknot.factors import Classes, FactorSpace
 from unknot.worlds.raytracer.tracer import Batch, render
-from unknot.worlds.world import Images
+from unknot.worlds.world import Images, WorldDefaults
 
 _BATCH = 256  # scenes packed at a time, so that memory stays flat
 
 
 @dataclass(frozen=True)
-class TracedWorld:
+class TracedWorld(WorldDefaults):
     """Images by factor classes, rendered when asked for.
 
     Attributes:
-        name: what results call it.
+        name: its title.
         factors: its grid.
         scenes: the packed scene of each row of classes.
         side: height and width of an image.
+        key: its name in the catalogue.
     """
 
     name: str
     factors: FactorSpace
     scenes: Callable[[Classes], Batch]
     side: int = 64
-    rows: None = None
-    stochastic: bool = False
+    key: str = ""
 
     @property
     def image_shape(self) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.worlds.rendered._sprites import ELLIPSE_U, ELLIPSE_V, HEART_U, SIDE, SQUARE, heart_edges
+from unknot.worlds.rendered.sprites import ELLIPSE_U, ELLIPSE_V, HEART_U, SIDE, SQUARE, heart_edges
 
 SQUARE_SHAPE, ELLIPSE_SHAPE = 0, 1
 FINE = 4  # samples along each side of a pixel

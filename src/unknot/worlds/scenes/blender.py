@@ -64,20 +64,20 @@ def _module() -> Any:
 
 def _build(bpy: Any, scene: Scene, height: int, width: int, crop: float) -> None:
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    made = bpy.context.scene
-    made.render.engine = "CYCLES"
-    made.cycles.device = "CPU"
-    made.cycles.use_denoising = False
-    made.cycles.blur_glossy = 2.0
-    made.cycles.use_adaptive_sampling = False
-    made.render.resolution_x, made.render.resolution_y, made.render.resolution_percentage = width, height, 100
-    made.render.image_settings.file_format = "PNG"
-    made.view_settings.view_transform = "Standard"
-    made.world = bpy.data.worlds.new("black")
-    _without_light(made.world)
+    stage = bpy.context.scene
+    stage.render.engine = "CYCLES"
+    stage.cycles.device = "CPU"
+    stage.cycles.use_denoising = False
+    stage.cycles.blur_glossy = 2.0
+    stage.cycles.use_adaptive_sampling = False
+    stage.render.resolution_x, stage.render.resolution_y, stage.render.resolution_percentage = width, height, 100
+    stage.render.image_settings.file_format = "PNG"
+    stage.view_settings.view_transform = "Standard"
+    stage.world = bpy.data.worlds.new("black")
+    _without_light(stage.world)
     camera = bpy.data.cameras.new("camera")
     camera.sensor_width, camera.lens = SENSOR, LENS / crop
-    made.camera = _put(bpy, camera, scene.camera, aimed=True)
+    stage.camera = _put(bpy, camera, scene.camera, aimed=True)
     for (watts, color, side), place in zip(AREA_LAMPS, scene.lamps, strict=True):
         lamp = bpy.data.lights.new("lamp", "AREA")
         lamp.energy, lamp.color, lamp.size = watts, color, side
@@ -124,17 +124,17 @@ def _add(bpy: Any, thing: SceneObject) -> None:
         rounding, segments = CYLINDER_ROUNDING, 4
     else:
         bpy.ops.mesh.primitive_uv_sphere_add(segments=96, ring_count=48, radius=1)
-    made = bpy.context.object
+    body = bpy.context.object
     if rounding:
-        bevel = made.modifiers.new("edges", "BEVEL")
+        bevel = body.modifiers.new("edges", "BEVEL")
         bevel.width, bevel.segments, bevel.limit_method, bevel.angle_limit = rounding, segments, "ANGLE", 1.0
-    for face in made.data.polygons:
+    for face in body.data.polygons:
         face.use_smooth = thing.shape != "cube"
     if thing.shape == "cylinder":
-        made.modifiers.new("normals", "WEIGHTED_NORMAL")
-    made.scale = (thing.radius,) * 3
-    made.location = thing.center
-    made.rotation_euler = (0.0, 0.0, thing.rotation)
+        body.modifiers.new("normals", "WEIGHTED_NORMAL")
+    body.scale = (thing.radius,) * 3
+    body.location = thing.center
+    body.rotation_euler = (0.0, 0.0, thing.rotation)
 
 
 def _paint(bpy: Any, color: tuple[int, int, int], kind: str) -> None:
@@ -146,10 +146,10 @@ def _paint(bpy: Any, color: tuple[int, int, int], kind: str) -> None:
     nodes.clear()
 
     def node(name: str, **values: Any) -> Any:
-        made = nodes.new(name)
+        shader = nodes.new(name)
         for key, value in values.items():
-            made.inputs[key].default_value = value
-        return made
+            shader.inputs[key].default_value = value
+        return shader
 
     def mixed(share: Any, one: Any, other: Any) -> Any:
         mix = nodes.new("ShaderNodeMixShader")

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.files import written_whole
+from unknot.files import plain, read_json, write_json, written_whole
 from unknot.processes.parent import follow_parent
+from unknot.progress import Progress, silent
 
 MAKING = ".making"
 PAUSE = 0.5  # seconds between two looks at a folder that another process fills
 Work = Callable[[Path, int], dict[str, Any]]  # (the folder `.making`, number of the piece) -> what to record of it
-Watch = Callable[[int, int], None]
 
 
 def fill(
@@ -37,7 +37,7 @@ def fill(
     work: Work,
     *,
     jobs: int = 1,
-    watch: Watch | None = None,
+    progress: Progress = silent,
 ) -> list[dict[str, Any]]:
     """Do all pieces that are not done yet; the records of all, in order. `finish` then moves the arrays out.
 
@@ -48,7 +48,7 @@ def fill(
         n_pieces: how many times `work` is called.
         work: a function that can be sent to another process.
         jobs: processes; 1 works in this one, and so does one that may not start others.
-        watch: called with pieces done and all.
+        progress: told how many pieces are done; see `in_items`.
     """
     if jobs < 1:
         raise UnknotError(f"{folder}: jobs is {jobs}; expected the number of processes, 1 or more.")
@@ -56,13 +56,20 @@ def fill(
     _begin(making, plan, arrays)
     missing = [k for k in range(n_pieces) if not _record(making, k).is_file()]
     done = n_pieces - len(missing)
-    if watch:
-        watch(done, n_pieces)
+    progress("pieces", done, n_pieces)
     for _ in _all_done(work, making, missing, min(jobs, len(missing))):
         done += 1
-        if watch:
-            watch(done, n_pieces)
+        progress("pieces", done, n_pieces)
     return [json.loads(_record(making, k).read_text(encoding="utf-8")) for k in range(n_pieces)]
+
+
+def in_items(progress: Progress, stage: str, piece: int, n: int) -> Progress:
+    """Progress that counts n items, of which a piece has so many, for work that counts pieces."""
+
+    def told(_: str, pieces: int, __: int, /, **facts: Any) -> None:
+        progress(stage, min(pieces * piece, n), n, **facts)
+
+    return told
 
 
 def opened(making: Path, name: str) -> NDArray[Any]:
@@ -139,12 +146,9 @@ def _record(making: Path, piece: int) -> Path:
 
 def _begin(making: Path, plan: Mapping[str, Any], arrays: Mapping[str, tuple[tuple[int, ...], str]]) -> None:
     """Make the folder and its empty arrays, or check that it was begun with the same plan."""
-    wanted, file = json.loads(json.dumps(plan)), making / "plan.json"
+    wanted, file = plain(dict(plan)), making / "plan.json"
     if file.is_file():
-        try:
-            begun = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError:
-            begun = {}
+        begun = read_json(file)
         if begun != wanted:
             raise UnknotError(
                 f"{making.parent}: was begun with {_difference(begun, wanted)}; name another folder."
@@ -157,8 +161,7 @@ def _begin(making: Path, plan: Mapping[str, Any], arrays: Mapping[str, tuple[tup
     except OSError as error:
         shutil.rmtree(making, ignore_errors=True)
         raise UnknotError(f"{making.parent}: cannot be written ({error.strerror or error}).") from error
-    with written_whole(file) as beside:
-        beside.write_text(json.dumps(wanted), encoding="utf-8")
+    write_json(file, wanted)
 
 
 def _difference(begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

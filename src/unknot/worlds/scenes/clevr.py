@@ -58,13 +58,13 @@ class ClevrWorld(ArrayWorld):
         """The scenes as JSON, in the order of the pictures."""
         if self.scene_file is None:
             raise UnknotError(f"{self.name}: its scenes are not published, or not in this folder.")
-        found = {scene.get("image_filename"): scene for scene in read_scene_file(self.scene_file)}
-        missing = [path.name for path in self.paths if path.name not in found]
+        scenes = {scene.get("image_filename"): scene for scene in read_scene_file(self.scene_file)}
+        missing = [path.name for path in self.paths if path.name not in scenes]
         if missing:
             raise UnknotError(
                 f"{self.scene_file}: has no scene of {missing[0]} ({len(missing)} of {len(self.paths)} are missing)."
             )
-        return [found[path.name] for path in self.paths]
+        return [scenes[path.name] for path in self.paths]
 
     def scene(self, i: int) -> Scene:
         """Scene i as a value that can be rendered; camera and lamps are the usual ones, since CLEVR keeps neither."""

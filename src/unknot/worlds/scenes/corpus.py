@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
-from unknot.files import written_whole
-from unknot.worlds.scenes.chunks import Watch, alone, clear, fill, finish, progress_of
+from unknot.errors import UnknotError
+from unknot.files import write_json, written_whole
+from unknot.worlds.scenes.chunks import progress_of
 
 ROLES = ("A", "B", "C", "D", "drop", "object", "color", "material", "shape", "size")
 MASKED = ROLES[:4]
@@ -76,83 +76,6 @@ def open_corpus(folder: Path | str) -> Corpus:
     return Corpus(folder, images, masks, tuples, info)
 
 
-def make_corpus(
-    folder: Path | str,
-    *,
-    n: int = 1600,
-    size: int | tuple[int, int] = 128,
-    variant: str = "occluded",
-    seed: int = 0,
-    per_scene: int = 4,
-    jobs: int = 1,
-    watch: Watch | None = None,
-) -> Corpus:
-    """Find and draw a corpus, or open it if it is there already; one that was interrupted is continued.
-
-    The files are the same, byte for byte, for the same options, whatever the number of processes. While another process
-    makes the same corpus, this one waits for it.
-
-    Args:
-        folder: for this corpus alone.
-        n: tuples.
-        size: side of the square images, or (height, width).
-        variant: "occluded": tuples whose objects hide each other strongly; "clear": hardly at all; "as published":
-            like "occluded", with negatives made as in the published generator, even if the change cannot be seen.
-        seed: decides everything.
-        per_scene: tuples at most from one main scene.
-        jobs: processes.
-        watch: called with tuples done and all.
-    """
-    from functools import partial
-
-    from unknot.worlds.scenes.making import PIECE, VARIANTS, Wish, make_piece
-    from unknot.worlds.scenes.render import window
-
-    folder = Path(folder).expanduser()
-    if variant not in VARIANTS:
-        raise unknown("variant", variant, VARIANTS)
-    if n < 1 or seed < 0 or per_scene < 1:
-        raise UnknotError(f"corpus: n {n}, seed {seed}, per_scene {per_scene}; expected at least 1, 0 and 1.")
-    wish = Wish(size if isinstance(size, int) else (size[0], size[1]), variant, seed, per_scene)
-    height, width, _ = window(size)
-    info = {"n": n, **wish.plan()}
-    if (folder / "corpus.json").is_file():
-        return _already_made(folder, info)
-    n_pieces = -(-n // PIECE)
-    arrays = {
-        "images.npy": ((n, len(ROLES), height, width, 3), "uint8"),
-        "masks.npy": ((n, len(MASKED), height, width), "uint8"),
-    }
-
-    def tell(done: int, _: int) -> None:
-        if watch:
-            watch(min(done * PIECE, n), n)
-
-    with alone(folder, lambda: tell(progress_of(folder) or 0, n_pieces)):
-        if (folder / "corpus.json").is_file():  # while this process waited
-            return _already_made(folder, info)
-        plan = {"version": VERSION, **info}
-        work = partial(make_piece, wish, n)
-        pieces = fill(folder, plan, arrays, n_pieces, work, jobs=jobs, watch=tell)
-        tuples: list[dict[str, Any]] = [{} for _ in range(n)]
-        for piece in pieces:
-            for row, record in zip(piece["rows"], piece["tuples"], strict=True):
-                tuples[row] = record
-        finish(folder, arrays)
-        write_records(folder, tuples, info)
-        clear(folder)
-    return open_corpus(folder)
-
-
-def _already_made(folder: Path, wanted: dict[str, Any]) -> Corpus:
-    corpus = open_corpus(folder)
-    other = [key for key, value in wanted.items() if corpus.info.get(key) != value]
-    if other:
-        named = ", ".join(f"{key} {corpus.info.get(key)!r} instead of {wanted[key]!r}" for key in other)
-        raise UnknotError(f"{folder}: already holds a corpus with {named}; name another folder.")
-    return corpus
-
-
 def write_corpus(
     folder: Path | str,
     images: NDArray[np.uint8],
@@ -190,11 +113,9 @@ def write_corpus(
 
 def write_records(folder: Path, tuples: Sequence[dict[str, Any]], info: dict[str, Any]) -> None:
     """Write tuples.json and then corpus.json, whose presence says that all is complete."""
-    for name, record in (("tuples.json", list(tuples)), ("corpus.json", {"version": VERSION, **info})):
-        with written_whole(folder / name) as beside:
-            indent = 1 if name == "corpus.json" else None
-            separators = None if indent else (",", ":")
-            beside.write_text(json.dumps(record, indent=indent, separators=separators) + "\n", encoding="utf-8")
+    with written_whole(folder / "tuples.json") as beside:
+        beside.write_text(json.dumps(list(tuples), separators=(",", ":")) + "\n", encoding="utf-8")
+    write_json(folder / "corpus.json", {"version": VERSION, **info})
 
 
 def _size(info: dict[str, Any], folder: Path) -> tuple[int, int]:

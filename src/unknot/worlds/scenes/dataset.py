@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.factors import Indices
 from unknot.files import written_whole
+from unknot.progress import Progress, silent
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.pictures import Pictures
-from unknot.worlds.scenes.chunks import Watch, alone, clear, fill, finish, opened, progress_of
+from unknot.worlds.scenes.chunks import alone, clear, fill, finish, in_items, opened, progress_of
 from unknot.worlds.scenes.render import Size, pixel_coords, render, scene_masks, window
 from unknot.worlds.scenes.scene import Scene, read_scene, scene_json
 from unknot.worlds.scenes.scenes_rendered import TITLES as SCENE_TITLES
@@ -54,8 +55,8 @@ class SceneWorld(ArrayWorld):
     @cached_property
     def records(self) -> list[dict[str, Any]]:
         """The scenes as JSON, in the order of the images."""
-        found: list[dict[str, Any]] = _read_json(self.folder / "scenes.json")["scenes"]
-        return found
+        scenes: list[dict[str, Any]] = _read_json(self.folder / "scenes.json")["scenes"]
+        return scenes
 
     def scene(self, i: int) -> Scene:
         """Scene i as a value that can be rendered again; sprites have none."""
@@ -74,7 +75,7 @@ def write_scenes(
     form: str = "array",
     split: str = "train",
     jobs: int = 1,
-    watch: Watch | None = None,
+    progress: Progress = silent,
 ) -> SceneWorld:
     """Draw a training set, or open it if it is there already; one that was interrupted is continued.
 
@@ -90,7 +91,7 @@ def write_scenes(
         form: "array" for one memory-mapped file, "png" for one file each.
         split: goes into names and JSON, as in CLEVR_train_000000.png.
         jobs: processes.
-        watch: called with images done and all.
+        progress: told how many pictures are done.
     """
     folder = Path(folder).expanduser()
     if setting not in TITLES:
@@ -112,13 +113,9 @@ def write_scenes(
     if form == "array":
         arrays = {"images.npy": ((n, height, width, 3), "uint8"), "masks.npy": ((n, height, width), "uint8")}
 
-    def tell(done: int, _: int) -> None:
-        if watch:
-            watch(min(done * PIECE, n), n)
-
     with alone(folder):
-        work = partial(_write_piece, info)
-        pieces = fill(folder, info, arrays, -(-n // PIECE), work, jobs=jobs, watch=tell)
+        work, counted = partial(_write_piece, info), in_items(progress, "pictures", PIECE, n)
+        pieces = fill(folder, info, arrays, -(-n // PIECE), work, jobs=jobs, progress=counted)
         finish(folder, arrays)
         scenes = [scene for piece in pieces for scene in piece["scenes"]]
         about = {"split": split, "version": str(VERSION), "date": "", "license": "Apache-2.0"}

@@ -1,15 +1,18 @@
-"""Finding and drawing the tuples of a corpus, some at a time, each piece with random numbers of its own."""
+"""Making a corpus: its tuples are found and drawn some at a time, each piece with random numbers of its own."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.worlds.scenes.chunks import opened
-from unknot.worlds.scenes.corpus import MASKED, ROLES
+from unknot.errors import UnknotError, unknown
+from unknot.progress import Progress, silent
+from unknot.worlds.scenes.chunks import alone, clear, fill, finish, in_items, opened, progress_of
+from unknot.worlds.scenes.corpus import MASKED, ROLES, VERSION, Corpus, open_corpus, write_records
 from unknot.worlds.scenes.placement import MIN_VISIBLE, SETTINGS, SURVEY, placements
 from unknot.worlds.scenes.render import Size, render, scene_masks, window
 from unknot.worlds.scenes.scene import Scene
@@ -63,14 +66,81 @@ class Wish:
         return {**asdict(self), "size": [height, width], "settings": self.settings()}
 
 
+def make_corpus(
+    folder: Path | str,
+    *,
+    n: int = 1600,
+    size: int | tuple[int, int] = 128,
+    variant: str = "occluded",
+    seed: int = 0,
+    per_scene: int = 4,
+    jobs: int = 1,
+    progress: Progress = silent,
+) -> Corpus:
+    """Find and draw a corpus, or open it if it is there already; one that was interrupted is continued.
+
+    The files are the same, byte for byte, for the same options, whatever the number of processes. While another process
+    makes the same corpus, this one waits for it.
+
+    Args:
+        folder: for this corpus alone.
+        n: tuples.
+        size: side of the square images, or (height, width).
+        variant: "occluded": tuples whose objects hide each other strongly; "clear": hardly at all; "as published":
+            like "occluded", with negatives made as in the published generator, even if the change cannot be seen.
+        seed: decides everything.
+        per_scene: tuples at most from one main scene.
+        jobs: processes.
+        progress: told how many tuples are done.
+    """
+    folder = Path(folder).expanduser()
+    if variant not in VARIANTS:
+        raise unknown("variant", variant, VARIANTS)
+    if n < 1 or seed < 0 or per_scene < 1:
+        raise UnknotError(f"corpus: n {n}, seed {seed}, per_scene {per_scene}; expected at least 1, 0 and 1.")
+    wish = Wish(size if isinstance(size, int) else (size[0], size[1]), variant, seed, per_scene)
+    height, width, _ = window(size)
+    info = {"n": n, **wish.plan()}
+    if (folder / "corpus.json").is_file():
+        return _already_made(folder, info)
+    n_pieces = -(-n // PIECE)
+    arrays = {
+        "images.npy": ((n, len(ROLES), height, width, 3), "uint8"),
+        "masks.npy": ((n, len(MASKED), height, width), "uint8"),
+    }
+    counted = in_items(progress, "tuples", PIECE, n)
+    with alone(folder, lambda: counted("", progress_of(folder) or 0, n_pieces)):
+        if (folder / "corpus.json").is_file():  # while this process waited
+            return _already_made(folder, info)
+        plan, work = {"version": VERSION, **info}, partial(make_piece, wish, n)
+        pieces = fill(folder, plan, arrays, n_pieces, work, jobs=jobs, progress=counted)
+        tuples: list[dict[str, Any]] = [{} for _ in range(n)]
+        for piece in pieces:
+            for row, record in zip(piece["rows"], piece["tuples"], strict=True):
+                tuples[row] = record
+        finish(folder, arrays)
+        write_records(folder, tuples, info)
+        clear(folder)
+    return open_corpus(folder)
+
+
+def _already_made(folder: Path, wanted: dict[str, Any]) -> Corpus:
+    corpus = open_corpus(folder)
+    other = [key for key, value in wanted.items() if corpus.info.get(key) != value]
+    if other:
+        named = ", ".join(f"{key} {corpus.info.get(key)!r} instead of {wanted[key]!r}" for key in other)
+        raise UnknotError(f"{folder}: already holds a corpus with {named}; name another folder.")
+    return corpus
+
+
 def make_piece(wish: Wish, n: int, making: Path, piece: int) -> dict[str, Any]:
     """Write the images and masks of one piece of a corpus of n tuples; its records and the rows they belong to."""
     rows = positions(wish, n)[piece * PIECE : (piece + 1) * PIECE]
     images, masks = opened(making, "images.npy"), opened(making, "masks.npy")
     records = []
-    found = find_tuples(wish, np.random.default_rng([wish.seed, piece + 1]))
-    for row, (record, drawn, seen) in zip(rows, found, strict=False):
-        images[row], masks[row] = drawn, seen
+    tuples = find_tuples(wish, np.random.default_rng([wish.seed, piece + 1]))
+    for row, (record, its_images, its_masks) in zip(rows, tuples, strict=False):
+        images[row], masks[row] = its_images, its_masks
         records.append(record)
     for array in (images, masks):
         array.flush()  # type: ignore[attr-defined]
@@ -89,9 +159,9 @@ def find_tuples(
     for main, choices in crowded_scenes(wish, rng):
         kept = 0
         for parts, score in choices:
-            made = _drawn_tuple(wish, main, parts, score, rng)
-            if made is not None:
-                yield made
+            drawn = _drawn_tuple(wish, main, parts, score, rng)
+            if drawn is not None:
+                yield drawn
                 kept += 1
                 if kept == wish.per_scene:
                     break
@@ -100,12 +170,12 @@ def find_tuples(
 def crowded_scenes(wish: Wish, rng: np.random.Generator) -> Iterator[tuple[Scene, list[tuple[Parts, int]]]]:
     """Main scenes that show every object and hide enough of some, with their tuples in random order."""
     for layouts in placements(SETTINGS["main"], rng):
-        found = survey(layouts, SURVEY, SURVEY)
-        there = np.arange(found.visible.shape[1]) < layouts.counts[:, None]
-        seen = ((found.visible >= MIN_VISIBLE) | ~there).all(axis=1)
-        for i in np.flatnonzero(seen & (found.overlap > MIN_OVERLAP)):
+        pixels = survey(layouts, SURVEY, SURVEY)
+        exists = np.arange(pixels.visible.shape[1]) < layouts.counts[:, None]
+        all_seen = ((pixels.visible >= MIN_VISIBLE) | ~exists).all(axis=1)
+        for i in np.flatnonzero(all_seen & (pixels.overlap > MIN_OVERLAP)):
             count = int(layouts.counts[i])
-            scores = occlusion_scores(found.histogram[i, : 2**count], count)
+            scores = occlusion_scores(pixels.histogram[i, : 2**count], count)
             passing = np.flatnonzero(scores <= CLEAR if wish.variant == "clear" else scores > STRONG)
             if len(passing):
                 everything = candidates(count)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace, numbered
-from unknot.worlds.world import Images
+from unknot.worlds.world import Images, WorldDefaults
 
 SHAPES = ("square", "ellipse", "heart")
 SCALES = (0.6, 1.1)
@@ -21,7 +21,7 @@ _SHOWN = 0.4  # of each sprite, the part that must be seen, or the picture is dr
 
 
 @dataclass(frozen=True)
-class MultiSprites:
+class MultiSprites(WorldDefaults):
     """Pictures told apart by number alone, drawn when asked for: number i is the same for the same seed and size.
 
     Args:
@@ -44,6 +44,8 @@ class MultiSprites:
     scales: tuple[float, float] = SCALES
     ground: float | None = None
 
+    name = "multi-object sprites (rendered)"
+
     def __post_init__(self) -> None:
         fewest, most = self.objects
         if self.n < 1 or self.size < 16 or self.seed < 0 or not 1 <= fewest <= most <= 8:
@@ -53,9 +55,9 @@ class MultiSprites:
             )
 
     @property
-    def name(self) -> str:
-        """What results call it."""
-        return "multi-object sprites (rendered)"
+    def key(self) -> str:
+        """Its name in the catalogue, where everything is as usual."""
+        return "multi_sprites_rendered" if self == MultiSprites() else ""
 
     @property
     def factors(self) -> FactorSpace:
@@ -66,16 +68,6 @@ class MultiSprites:
     def image_shape(self) -> tuple[int, int, int]:
         """Height, width, channels."""
         return self.size, self.size, 3
-
-    @property
-    def rows(self) -> None:
-        """None: there is every number."""
-        return None
-
-    @property
-    def stochastic(self) -> bool:
-        """False: the number decides every pixel."""
-        return False
 
     def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
         """One uint8 picture for each row of classes; `rng` is not used."""

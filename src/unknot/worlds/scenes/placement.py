@@ -101,21 +101,21 @@ def rules(name: str, **changes: object) -> Rules:
 
 
 def sample_scenes(n: int, setting: Rules, rng: np.random.Generator, *, batch: int = BATCH) -> list[Scene]:
-    """N scenes that keep all rules, visibility included; `batch` of them are tried at a time.
+    """Draw n scenes that keep all rules, visibility included; `batch` of them are tried at a time.
 
     >>> scenes = sample_scenes(2, SETTINGS["iid"], np.random.default_rng(0))
     >>> [3 <= len(scene.objects) <= 6 for scene in scenes]
     [True, True]
     """
-    found: list[Scene] = []
+    scenes: list[Scene] = []
     for layouts in placements(setting, rng, batch):
         visible = survey(layouts, SURVEY, SURVEY).visible
-        there = np.arange(visible.shape[1]) < layouts.counts[:, None]
-        good = ((visible >= setting.min_visible) | ~there).all(axis=1)
-        found += [layouts.scene(int(i)) for i in np.flatnonzero(good)[: n - len(found)]]
-        if len(found) == n:
+        exists = np.arange(visible.shape[1]) < layouts.counts[:, None]
+        good = ((visible >= setting.min_visible) | ~exists).all(axis=1)
+        scenes += [layouts.scene(int(i)) for i in np.flatnonzero(good)[: n - len(scenes)]]
+        if len(scenes) == n:
             break
-    return found
+    return scenes
 
 
 def placements(setting: Rules, rng: np.random.Generator, batch: int = BATCH) -> Iterator[Layouts]:

@@ -107,14 +107,14 @@ def pixel_coords(scenes: Sequence[Scene], size: Size = 128, crop: float | None =
     height, width, crop = window(size, crop)
     layouts = layouts_of(scenes)
     cameras = seen_in(layouts, packed(layouts), height, width, crop).cameras
-    found = []
+    coords = []
     for camera, scene in zip(cameras, scenes, strict=True):
         centers = np.array([thing.center for thing in scene.objects]).reshape(-1, 3)
         right, up, depth = (camera[3:12].reshape(3, 3) @ (centers - camera[:3]).T).reshape(3, -1)
         scale = 0.5 * height / (camera[12] * depth)
         columns, rows = np.rint(width / 2 + scale * right), np.rint(height / 2 - scale * up)
-        found.append(np.stack([columns, rows, depth.round(6)], axis=1).tolist())
-    return found
+        coords.append(np.stack([columns, rows, depth.round(6)], axis=1).tolist())
+    return coords
 
 
 def _batch(
@@ -130,6 +130,6 @@ def _batch(
     numbers = None
     if labels is not None:
         numbers = np.zeros(layouts.words.shape[:2], dtype=np.int64)
-        for row, given in zip(numbers, labels, strict=True):
-            row[: len(given)] = given
+        for row, of_scene in zip(numbers, labels, strict=True):
+            row[: len(of_scene)] = of_scene
     return seen_in(layouts, packed(layouts, numbers, floor=floor), height, width, crop)

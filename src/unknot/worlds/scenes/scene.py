@@ -163,12 +163,12 @@ def scene_json(scene: Scene, *, pixel_coords: Sequence[Sequence[float]] = (), **
 
 def relationships(objects: Sequence[SceneObject]) -> dict[str, list[list[int]]]:
     """For each side, the objects that lie on that side of object i, for every i."""
-    found: dict[str, list[list[int]]] = {}
+    relations: dict[str, list[list[int]]] = {}
     for side in SIDES:
         dx, dy, _ = DIRECTIONS[side]
         along = [thing.x * dx + thing.y * dy for thing in objects]
-        found[side] = [[j for j, b in enumerate(along) if b - a > _APART] for a in along]
-    return found
+        relations[side] = [[j for j, b in enumerate(along) if b - a > _APART] for a in along]
+    return relations
 
 
 def read_scene(record: Mapping[str, Any], where: str = "scene") -> Scene:

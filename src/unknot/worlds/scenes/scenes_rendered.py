@@ -10,13 +10,14 @@ from unknot.factors import FactorSpace, numbered
 from unknot.worlds.scenes.placement import SETTINGS, sample_scenes
 from unknot.worlds.scenes.render import Size, render, scene_masks, window
 from unknot.worlds.scenes.scene import Scene
-from unknot.worlds.world import Images
+from unknot.worlds.world import Images, WorldDefaults
 
+KEYS = {"iid": "scenes_rendered", "corr": "scenes_corr_rendered"}
 TITLES = {"iid": "scenes, IID (rendered)", "corr": "scenes, CORR (rendered)", "clevr": "CLEVR (rendered)"}
 
 
 @dataclass(frozen=True)
-class ScenesRendered:
+class ScenesRendered(WorldDefaults):
     """Scenes told apart by number alone: number i is the same for the same seed, here and in a written folder.
 
     Finding a scene takes about a third of the time of drawing it; who needs an image more than once writes them to a
@@ -46,8 +47,13 @@ class ScenesRendered:
         window(self.size)
 
     @property
+    def key(self) -> str:
+        """Its name in the catalogue, where number, size and seed are the usual ones."""
+        return KEYS.get(self.setting, "") if self == ScenesRendered(self.setting) else ""
+
+    @property
     def name(self) -> str:
-        """What results call it."""
+        """Its title."""
         return TITLES[self.setting]
 
     @property
@@ -60,16 +66,6 @@ class ScenesRendered:
         """Height, width, channels."""
         height, width, _ = window(self.size)
         return height, width, 3
-
-    @property
-    def rows(self) -> None:
-        """None: there is every number."""
-        return None
-
-    @property
-    def stochastic(self) -> bool:
-        """False: the number decides every pixel."""
-        return False
 
     def scene(self, i: int) -> Scene:
         """Scene i."""

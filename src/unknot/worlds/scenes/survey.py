@@ -32,7 +32,7 @@ class Survey:
 
 def survey(layouts: Layouts, height: int, width: int, *, crop: float = 1.0) -> Survey:
     """Count the pixels of scenes in images of this size."""
-    from unknot.worlds.scenes._survey import count
+    from unknot.worlds.raytracer.coverage import count
 
     batch = seen_in(layouts, packed(layouts, floor=False), height, width, crop)
     n, k = layouts.words.shape[:2]

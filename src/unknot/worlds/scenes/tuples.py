@@ -54,13 +54,13 @@ def candidates(n: int) -> tuple[Parts, ...]:
     """
     if n not in PARTS:
         raise UnknotError(f"tuples: a main scene has 7 or 8 objects, not {n}.")
-    found = []
+    ways = []
     for first, second, _ in PARTS[n]:
         for base in combinations(range(n), first):
             rest = [i for i in range(n) if i not in base]
             for added in combinations(rest, second):
-                found.append(Parts(base, added, tuple(i for i in rest if i not in added)))
-    return tuple(found)
+                ways.append(Parts(base, added, tuple(i for i in rest if i not in added)))
+    return tuple(ways)
 
 
 def occlusion_scores(histogram: NDArray[np.int64], n: int) -> NDArray[np.int64]:
@@ -159,9 +159,9 @@ def edits(
 
 
 def _would_touch(scene: Scene, k: int, radius: float) -> bool:
-    one = scene.objects[k]
+    thing = scene.objects[k]
     return any(
-        np.hypot(one.x - other.x, one.y - other.y) < radius + other.radius
+        np.hypot(thing.x - other.x, thing.y - other.y) < radius + other.radius
         for i, other in enumerate(scene.objects)
         if i != k
     )

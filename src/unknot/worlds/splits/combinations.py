@@ -6,11 +6,12 @@ a size and a shape, written "NC size-shape".
 
 from collections.abc import Iterable, Mapping
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
 from unknot.worlds.splits.split import Split
 
-# The (size, shape) classes held out in the paper's Tables 27 to 47, by the names and classes of our worlds. The
+# The (size, shape) classes held out in the paper's Tables 27 to 47, by dataset, in the names and classes of our worlds;
+# the catalogue says which worlds they belong to. The
 # paper lists factors in another order than the files do and calls the shape codes arbitrary; these are the codes
 # of the files.
 PUBLISHED_COMBINATIONS: dict[str, tuple[dict[str, int], ...]] = {
@@ -82,7 +83,7 @@ def parse_combination(text: str) -> dict[str, tuple[int, ...]]:
     >>> parse_combination("scale=0+1, shape=2")
     {'scale': (0, 1), 'shape': (2,)}
     """
-    found: dict[str, tuple[int, ...]] = {}
+    held_out: dict[str, tuple[int, ...]] = {}
     for item in text.split(","):
         name, _, classes = (word.strip() for word in item.partition("="))
         numbers = [number.strip() for number in classes.split("+")]
@@ -91,10 +92,10 @@ def parse_combination(text: str) -> dict[str, tuple[int, ...]]:
                 f"combination '{text}': '{item.strip()}' is not a factor and its class; expected something like "
                 "scale=0,shape=2."
             )
-        if name in found:
+        if name in held_out:
             raise UnknotError(f"combination '{text}': names '{name}' twice; give its classes as {name}=0+1.")
-        found[name] = tuple(sorted({int(number) for number in numbers}))
-    return found
+        held_out[name] = tuple(sorted({int(number) for number in numbers}))
+    return held_out
 
 
 def combination_name(held_out: Mapping[str, int | Iterable[int]]) -> str:
@@ -107,16 +108,12 @@ def combination_name(held_out: Mapping[str, int | Iterable[int]]) -> str:
     return ",".join(f"{name}={'+'.join(map(str, classes[name]))}" for name in sorted(classes))
 
 
-def published_combinations(world: str, space: FactorSpace) -> tuple[dict[str, int], ...]:
-    """The combinations of the paper that a world has, its variants and rendered stand-in included.
-
-    Those whose classes the world lacks are left out: MPI3D real-complex has four shapes, not six.
-    """
-    for name, combinations in PUBLISHED_COMBINATIONS.items():
-        if world == name or world.startswith(f"{name}_"):
-            return tuple(
-                c
-                for c in combinations
-                if all(factor in space.names and value < space[factor].size for factor, value in c.items())
-            )
-    raise unknown("world with published combinations", world, PUBLISHED_COMBINATIONS)
+def existing_combinations(
+    combinations: Iterable[Mapping[str, int]], space: FactorSpace
+) -> tuple[Mapping[str, int], ...]:
+    """Those of the combinations whose classes a grid has: MPI3D real-complex has four shapes, not six."""
+    return tuple(
+        combination
+        for combination in combinations
+        if all(factor in space.names and class_ < space[factor].size for factor, class_ in combination.items())
+    )

@@ -1,34 +1,37 @@
 """Splits by name, as runs and commands write them down.
 
-random, composition, interpolation, extrapolation    by the published rule, or a fifth of each factor
+random, composition, interpolation, extrapolation    by the published rule of the world, or a fifth of each factor
 combination:scale=0,shape=0                          all images but those of one combination of classes
 """
 
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
 from unknot.worlds.splits.combinations import combination_name, combination_split, parse_combination
-from unknot.worlds.splits.rules import Rule, check_kind, published_rule
+from unknot.worlds.splits.rules import Rule, check_kind
 from unknot.worlds.splits.split import Split, split
 
 COMBINATION = "combination:"
+USUAL = Rule(ratio=0.2)
 
 
-def named_split(name: str, world: str, space: FactorSpace) -> Split:
+def named_split(name: str, space: FactorSpace, rule: Rule | None = None) -> Split:
     """The split of a name.
 
     Args:
         name: see the module.
-        world: the name of the world, which may have published rules.
-        space: its grid.
+        space: the grid of a world.
+        rule: the published one of the world, if it has one: `conventions(world.key).rule`.
 
-    >>> from unknot.worlds.published.dsprites import SPACE
-    >>> named_split("combination:scale=0,shape=0", "dsprites", SPACE).n_test
+    >>> from unknot.worlds.published.dsprites import CONVENTIONS, SPACE
+    >>> named_split("extrapolation", SPACE, CONVENTIONS.rule).n_test
+    497280
+    >>> named_split("combination:scale=0,shape=0", SPACE).n_test
     40960
     """
     kind, _, classes = canonical_split(name).partition(":")
     if kind == "combination":
         return combination_split(space, parse_combination(classes))
-    return split(space, check_kind(kind), rule=published_rule(world, space) or Rule(ratio=0.2))
+    return split(space, check_kind(kind), rule=rule or USUAL)
 
 
 def canonical_split(name: str) -> str:

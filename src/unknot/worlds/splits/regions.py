@@ -224,8 +224,8 @@ class Listed:
         if self._small is not None:
             return self._small[indices]
         at = np.minimum(np.searchsorted(self._indices, indices), len(self._indices) - 1)
-        found: Mask = self._indices[at] == indices
-        return found
+        listed: Mask = self._indices[at] == indices
+        return listed
 
 
 def whole(space: FactorSpace) -> Box:

@@ -7,8 +7,9 @@ with n classes, out of m that are split,
     interpolation holds back the classes not in round(linspace(0, n-1, n - ceil(n r))), which keeps both ends,
     composition   reserves the first floor(n q) classes for training, q = 1 - (1 - (1-r)^m)^(1/m),
 
-so that training gets about (1-r)^m of the images each time. `RULES` holds the published ratios; every entry of
-the paper's Tables 2 and 3 and every count follows from them.
+so that training gets about (1-r)^m of the images each time. `RULES` holds the published ratios by dataset; every
+entry of the paper's Tables 2 and 3 and every count follows from them. Which rule a world of the catalogue has, its
+entry says.
 """
 
 from collections.abc import Mapping
@@ -109,18 +110,6 @@ RULES = {
 }
 
 
-def published_rule(world: str, factors: FactorSpace) -> Rule | None:
-    """The published rule for a world, its variants and its rendered stand-in; None if there is none.
-
-    >>> from unknot.factors import space
-    >>> published_rule("cars3d", space({"elevation": 4, "azimuth": 24})) is None
-    True
-    """
-    names = [name for name in RULES if world == name or world.startswith(f"{name}_")]
-    rule = RULES[max(names, key=len)] if names else None
-    return rule if rule is not None and set(rule.keep or ()) <= set(factors.names) else None
-
-
 def exclusive_classes(factors: FactorSpace, kind: SplitKind, rule: Rule) -> Exclusive:
     """The classes of each split factor that only one part of a split has.
 
@@ -148,23 +137,23 @@ def exclusive_classes(factors: FactorSpace, kind: SplitKind, rule: Rule) -> Excl
         q = rule.composition_quota
         if q is None:
             q = 1 - (1 - (1 - rule.ratio) ** len(parts)) ** (1 / len(parts))
-        found = {f.name: tuple(range(floor(f.size * q + _SLACK))) for f in parts}
+        exclusive = {f.name: tuple(range(floor(f.size * q + _SLACK))) for f in parts}
     elif kind == "extrapolation":
-        found = {f.name: tuple(range(f.size - held_back(f, rule), f.size)) for f in parts}
+        exclusive = {f.name: tuple(range(f.size - held_back(f, rule), f.size)) for f in parts}
     else:
-        found = {f.name: _inner(f, held_back(f, rule)) for f in parts}
-    return {name: classes for name, classes in found.items() if classes}
+        exclusive = {f.name: _inner(f, held_back(f, rule)) for f in parts}
+    return {name: classes for name, classes in exclusive.items() if classes}
 
 
 def split_factors(factors: FactorSpace, rule: Rule) -> list[Factor]:
     """The factors a rule splits, in storage order."""
     if rule.keep is None:
-        found = [f for f in factors if f.kind not in ("categorical", "constant") and f.size > 2]
+        parts = [f for f in factors if f.kind not in ("categorical", "constant") and f.size > 2]
     else:
         for name in rule.keep:
             factors.position(name)  # an unknown name is an error
-        found = [f for f in factors if f.name not in rule.keep and f.kind != "constant"]
-    if not found:
+        parts = [f for f in factors if f.name not in rule.keep and f.kind != "constant"]
+    if not parts:
         raise UnknotError(
             f"split: no factor of {', '.join(factors.names)} is left to split: constant ones never are, and "
             + (
@@ -173,7 +162,7 @@ def split_factors(factors: FactorSpace, rule: Rule) -> list[Factor]:
                 else f"the rule keeps {', '.join(rule.keep)}."
             )
         )
-    return found
+    return parts
 
 
 def held_back(factor: Factor, rule: Rule) -> int:

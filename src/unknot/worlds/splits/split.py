@@ -33,7 +33,6 @@ from unknot.worlds.splits.rules import (
     check_kind,
     exclusive_classes,
     held_back,
-    published_rule,
     split_factors,
 )
 
@@ -43,7 +42,6 @@ __all__ = [
     "Split",
     "SplitKind",
     "exclusive_classes",
-    "published_rule",
     "split",
 ]
 
@@ -324,13 +322,13 @@ def split(
         size = prod(f.size - kept_back.get(f.name, 0) for f in space)
         seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng)
         return Split(kind, space, seed=seed, train_size=size, notes=notes)
-    found = exclusive_classes(space, kind, chosen)
-    return Split(kind, space, found, notes=notes + caveats(space, kind, found))
+    by_rule = exclusive_classes(space, kind, chosen)
+    return Split(kind, space, by_rule, notes=notes + caveats(space, kind, by_rule))
 
 
 def _checked(space: FactorSpace, exclusive: Mapping[str, int | Iterable[int]]) -> dict[str, tuple[int, ...]]:
     """Sorted classes in storage order of the factors; factors with none are dropped."""
-    found = {}
+    checked: dict[str, tuple[int, ...]] = {}
     for name, classes in exclusive.items():
         factor = space[name]
         wanted = list(classes) if isinstance(classes, Iterable) else [classes]
@@ -342,5 +340,5 @@ def _checked(space: FactorSpace, exclusive: Mapping[str, int | Iterable[int]]) -
         wrong = [c for c in chosen if not 0 <= c < factor.size]
         if wrong:
             raise UnknotError(f"split: '{name}' has no class {wrong[0]}; its classes are 0..{factor.size - 1}.")
-        found[name] = chosen
-    return {f.name: found[f.name] for f in space if found.get(f.name)}
+        checked[name] = chosen
+    return {f.name: checked[f.name] for f in space if checked.get(f.name)}

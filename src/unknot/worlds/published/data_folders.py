@@ -10,9 +10,9 @@ from unknot.worlds.entry import Entry
 
 
 def data_folders(data: Path | str | None = None) -> tuple[Path, ...]:
-    """The folders searched, in order: the one given, `UNKNOT_DATA`, the user's cache folder."""
-    given = [data, os.environ.get("UNKNOT_DATA"), cache_folder()]
-    return tuple(dict.fromkeys(Path(folder).expanduser() for folder in given if folder))
+    """The folders searched, in order: the one named, `UNKNOT_DATA`, the user's cache folder."""
+    folders = [data, os.environ.get("UNKNOT_DATA"), cache_folder()]
+    return tuple(dict.fromkeys(Path(folder).expanduser() for folder in folders if folder))
 
 
 def cache_folder() -> Path:
@@ -37,37 +37,39 @@ def find_file(name: str, data: Path | str | None = None) -> Path | None:
 def find_files(entry: Entry, data: Path | str | None = None) -> tuple[Path, ...]:
     """The files a world is read from, or nothing if they are not all there.
 
-    A file given as `data` is taken as it is, whatever its name, for worlds that are read from one file.
+    A file named as `data` is taken as it is, whatever its name, for worlds that are read from one file.
     """
+    if entry.find is not None:
+        return entry.find(data)
     if data is not None and Path(data).is_file() and len(entry.files) == 1:
         return (Path(data),)
     folder = Path(data).parent if data is not None and Path(data).is_file() else data
-    for choice in (entry.files, *entry.alternatives):
-        found = [path for file in choice if (path := find_file(file.name, folder))]
-        if found and len(found) == len(choice):
-            return tuple(found)
+    for choice in entry.choices:
+        paths = [path for file in choice if (path := find_file(file.name, folder))]
+        if paths and len(paths) == len(choice):
+            return tuple(paths)
     return ()
 
 
-def require_files(name: str, entry: Entry, data: Path | str | None = None) -> tuple[Path, ...]:
+def require_files(key: str, entry: Entry, data: Path | str | None = None) -> tuple[Path, ...]:
     """The files a world is read from, or the error that says where they were looked for and how to get them."""
-    found = find_files(entry, data)
-    if not found:
-        raise missing(name, entry, data)
-    return found
+    paths = find_files(entry, data)
+    if not paths:
+        raise _missing(key, entry, data)
+    return paths
 
 
-def missing(name: str, entry: Entry, data: Path | str | None = None) -> UnknotError:
+def _missing(key: str, entry: Entry, data: Path | str | None) -> UnknotError:
     """The error for a world whose file is not here. A stand-in is named, and never taken in silence."""
     if data is not None and not Path(data).expanduser().exists():
-        return UnknotError(f"{name}: the data folder {data} does not exist.")
+        return UnknotError(f"{key}: the data folder {data} does not exist.")
     names = [file.name for file in entry.files]
     lacking = [file for file in names if find_file(file, data) is None] or names
     folders = ", ".join(str(folder) for folder in data_folders(data))
     it = "it" if len(lacking) == 1 else "them"
     stand_in = f", or use the rendered stand-in '{entry.stand_in}'" if entry.stand_in else ""
     return UnknotError(
-        f"{name}: {_listed(lacking)} not found in {folders}. Get {it} with `unknot data download {name}`,"
+        f"{key}: {_listed(lacking)} not found in {folders}. Get {it} with `unknot data download {key}`,"
         f"{'' if stand_in else ' or'} name the folder that has {it} (--data or UNKNOT_DATA){stand_in}."
     )
 
