@@ -4,7 +4,6 @@ import pytest
 from unknot.factors import space
 from unknot.tasks.generalisation.constant_baselines import constant_baselines
 from unknot.worlds import WORLDS
-from unknot.worlds.splits.rules import published_rule
 from unknot.worlds.splits.split import Split, split
 
 # the spec's table: (full-data mean, training mean), mean over factors
@@ -36,7 +35,7 @@ BASELINES = {
 def test_constants_score_what_the_closed_form_says_of_the_published_splits(world: str) -> None:
     grid = WORLDS[world].factors
     for kind, (full, train) in BASELINES[world].items():
-        baselines = constant_baselines(split(grid, kind, rule=published_rule(world, grid)))  # type: ignore[arg-type]
+        baselines = constant_baselines(split(grid, kind, rule=WORLDS[world].conventions.rule))  # type: ignore[arg-type]
         assert baselines.full.r2.mean() == pytest.approx(full, abs=6e-4), kind
         assert baselines.train.r2.mean() == pytest.approx(train, abs=6e-4), kind
 
