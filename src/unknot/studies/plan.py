@@ -1,6 +1,5 @@
 """The runs of a study: every combination of its values, checked before anything is trained."""
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -169,7 +168,7 @@ class _Worlds:
             try:
                 self._open[name] = open_world(name, data=self.data)
             except UnknotError as error:
-                if self.must_open or str(error).startswith("unknown world"):
+                if self.must_open or error.field == ("world",):  # no file will make it one
                     raise self.study.source.fault(_item(values, name), error) from None
                 self.missing[name], self._open[name] = str(error), None
         return self._open[name]
@@ -294,8 +293,6 @@ def _filled_in(study: StudySpec, entry: Entry, spec: RunSpec, worlds: _Worlds) -
 
 
 def _at_fault(study: StudySpec, entry: Entry, values: Mapping[str, Values], error: UnknotError) -> UnknotError:
-    """The error with the line of the value that it names, or of the model."""
-    message = re.sub(r"^run: ", "", str(error))
-    named = [v for name, v in values.items() if re.search(rf"(?<!\w){re.escape(name)}(?:\.\d+)? is ", message)]
-    named += [v for v in values.values() for item in v.values if isinstance(item, str) and f"'{item}'" in message]
-    return study.source.fault(named[0].where if named else entry.where, message)
+    """The error with the line of the value that it is about, or of the model."""
+    where = next((values[name].where for name in reversed(error.field) if name in values), entry.where)
+    return study.source.fault(where, str(error).removeprefix("run: "))

@@ -64,13 +64,14 @@ def open_world(name: str | Path, *, data: Path | str | None = None) -> World:
     if path.exists():
         raise UnknotError(
             f"{path}: is no world; expected an .npz or .npy of images, a folder of pictures, or one of "
-            f"{', '.join(sorted(WORLDS))}."
+            f"{', '.join(sorted(WORLDS))}.",
+            field="world",
         )
     if len(path.parts) > 1:
         raise UnknotError(
             f"{path}: there is no such file or folder; expected one of images, or one of {', '.join(sorted(WORLDS))}."
         )
-    raise unknown("world", str(name), WORLDS)
+    raise unknown("world", str(name), WORLDS, field="world")
 
 
 def _published_as(file_name: str) -> str:
