@@ -158,11 +158,11 @@ def _show_plan(made: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     for column in ("world", "split", "model", "settings", "seeds", "runs"):
         runs.add_column(column, no_wrap=column == "model")
     for group in made.groups:
-        for model in models:
-            mine = [run for run in made.runs if run in group.runs and run.spec.model == model]
-            if mine:
-                counts = [len({r.setting for r in mine}), len({r.spec.seed for r in mine}), len(mine)]
-                runs.add_row(group.world, group.split, model, *map(str, counts))
+        by_model = group.by_model
+        for model in (name for name in models if name in by_model):
+            mine = by_model[model]
+            counts = [len({r.setting for r in mine}), len({r.spec.seed for r in mine}), len(mine)]
+            runs.add_row(group.world, group.split, model, *map(str, counts))
     console.print(runs)
     for world, why in made.missing.items():
         console.print(f"{world}: {why}", highlight=False, markup=False, soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -33,7 +34,7 @@ class PlannedRun:
     setting: str
     metrics: tuple[str, ...]
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Of the run, which is the name of its folder."""
         return self.spec.id
@@ -46,6 +47,14 @@ class RankGroup:
     world: str
     split: str
     runs: tuple[PlannedRun, ...]
+
+    @property
+    def by_model(self) -> dict[str, list[PlannedRun]]:
+        """Model -> its runs."""
+        runs: dict[str, list[PlannedRun]] = {}
+        for run in self.runs:
+            runs.setdefault(run.spec.model, []).append(run)
+        return runs
 
 
 @dataclass(frozen=True)
