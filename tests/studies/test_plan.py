@@ -8,7 +8,7 @@ import pytest
 from unknot.errors import UnknotError
 from unknot.runs.run import RunSpec
 from unknot.runs.training import build_model
-from unknot.studies.plan import StudyPlan, plan, settings
+from unknot.studies.plan import StudyPlan, plan
 from unknot.studies.spec import PRESETS, parse_study, preset_names, read_study
 from unknot.studies.store import StudyFolder
 from unknot.worlds import open_world
@@ -78,12 +78,6 @@ def test_one_value_that_is_not_the_default_is_named(tmp_path: Path) -> None:
     assert [run.setting for run in runs] == ["beta 1", "lr 0.001, pairs k_factors", "default"]
     (run,) = planned(tmp_path, HEAD + "models: {beta_vae: {beta: 4, steps: 300000}}\n").runs
     assert run.setting == "default"
-
-
-def test_settings_that_differ_little_keep_different_labels() -> None:
-    base = RunSpec(world="w", options={"beta": 1.0, "on": True})
-    close = [base, base.replace(options={"beta": 1.00000001, "on": False})]
-    assert settings(close) == ["beta 1, on true", "beta 1.00000001, on false"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The runs of a study: every combination of its values, checked before anything is trained."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -10,6 +10,7 @@ from typing import Any
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS, identity, parse_identity
+from unknot.runs.labels import defaults, settings
 from unknot.runs.run import RunSpec
 from unknot.studies._yaml import Where
 from unknot.studies.spec import FIELDS, Entry, StudySpec, Values, method_id
@@ -116,52 +117,6 @@ def plan(study: StudySpec, *, data: Path | None = None, must_open: bool = True) 
     labels = settings([spec for spec, _ in found.values()], named)
     runs = (PlannedRun(spec, label, ids) for (spec, ids), label in zip(found.values(), labels, strict=True))
     return StudyPlan(study, tuple(runs), worlds.missing)
-
-
-def settings(specs: Sequence[RunSpec], named: Mapping[str, Collection[str]] | None = None) -> list[str]:
-    """For each spec a label of the values in which the specs of its model differ, but for world, split and seed.
-
-    Where none differs, the label holds the values `named` for the model (model -> names) that are not its defaults.
-
-    >>> base = RunSpec(world="dsprites_rendered", steps=100)
-    >>> settings([base.replace(options={"beta": beta, "anneal": 0}, seed=s) for beta in (1.0, 4.0) for s in (0, 1)])
-    ['beta 1', 'beta 1', 'beta 4', 'beta 4']
-    """
-    flat = [
-        {**spec.options, **spec.model_dump(exclude={"options", "seed", "world", "split", "model"})}
-        for spec in specs
-    ]
-    telling: dict[str, list[str]] = {}
-    for model in {spec.model for spec in specs}:
-        of_model = [values for spec, values in zip(specs, flat, strict=True) if spec.model == model]
-        keys = list(of_model[0])
-        telling[model] = [key for key in keys if len({repr(values.get(key)) for values in of_model}) > 1]
-        if not telling[model] and (own := (named or {}).get(model)):
-            usual = _defaults(model)
-            telling[model] = [key for key in keys if key in own and of_model[0][key] != usual.get(key)]
-    return [
-        ", ".join(f"{key} {_word(values[key])}" for key in telling[spec.model]) or "default"
-        for spec, values in zip(specs, flat, strict=True)
-    ]
-
-
-def _defaults(model: str) -> dict[str, Any]:
-    """The values of a run of a model for which nothing is given."""
-    from unknot.models import find, options_of
-
-    kind = find(model)
-    fields = {name: field.default for name, field in RunSpec.model_fields.items()}
-    options = {name: parameter.default for name, parameter in options_of(kind).items()}
-    return {**fields, "pairs": getattr(kind, "pairs", ""), **options}
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        short = f"{value:g}"
-        return short if float(short) == value else repr(value)
-    return str(value) if value not in ("", None) else "none"
 
 
 class _Worlds:
@@ -295,10 +250,10 @@ def _filled_in(study: StudySpec, entry: Entry, spec: RunSpec, worlds: _Worlds) -
             return full.options, full.pairs
     except UnknotError as error:
         raise _at_fault(study, entry, values, error) from None
-    kind = find(spec.model)
-    defaults = {name: parameter.default for name, parameter in options_of(kind).items()}
-    given = {n: float(v) if isinstance(defaults[n], float) else v for n, v in spec.options.items()}
-    return {**defaults, **given}, spec.pairs or getattr(kind, "pairs", "")
+    usual = defaults(spec.model)
+    options = {name: usual[name] for name in options_of(find(spec.model))}
+    options |= {name: float(v) if isinstance(usual[name], float) else v for name, v in spec.options.items()}
+    return options, spec.pairs or usual["pairs"]
 
 
 def _at_fault(study: StudySpec, entry: Entry, values: Mapping[str, Values], error: UnknotError) -> UnknotError:

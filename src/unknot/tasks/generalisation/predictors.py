@@ -13,6 +13,7 @@ from unknot.encoders.encoder import Encoder, find_encoder, run_record, writable
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.factors import FactorSpace
 from unknot.metrics.inputs import as_array
+from unknot.runs.labels import defaults
 from unknot.runs.run import Run, RunSpec
 from unknot.runs.training_world import home_world
 from unknot.worlds.world import Images, World
@@ -111,9 +112,7 @@ def _others(who: str, spec: RunSpec, home: World, world: World) -> UnknotError:
 
 def _short_title(run: Run) -> str:
     """Model, seed, and the options that are not the model's own; the whole title is in the record."""
-    from unknot.models import find, options_of
-
-    usual = {name: parameter.default for name, parameter in options_of(find(run.spec.model)).items()}
+    usual = defaults(run.spec.model)
     chosen = [f"{name} {value}" for name, value in sorted(run.spec.options.items()) if usual.get(name) != value]
     options = f" ({', '.join(chosen)})" if chosen else ""
     return f"{run.spec.model}{options}, seed {run.spec.seed}"
