@@ -8,9 +8,9 @@ import pytest
 from unknot.errors import UnknotError
 from unknot.runs.run import RunSpec
 from unknot.runs.training import build_model
-from unknot.studies.plan import StudyPlan, plan
-from unknot.studies.spec import PRESETS, parse_study, preset_names, read_study
-from unknot.studies.store import StudyFolder
+from unknot.studies.folder import StudyFolder
+from unknot.studies.plan import StudyPlan, plan_study
+from unknot.studies.spec import PRESETS, parse_spec, preset_names, read_spec
 from unknot.worlds import open_world
 from unknot.worlds.splits.combinations import combination_name, published_combinations
 
@@ -116,8 +116,8 @@ def test_a_world_whose_file_is_not_here_stops_a_study_but_not_the_look_at_its_pl
     path = tmp_path / "file.yaml"
     path.write_text("worlds: dsprites\nmodels:\n  beta_vae: {beta: [1, 2]}\nsteps: 5\n")
     with pytest.raises(UnknotError, match=r"file.yaml, line 1: .*dsprites"):
-        plan(read_study(path), data=tmp_path)
-    made = plan(read_study(path), data=tmp_path, must_open=False)
+        plan_study(read_spec(path), data=tmp_path)
+    made = plan_study(read_spec(path), data=tmp_path, must_open=False)
     assert list(made.missing) == ["dsprites"]
     assert [run.spec.options for run in made.runs] == [{"beta": 1.0, "anneal": 0}, {"beta": 2.0, "anneal": 0}]
 
@@ -136,7 +136,7 @@ def test_metrics_that_need_factors_are_refused_for_a_world_without(tmp_path: Pat
 
 @pytest.mark.parametrize("name", preset_names())
 def test_every_study_that_ships_can_be_planned(name: str, tmp_path: Path) -> None:
-    made = plan(read_study(name), data=tmp_path, must_open=name.endswith("_small"))
+    made = plan_study(read_spec(name), data=tmp_path, must_open=name.endswith("_small"))
     assert {"s0": 880, "s1": 5400, "s3": 3664, "s4": 360}.get(name, len(made.runs)) == len(made.runs)
     if name.endswith("_small"):
         assert sum(run.spec.steps for run in made.runs) <= 20_000
@@ -166,7 +166,7 @@ def test_the_study_of_s3_has_the_models_of_its_tables(tmp_path: Path) -> None:
 
 def plan_of(name: str, folder: Path) -> StudyPlan:
     """The plan of a study that ships, as if no files were here."""
-    return plan(read_study(name), data=folder, must_open=False)
+    return plan_study(read_spec(name), data=folder, must_open=False)
 
 
 def test_planning_needs_no_memory_for_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,6 +195,6 @@ def test_a_model_may_have_metrics_of_its_own(tmp_path: Path) -> None:
 def test_study_json_holds_the_study_as_it_was_read(undisturbed: Path, tmp_path: Path) -> None:
     folder = StudyFolder(undisturbed)
     assert folder.spec == planned(tmp_path).study
-    assert plan(folder.spec).runs == planned(tmp_path, TINY).runs
+    assert plan_study(folder.spec).runs == planned(tmp_path, TINY).runs
     with pytest.raises(UnknotError, match="holds no study"):
-        parse_study([], folder.spec.source)
+        parse_spec([], folder.spec.source)

@@ -42,7 +42,7 @@ def leaderboard(
     if form:
         import pandas as pd
 
-        from unknot.studies.tables import formatted
+        from unknot.studies.results import formatted
 
         rows = [
             {

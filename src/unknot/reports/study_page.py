@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
-from unknot.reports.correlation_table import Correlations, correlations
+from unknot.reports.correlation_table import Correlations, correlate
 from unknot.reports.kit.charts import CLEAR, CROWD, Dot, box_plot, heat_map
 from unknot.reports.kit.page import (
     Cell,
@@ -24,12 +24,15 @@ from unknot.reports.kit.page import (
     anchor,
     write_page,
 )
+from unknot.reports.places import mean_places
 from unknot.reports.run_page import latents_of, run_section
 from unknot.reports.score_page import score_grid
 from unknot.reports.study_ranking import ranking_sections, rankings
-from unknot.reports.study_record import Measure, StudyRecord, read_study
 from unknot.reports.study_words import summary
 from unknot.reports.task_page import task_section
+from unknot.runs.run import Run
+from unknot.studies.folder import StudyFolder
+from unknot.studies.measures import Measure
 from unknot.tasks.reasoning.page import study_section
 from unknot.tasks.result import TaskResult
 
@@ -49,14 +52,14 @@ def write_study_page(path: Path | str, folder: Path | str, *, shown: int = SHOWN
     """
     if shown < 0:
         raise UnknotError(f"report: --runs is {shown}; expected 0 or more.")
-    study = read_study(folder)
-    about = str(study.about.get("about") or "").strip()
+    study = StudyFolder(folder)
+    about = str(study.record.get("about") or "").strip()
     done = int((study.runs["status"] == "done").sum())
     lead = f"{about} {len(study.runs):,} runs, {done:,} of them done, from {study.folder}.".strip()
     return write_page(path, f"Study: {study.name}", lead, study_sections(study, shown))
 
 
-def study_sections(study: StudyRecord, shown: int = SHOWN) -> list[Section]:
+def study_sections(study: StudyFolder, shown: int = SHOWN) -> list[Section]:
     """The sections of a study, for a page of its own or a larger one."""
     return _Sections(study, shown).all()
 
@@ -64,16 +67,17 @@ def study_sections(study: StudyRecord, shown: int = SHOWN) -> list[Section]:
 class _Sections:
     """The sections of one study."""
 
-    def __init__(self, study: StudyRecord, shown: int) -> None:
-        self.study = study
+    def __init__(self, study: StudyFolder, shown: int) -> None:
+        self.study, self.places = study, mean_places(study)
+        self.order = [*self.places, *(id_ for id_ in study.runs["id"] if id_ not in self.places)]
         best = [id_ for ranking in rankings(study) for id_ in ranking.best["id"]]
-        there = (id_ for id_ in dict.fromkeys([*best, *study.order]) if study.run(id_))
+        there = (id_ for id_ in dict.fromkeys([*best, *self.order]) if study.run(id_))
         self.shown = set(islice(there, shown))
-        self.related = {name: correlations(study.measures, rows["id"]) for name, rows in study.groups.items()}
+        self.related = {name: correlate(study.measures, rows["id"]) for name, rows in study.groups.items()}
 
     def all(self) -> list[Section]:
         return [
-            Section("In words", summary(self.study, self.related)),
+            Section("In words", summary(self.study, self.places, self.related)),
             self._leaderboard(),
             self._settings(),
             *ranking_sections(study=self.study, link=self._link, dot=self._dot),
@@ -93,15 +97,15 @@ class _Sections:
         several = [c for c in ("world", "split") if c in study.runs and study.runs[c].nunique() > 1]
         named = ["model", "setting", "seed", *several]
         rows: list[list[Cell]] = []
-        for id_ in study.order:
+        for id_ in self.order:
             run = about.loc[id_]
             rows.append([self._link(id_), *(_cell(run[c]) for c in named)])
-            rows[-1] += [_number(study.places.get(id_)), d.get(id_)]
+            rows[-1] += [_number(self.places.get(id_)), d.get(id_)]
             rows[-1] += [_number(m.values.get(id_)) for m in measures] + [
                 _cell(run[c]) for c in (*options, "status")
             ]
         header = ["run", *named, "mean place", "informative latents"]
-        header += [m.label + ("" if m.higher else " (lower is better)") for m in measures]
+        header += [m.column + ("" if m.higher_is_better else " (lower is better)") for m in measures]
         header += [*(str(name).removeprefix("option.") for name in options), "status"]
         words = (
             "Mean place: within a world and split, the mean over questions (what is measured) of the mean place over "
@@ -126,10 +130,15 @@ class _Sections:
 
     def _tasks(self) -> Iterator[Section]:
         for task in self.study.tasks["task"].unique():
-            results = self.study.results(task)
+            results = self._results(task)
             yield task_section(list(results.values()))
             if task == "reasoning":
                 yield from self._reasoning(results)
+
+    def _results(self, task: str) -> dict[str, TaskResult]:
+        """Run -> what a task found out about it, the best run first, each named as the leaderboard does."""
+        results = self.study.task_results(task)
+        return {id_: replace(results[id_], source=self._named(id_)) for id_ in self.order if id_ in results}
 
     def _reasoning(self, results: Mapping[str, TaskResult]) -> Iterator[Section]:
         """Which scores foretell how fast reasoning is learnt, on each world."""
@@ -140,10 +149,10 @@ class _Sections:
         for name, rows in self.study.groups.items():
             ids = [id_ for id_ in rows["id"] if id_ in results]
             if len(ids) >= LEAST:
-                table = pd.DataFrame({m.label: m.values.reindex(ids) for m in self.study.measures if m.counted})
-                table["reconstruction error"] = [self.study.reconstruction(id_) for id_ in ids]
-                made = study_section(table, *accuracies_of([results[id_] for id_ in ids]))
-                yield replace(made, title=f"{made.title}: {name}")
+                table = pd.DataFrame({m.column: m.values.reindex(ids) for m in self.study.measures if m.counted})
+                table["reconstruction error"] = [_reconstruction(self.study.run(id_)) for id_ in ids]
+                section = study_section(table, *accuracies_of([results[id_] for id_ in ids]))
+                yield replace(section, title=f"{section.title}: {name}")
 
     def _correlations(self) -> Iterator[Section]:
         contents: list[Content] = []
@@ -163,7 +172,7 @@ class _Sections:
 
     def _runs(self) -> Iterator[Section]:
         parts = []
-        for i, id_ in enumerate(id_ for id_ in self.study.order if id_ in self.shown):
+        for i, id_ in enumerate(id_ for id_ in self.order if id_ in self.shown):
             parts.append(self._run(id_, opened=i == 0))
         if parts:
             left = len(self.study.runs) - len(parts)
@@ -194,7 +203,7 @@ class _Sections:
             ]
             grid = Grid(("run", "model", "setting", "seed", "error"), rows, name="failures")
             words = f"The whole logs are {self.study.folder}/logs/RUN.log."
-            yield Section("Failed runs", [words], [grid], list(self._logs(failed["id"])))
+            yield Section("Failed runs", [words], [grid], list(self._logs(failed["id"].tolist())))
 
     def _logs(self, failed: Sequence[str]) -> Iterator[Section]:
         for id_ in failed[:LOGS]:
@@ -203,7 +212,7 @@ class _Sections:
                 yield Section(f"What {id_} said last", contents=[Listing(text)], name=f"log-{id_}")
 
     def _origin(self) -> Section:
-        said = {key: value for key, value in self.study.about.items() if key != "runs"}
+        said = {key: value for key, value in self.study.record.items() if key != "runs"}
         fields = [
             [str(key), value if isinstance(value, str) else json.dumps(value)] for key, value in said.items()
         ]
@@ -217,11 +226,11 @@ class _Sections:
     def _refused(self) -> Iterator[Grid]:
         """Metrics that could not be computed, and why."""
         scores = self.study.scores
-        if "refused" not in scores or not (said := scores[scores["refused"].fillna("") != ""]).size:
-            return
-        counts = said.groupby(["metric", "refused"], sort=False).size()
-        rows: list[list[Cell]] = [[metric, why, int(n)] for (metric, why), n in counts.items()]
-        yield Grid(("metric", "why it was refused", "runs"), rows, name="refused")
+        refused = scores[scores["refused"].fillna("") != ""] if "refused" in scores else scores.head(0)
+        if len(refused):
+            groups = refused.groupby(["metric", "refused"], sort=False)
+            rows: list[list[Cell]] = [[str(metric), str(why), len(runs)] for (metric, why), runs in groups]
+            yield Grid(("metric", "why it was refused", "runs"), rows, name="refused")
 
     def _by_setting(self) -> dict[str, list[str]]:
         """A label for each setting -> its runs; the label says no more than is needed to tell settings apart."""
@@ -248,11 +257,11 @@ class _Sections:
         for label, ids in settings.items():
             medians = (m.values.reindex(ids).median() for m in measures)
             rows.append([label, len(ids), *(_number(value) for value in medians)])
-        header = ["setting", "runs", *(m.label for m in measures)]
+        header = ["setting", "runs", *(m.column for m in measures)]
         return Grid(header, rows, "Medians over the runs of a setting.", "settings")
 
     def _title(self, measure: Measure) -> str:
-        return measure.label + ("" if measure.higher else " (lower is better)")
+        return measure.column + ("" if measure.higher_is_better else " (lower is better)")
 
     def _dot(self, id_: str, value: float, *, across: float = 0.0) -> Dot:
         return Dot(value, self._label(id_), anchor(f"run-{id_}") if id_ in self.shown else "", across)
@@ -260,6 +269,10 @@ class _Sections:
     def _label(self, id_: str) -> str:
         run = self._about.get(id_)
         return id_ if run is None else f"{id_}  {run[0]} {run[1]}, seed {run[2]}"
+
+    def _named(self, id_: str) -> str:
+        model, setting, seed = self._about[id_]
+        return f"{model}, {setting}, seed {seed} ({id_})"
 
     @cached_property
     def _about(self) -> dict[str, tuple[str, str, Any]]:
@@ -270,7 +283,13 @@ class _Sections:
         return Link(id_, anchor(f"run-{id_}")) if id_ in self.shown else id_
 
 
-def _informative(study: StudyRecord) -> dict[str, int]:
+def _reconstruction(run: Run | None) -> float:
+    """The reconstruction error at the end of a run's training; NaN if its model has none."""
+    curve = None if run is None else run.curve()
+    return float("nan") if curve is None or "reconstruction" not in curve else curve["reconstruction"].iloc[-1]
+
+
+def _informative(study: StudyFolder) -> dict[str, int]:
     known = study.ranks.dropna(subset=["informative"]).drop_duplicates("id")
     return {id_: int(d) for id_, d in zip(known["id"], known["informative"], strict=True)}
 

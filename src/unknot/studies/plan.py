@@ -13,7 +13,7 @@ from unknot.metrics import METRICS, identity, parse_identity
 from unknot.runs.labels import defaults, settings
 from unknot.runs.run import RunSpec
 from unknot.studies._yaml import Where
-from unknot.studies.spec import FIELDS, Entry, StudySpec, Values, method_id
+from unknot.studies.spec import FIELDS, ModelEntry, StudySpec, Values, method_id
 from unknot.studies.task_options import check_tasks
 from unknot.worlds import open_world
 from unknot.worlds.world import World
@@ -87,7 +87,7 @@ class StudyPlan:
         return [(method_id(method), scope) for method in how.methods for scope in how.scopes]
 
 
-def plan(study: StudySpec, *, data: Path | None = None, must_open: bool = True) -> StudyPlan:
+def plan_study(study: StudySpec, *, data: Path | None = None, must_open: bool = True) -> StudyPlan:
     """All runs of a study, checked: models, options, worlds, splits, pairs, metrics and tasks.
 
     Args:
@@ -148,14 +148,14 @@ def _item(values: Values, value: Any) -> tuple[str | int, ...]:
     return (*where, values.values.index(value)) if value in values.values else where
 
 
-def _asked(study: StudySpec, entry: Entry) -> tuple[tuple[str, ...], Where]:
+def _asked(study: StudySpec, entry: ModelEntry) -> tuple[tuple[str, ...], Where]:
     """The metrics of a model, or of the study, and where they stand."""
     if entry.metrics is None:
         return study.metrics, ("metrics",)
     return entry.metrics, (*entry.where, "metrics")
 
 
-def _metrics(study: StudySpec, entry: Entry) -> dict[str, str]:
+def _metrics(study: StudySpec, entry: ModelEntry) -> dict[str, str]:
     """Full name -> short name of the metrics that were asked for; of all that are not slow if none was."""
     asked, where = _asked(study, entry)
     if not asked:
@@ -171,7 +171,7 @@ def _metrics(study: StudySpec, entry: Entry) -> dict[str, str]:
 
 
 def _applicable(
-    study: StudySpec, entry: Entry, metrics: Mapping[str, str], worlds: _Worlds, world: str
+    study: StudySpec, entry: ModelEntry, metrics: Mapping[str, str], worlds: _Worlds, world: str
 ) -> tuple[str, ...]:
     if worlds.labelled(world):
         return tuple(metrics)
@@ -182,7 +182,7 @@ def _applicable(
     return tuple(id_ for id_ in metrics if id_ not in needing)
 
 
-def _merged(study: StudySpec, entry: Entry) -> dict[str, Values]:
+def _merged(study: StudySpec, entry: ModelEntry) -> dict[str, Values]:
     """The values of a model: its own, else those of the whole study, else those of its preset."""
     from unknot.models import find, options_of
 
@@ -210,7 +210,7 @@ def _merged(study: StudySpec, entry: Entry) -> dict[str, Values]:
     return merged | shared | dict(entry.values)
 
 
-def _combinations(study: StudySpec, entry: Entry) -> Iterator[RunSpec]:
+def _combinations(study: StudySpec, entry: ModelEntry) -> Iterator[RunSpec]:
     values = _merged(study, entry)
     if "world" not in values:
         raise study.source.fault(entry.where, f"{entry.model} has no world; add worlds at the top, or here.")
@@ -228,7 +228,7 @@ def _combinations(study: StudySpec, entry: Entry) -> Iterator[RunSpec]:
             raise _at_fault(study, entry, values, error) from None
 
 
-def _filled_in(study: StudySpec, entry: Entry, spec: RunSpec, worlds: _Worlds) -> tuple[dict[str, Any], str]:
+def _filled_in(study: StudySpec, entry: ModelEntry, spec: RunSpec, worlds: _Worlds) -> tuple[dict[str, Any], str]:
     """All options of a spec and its law of pairs, from the model itself wherever its world is here."""
     import warnings
 
@@ -256,7 +256,9 @@ def _filled_in(study: StudySpec, entry: Entry, spec: RunSpec, worlds: _Worlds) -
     return options, spec.pairs or usual["pairs"]
 
 
-def _at_fault(study: StudySpec, entry: Entry, values: Mapping[str, Values], error: UnknotError) -> UnknotError:
+def _at_fault(
+    study: StudySpec, entry: ModelEntry, values: Mapping[str, Values], error: UnknotError
+) -> UnknotError:
     """The error with the line of the value that it is about, or of the model."""
-    where = next((values[name].where for name in reversed(error.field) if name in values), entry.where)
+    where = next((values[name].where for name in map(str, reversed(error.field)) if name in values), entry.where)
     return study.source.fault(where, str(error).removeprefix("run: "))

@@ -23,7 +23,7 @@ from typing import Any
 
 from unknot.errors import UnknotError, unknown
 from unknot.runs.run import RunSpec
-from unknot.studies._yaml import Source, Where, read_yaml
+from unknot.studies._yaml import Where, YamlSource, read_yaml
 
 PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))
@@ -43,7 +43,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ModelEntry:
     """One model of a study with its own fields and options.
 
     Attributes:
@@ -99,14 +99,14 @@ class StudySpec:
     name: str
     about: str
     values: Mapping[str, Values]
-    entries: tuple[Entry, ...]
+    entries: tuple[ModelEntry, ...]
     metrics: tuple[str, ...]
     tasks: Mapping[str, Mapping[str, Any]]
     rows: int | str
     limit: int | None
     ranking: RankingSpec
     data: Mapping[str, Any]
-    source: Source = field(compare=False)
+    source: YamlSource = field(compare=False)
 
 
 def preset_names() -> list[str]:
@@ -114,10 +114,10 @@ def preset_names() -> list[str]:
     return sorted(path.stem for path in PRESETS.glob("*.yaml"))
 
 
-def read_study(file: Path | str) -> StudySpec:
+def read_spec(file: Path | str) -> StudySpec:
     """The study in a YAML file, or one of those that come with the package, by name.
 
-    >>> read_study("s1_small").name
+    >>> read_spec("s1_small").name
     's1_small'
     """
     path = Path(file)
@@ -126,10 +126,10 @@ def read_study(file: Path | str) -> StudySpec:
     if not path.exists() and path.suffix not in (".yaml", ".yml"):
         raise unknown("study", str(file), preset_names())
     data, source = read_yaml(path)
-    return parse_study(data, source, default_name=path.stem)
+    return parse_spec(data, source, default_name=path.stem)
 
 
-def parse_study(data: Any, source: Source, *, default_name: str = "study") -> StudySpec:
+def parse_spec(data: Any, source: YamlSource, *, default_name: str = "study") -> StudySpec:
     """Check the form of a study."""
     if not isinstance(data, dict):
         raise UnknotError(f"{source.file}: holds no study; expected entries such as worlds, models and seeds.")
@@ -155,13 +155,13 @@ def parse_study(data: Any, source: Source, *, default_name: str = "study") -> St
         tasks=_tasks(data.get("tasks"), source),
         rows=_rows(data.get("rows", 15_000), ("rows",), source),
         limit=_count(data.get("limit"), ("limit",), source, least=2),
-        ranking=_ranking(data.get("ranking", {}), source),
+        ranking=parse_ranking(data.get("ranking", {}), source),
         data=data,
         source=source,
     )
 
 
-def _entries(models: Any, source: Source) -> tuple[Entry, ...]:
+def _entries(models: Any, source: YamlSource) -> tuple[ModelEntry, ...]:
     if isinstance(models, str):
         models = [models]
     pairs: list[tuple[Any, Any, Where]] = []
@@ -182,7 +182,7 @@ def _entries(models: Any, source: Source) -> tuple[Entry, ...]:
     return tuple(_entry(*pair, source) for pair in pairs)
 
 
-def _entry(name: Any, body: Any, where: Where, source: Source) -> Entry:
+def _entry(name: Any, body: Any, where: Where, source: YamlSource) -> ModelEntry:
     if not isinstance(name, str):
         raise source.fault(where, f"{name!r} is no model; expected a name, or an entry with 'model: NAME'.")
     if body is None:
@@ -196,10 +196,10 @@ def _entry(name: Any, body: Any, where: Where, source: Source) -> Entry:
     for key, value in options.items():
         values[str(key)] = _values(str(key), value, (*where, "options", str(key)), source)
     metrics = _words(body, "metrics", source, where) if "metrics" in body else None
-    return Entry(name, values, where, str(body.get("preset") or ""), metrics)
+    return ModelEntry(name, values, where, str(body.get("preset") or ""), metrics)
 
 
-def _fields(data: Mapping[Any, Any], where: Where, source: Source, skip: tuple[str, ...]) -> dict[str, Values]:
+def _fields(data: Mapping[Any, Any], where: Where, source: YamlSource, skip: tuple[str, ...]) -> dict[str, Values]:
     found: dict[str, Values] = {}
     for key, value in data.items():
         if key in skip:
@@ -215,7 +215,7 @@ def _fields(data: Mapping[Any, Any], where: Where, source: Source, skip: tuple[s
     return found
 
 
-def _values(key: str, value: Any, where: Where, source: Source) -> Values:
+def _values(key: str, value: Any, where: Where, source: YamlSource) -> Values:
     values = value if isinstance(value, list) else [value]
     if not values:
         raise source.fault(where, f"{key} has no values, so the study has no runs; give at least one.")
@@ -225,7 +225,7 @@ def _values(key: str, value: Any, where: Where, source: Source) -> Values:
     return Values(tuple(values), where)
 
 
-def _words(data: Mapping[str, Any], key: str, source: Source, where: Where = ()) -> tuple[str, ...]:
+def _words(data: Mapping[str, Any], key: str, source: YamlSource, where: Where = ()) -> tuple[str, ...]:
     if key not in data or data[key] == "all":
         return ()
     words = data[key] if isinstance(data[key], list) else [data[key]]
@@ -234,7 +234,7 @@ def _words(data: Mapping[str, Any], key: str, source: Source, where: Where = ())
     return tuple(words)
 
 
-def _tasks(value: Any, source: Source) -> dict[str, dict[str, Any]]:
+def _tasks(value: Any, source: YamlSource) -> dict[str, dict[str, Any]]:
     """Tasks by name, each with its options: a name, a list of names, or names with options."""
     from unknot.tasks import TASKS
     from unknot.tasks.options import option_names
@@ -259,13 +259,13 @@ def _tasks(value: Any, source: Source) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _rows(value: Any, where: Where, source: Source) -> int | str:
+def _rows(value: Any, where: Where, source: YamlSource) -> int | str:
     if value == "all":
         return "all"
     return _count(value, where, source, least=10) or 15_000
 
 
-def _count(value: Any, where: Where, source: Source, *, least: int = 1) -> int | None:
+def _count(value: Any, where: Where, source: YamlSource, *, least: int = 1) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -273,7 +273,8 @@ def _count(value: Any, where: Where, source: Source, *, least: int = 1) -> int |
     return value
 
 
-def _ranking(value: Any, source: Source) -> RankingSpec:
+def parse_ranking(value: Any, source: YamlSource) -> RankingSpec:
+    """How a study ranks its runs, from the entry `ranking` of its file."""
     where: Where = ("ranking",)
     if value is None or value is False or value == []:
         return RankingSpec(methods=())
