@@ -20,7 +20,9 @@ def _key(value: Any) -> str:
 def test_scores_and_tasks_have_the_keys_of_earlier_studies() -> None:
     source = {"world": "w", "rows": 120, "encoder": {"weights": "0123"}}
     version = METRICS["mig"].facts.version
-    assert score_keys(["mig[bins=20]"], source, 50) == {"mig[bins=20]": _key(["mig[bins=20]", version, source, 50])}
+    assert score_keys(["mig[bins=20]"], source, 50) == {
+        "mig[bins=20]": _key(["mig[bins=20]", version, source, 50])
+    }
     options = {"targets": ["shape"], "rows": 200}
     key = _key(["fairness", TASKS["fairness"], options, "0123"])
     assert task_file(Path("run"), "fairness", options, "0123") == Path(f"run/tasks/fairness-{key}.json")

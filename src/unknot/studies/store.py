@@ -10,6 +10,7 @@ from typing import Any
 from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import json_hash, plain, read_json, remove_parts, write_json, written_whole
+from unknot.papers import renamed
 from unknot.studies.paths import StudyPaths
 from unknot.studies.plan import PlannedRun, RankGroup, StudyPlan
 from unknot.studies.spec import StudySpec
@@ -196,7 +197,7 @@ def belongs_to(folder: Path, study: StudySpec) -> None:
             )
         return
     name = read_json(path).get("name")
-    if name is not None and name != study.name:
+    if name is not None and study.name not in (name, renamed(str(name))):
         raise UnknotError(
             f"{folder}: belongs to the study '{name}', not to '{study.name}'; choose another with --output."
         )
