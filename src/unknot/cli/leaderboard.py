@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from unknot.reports.leaderboard import Entry
+    from unknot.reports.leaderboard import BoardEntry
 
 FORMATS = ("csv", "markdown", "latex", "json")
 
@@ -14,7 +14,7 @@ FORMATS = ("csv", "markdown", "latex", "json")
 def leaderboard(
     results: Annotated[
         list[Path] | None,
-        typer.Argument(help="JSON files of `unknot task generalisation`, or folders of them."),
+        typer.Argument(help="JSON files of `unknot task generalisation`, folders of them, or studies."),
     ] = None,
     world: Annotated[str, typer.Option(help="Only this dataset; a rendered stand-in names its dataset too.")] = "",
     split: Annotated[str, typer.Option(help="Only this split.")] = "",
@@ -63,7 +63,7 @@ def leaderboard(
     _show(board)
 
 
-def _show(board: "list[Entry]") -> None:
+def _show(board: "list[BoardEntry]") -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -16,6 +16,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from unknot.errors import UnknotError, unknown
+from unknot.studies.folder import StudyFolder
+from unknot.studies.paths import StudyPaths
 from unknot.tasks.result import TaskResult, read_result
 
 COLUMNS = ("world", "split", "model", "r2", "source", "note")
@@ -27,7 +29,7 @@ CONSTANT = "always the training mean"
 
 
 @dataclass(frozen=True)
-class Entry:
+class BoardEntry:
     """One number of a board.
 
     Attributes:
@@ -53,7 +55,7 @@ class Entry:
     rank: int = 0
 
 
-def published(path: Path | str | None = None) -> list[Entry]:
+def published(path: Path | str | None = None) -> list[BoardEntry]:
     """Numbers from the literature: the shipped ones, or those of a CSV with the same columns.
 
     >>> [entry.model for entry in published() if entry.world == "shapes3d"]
@@ -71,7 +73,7 @@ def published(path: Path | str | None = None) -> list[Entry]:
         ) from None
 
 
-def _published(row: dict[str, str]) -> Entry:
+def _published(row: dict[str, str]) -> BoardEntry:
     from unknot.worlds import WORLDS
 
     world, r2 = row["world"], float(row["r2"])
@@ -80,11 +82,14 @@ def _published(row: dict[str, str]) -> Entry:
             f"leaderboard: R² of {row['model']} is {row['r2']}; it is at most 1. Divide per cent by 100."
         )
     images = WORLDS[world].title if world in WORLDS else world
-    return Entry(world, images, row["split"], row["model"], r2, False, row["source"], row.get("note") or "")
+    return BoardEntry(world, images, row["split"], row["model"], r2, False, row["source"], row.get("note") or "")
 
 
 def own_results(paths: Iterable[Path | str]) -> list[tuple[TaskResult, str]]:
-    """Results of the task generalisation in JSON files, or in those of a folder, each with its file's name."""
+    """Results of the task generalisation in JSON files, in those of a folder, or of the runs of a study.
+
+    Each comes with the name of its file, or of the study's folder.
+    """
     found = []
     for path in map(Path, paths):
         if not path.is_dir():
@@ -93,10 +98,13 @@ def own_results(paths: Iterable[Path | str]) -> list[tuple[TaskResult, str]]:
                 raise UnknotError(f"{path}: is a result of the task {result.task}; expected generalisation.")
             found.append((result, str(path)))
             continue
-        some = [(read_result(one), str(one)) for one in sorted(path.glob("*.json")) if _is_result(one)]
-        if not some:
+        if StudyPaths(path).record.is_file():
+            inside = [(result, str(path)) for result in StudyFolder(path).task_results("generalisation").values()]
+        else:
+            inside = [(read_result(file), str(file)) for file in sorted(path.glob("*.json")) if _is_result(file)]
+        if not inside:
             raise UnknotError(f"{path}: holds no result of unknot task generalisation.")
-        found += some
+        found += inside
     return found
 
 
@@ -115,7 +123,7 @@ def leaderboard(
     world: str = "",
     split: str = "",
     more: Sequence[Path | str] = (),
-) -> list[Entry]:
+) -> list[BoardEntry]:
     """Published numbers and one's own, best first, board by board.
 
     Numbers on a rendered stand-in stand below those on the published images and are ranked among themselves, since
@@ -157,7 +165,7 @@ def board_of(world: str) -> str:
     return stands_for.get(world, world)
 
 
-def _own(result: TaskResult, source: str) -> list[Entry]:
+def _own(result: TaskResult, source: str) -> list[BoardEntry]:
     from unknot.tasks.generalisation.split_work import SEEN
     from unknot.worlds import WORLDS
 
@@ -172,7 +180,7 @@ def _own(result: TaskResult, source: str) -> list[Entry]:
             notes.insert(0, SEEN)
         r2 = math.nan if row["r2"] is None else float(str(row["r2"]))
         entries.append(
-            Entry(
+            BoardEntry(
                 board_of(result.world),
                 images,
                 str(row["split"]),
@@ -186,23 +194,23 @@ def _own(result: TaskResult, source: str) -> list[Entry]:
     return entries
 
 
-def _constants(entries: Sequence[Entry]) -> list[Entry]:
+def _constants(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
     """What a constant scores on each split that has entries, by dataset; its factors are enough to know."""
     from unknot.tasks.generalisation.constant_baselines import constant_baselines
     from unknot.tasks.generalisation.split_errors import mean_known
     from unknot.worlds import WORLDS
     from unknot.worlds.splits.named import named_split
 
-    made = []
+    constants = []
     for world, images, split in dict.fromkeys((e.world, e.images, e.split) for e in entries):
         if world in WORLDS and not split.startswith("own_"):  # a split by hand is not known here
             value = mean_known(constant_baselines(named_split(split, world, WORLDS[world].factors)).train.r2)
-            made.append(Entry(world, images, split, CONSTANT, value, False, "computed from the split"))
-    return made
+            constants.append(BoardEntry(world, images, split, CONSTANT, value, False, "computed from the split"))
+    return constants
 
 
-def _ranked(entries: Sequence[Entry]) -> list[Entry]:
-    def place(entry: Entry) -> tuple[object, ...]:
+def _ranked(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
+    def place(entry: BoardEntry) -> tuple[object, ...]:
         missing = math.isnan(entry.r2)
         where = entry.world, entry.split, "rendered" in entry.images, entry.images
         return (*where, missing, 0.0 if missing else -entry.r2, entry.model)

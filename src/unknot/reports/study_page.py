@@ -136,9 +136,9 @@ class _Sections:
                 yield from self._reasoning(results)
 
     def _results(self, task: str) -> dict[str, TaskResult]:
-        """Run -> what a task found out about it, the best run first, each named as the leaderboard does."""
+        """Run -> what a task found out about it, the best run first."""
         results = self.study.task_results(task)
-        return {id_: replace(results[id_], source=self._named(id_)) for id_ in self.order if id_ in results}
+        return {id_: results[id_] for id_ in self.order if id_ in results}
 
     def _reasoning(self, results: Mapping[str, TaskResult]) -> Iterator[Section]:
         """Which scores foretell how fast reasoning is learnt, on each world."""
@@ -269,10 +269,6 @@ class _Sections:
     def _label(self, id_: str) -> str:
         run = self._about.get(id_)
         return id_ if run is None else f"{id_}  {run[0]} {run[1]}, seed {run[2]}"
-
-    def _named(self, id_: str) -> str:
-        model, setting, seed = self._about[id_]
-        return f"{model}, {setting}, seed {seed} ({id_})"
 
     @cached_property
     def _about(self) -> dict[str, tuple[str, str, Any]]:

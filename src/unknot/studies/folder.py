@@ -1,5 +1,6 @@
 """The folder of a study that was run, or is running, for everyone who reads it."""
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,12 +103,13 @@ class StudyFolder:
         return Run(self.paths.run(id_)) if _inside(id_) and (self.paths.run(id_) / "run.json").is_file() else None
 
     def task_results(self, task: str) -> dict[str, TaskResult]:
-        """Run -> what a task found out about it."""
-        found = {}
-        for id_ in filter(_inside, self.runs["id"]):
-            for path in sorted((self.paths.run(id_) / "tasks").glob(f"{task}-*.json")):
-                found[id_] = read_result(path)
-        return found
+        """Run -> what a task found out about it, as results of its model, setting and seed."""
+        titles = self.runs["model"] + ", " + self.runs["setting"] + ", seed " + self.runs["seed"].astype(str)
+        results = {}
+        for id_, title in zip(self.runs["id"], titles, strict=True):
+            for path in sorted((self.paths.run(id_) / "tasks").glob(f"{task}-*.json")) if _inside(id_) else ():
+                results[id_] = replace(read_result(path), source=f"{title} ({id_})")
+        return results
 
     def log(self, id_: str) -> str:
         """The last lines of a run's log, if there is one."""

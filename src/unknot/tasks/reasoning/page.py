@@ -53,7 +53,7 @@ def study_section(
 
     Args:
         table: one row a representation, one column a score.
-        accuracies: (m, t) of the same representations, see `studies.task_curves.accuracies_of`.
+        accuracies: (m, t) of the same representations, see `unknot.tasks.reasoning.curves.accuracies_of`.
         steps: (t,) of the reasoners' training.
         metrics: columns of the table; all by default.
         bootstraps: resamples for the bands.
