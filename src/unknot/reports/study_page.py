@@ -71,8 +71,8 @@ class _Sections:
         self.study, self.places = study, mean_places(study)
         self.order = [*self.places, *(id_ for id_ in study.runs["id"] if id_ not in self.places)]
         best = [id_ for ranking in rankings(study) for id_ in ranking.best["id"]]
-        there = (id_ for id_ in dict.fromkeys([*best, *self.order]) if study.run(id_))
-        self.shown = set(islice(there, shown))
+        on_disk = (id_ for id_ in dict.fromkeys([*best, *self.order]) if study.run(id_))
+        self.shown = set(islice(on_disk, shown))
         self.related = {name: correlate(study.measures, rows["id"]) for name, rows in study.groups.items()}
 
     def all(self) -> list[Section]:
@@ -120,8 +120,8 @@ class _Sections:
     def _settings(self) -> Section:
         """Box plots by question, and the medians behind them."""
         settings = self._by_setting()
-        asked = sorted(self.study.measures, key=lambda m: m.question)
-        drawings = [Drawing(box_plot(self._title(m), self._rows(m, settings)), m.question) for m in asked]
+        measures = sorted(self.study.measures, key=lambda m: m.question)
+        drawings = [Drawing(box_plot(self._title(m), self._rows(m, settings)), m.question) for m in measures]
         words = (
             "A box holds the middle half of a setting's runs, its line is the median, whiskers reach to the last run "
             f"within 1.5 boxes; dots are runs (in charts of more than {CROWD} only those beyond the whiskers)."
@@ -156,12 +156,12 @@ class _Sections:
 
     def _correlations(self) -> Iterator[Section]:
         contents: list[Content] = []
-        for name, found in self.related.items():
-            if len(found.names) < 2:
+        for name, related in self.related.items():
+            if len(related.names) < 2:
                 continue
             text = f"Spearman's rank correlation over the runs on {name}; pale: p is {CLEAR} or more."
-            contents.append(Drawing(heat_map(found.names, found.rho, found.p), text))
-            contents.append(_pairs(name, found))
+            contents.append(Drawing(heat_map(related.names, related.rho, related.p), text))
+            contents.append(_pairs(name, related))
         if contents:
             words = (
                 "Do the measures agree about which runs are better? Measures of which less is better are turned "
@@ -212,9 +212,10 @@ class _Sections:
                 yield Section(f"What {id_} said last", contents=[Listing(text)], name=f"log-{id_}")
 
     def _origin(self) -> Section:
-        said = {key: value for key, value in self.study.record.items() if key != "runs"}
         fields = [
-            [str(key), value if isinstance(value, str) else json.dumps(value)] for key, value in said.items()
+            [key, value if isinstance(value, str) else json.dumps(value)]
+            for key, value in self.study.record.items()
+            if key != "runs"
         ]
         again = Command(("unknot", "report", str(self.study.folder)), "writes this page again")
         words = (
@@ -237,11 +238,11 @@ class _Sections:
         several = [
             c for c in ("world", "split", "model") if c in self.study.runs and self.study.runs[c].nunique() > 1
         ]
-        found: dict[str, list[str]] = {}
+        settings: dict[str, list[str]] = {}
         for _, run in self.study.runs[self.study.runs["status"] == "done"].iterrows():
             label = " ".join(filter(None, [*(str(run[c] or "") for c in several), run["setting"]]))
-            found.setdefault(label or run["model"], []).append(run["id"])
-        return found
+            settings.setdefault(label or run["model"], []).append(run["id"])
+        return settings
 
     def _rows(self, measure: Measure, settings: dict[str, list[str]]) -> list[tuple[str, list[Dot]]]:
         known = measure.values
@@ -249,7 +250,7 @@ class _Sections:
             label: [self._dot(i, float(known[i])) for i in ids if i in known.index]
             for label, ids in settings.items()
         }
-        return [(label, found) for label, found in dots.items() if found]
+        return [(label, marks) for label, marks in dots.items() if marks]
 
     def _medians(self, settings: dict[str, list[str]]) -> Grid:
         measures = self.study.measures
@@ -290,8 +291,8 @@ def _informative(study: StudyFolder) -> dict[str, int]:
     return {id_: int(d) for id_, d in zip(known["id"], known["informative"], strict=True)}
 
 
-def _pairs(name: str, found: Correlations) -> Grid:
-    rows: list[list[Cell]] = [[*row] for row in found.rows()]
+def _pairs(name: str, related: Correlations) -> Grid:
+    rows: list[list[Cell]] = [[*row] for row in related.rows()]
     header = ("measure", "and", "Spearman", "low", "high", "p", "p (Holm)", "runs")
     return Grid(header, rows, "Low and high: 95 % interval over resamples of the runs.", f"correlations on {name}")
 

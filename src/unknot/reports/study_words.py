@@ -85,22 +85,22 @@ def _agreement(study: StudyFolder, related: Mapping[str, Correlations]) -> Itera
     """How well rankings without labels agree with metrics that need them."""
     without = {m.column for m in study.measures if m.kind == "ranking"}
     counted = {m.column for m in study.measures if m.counted}
-    for where, found in zip((where for where, _ in _where(study)), related.values(), strict=True):
-        said = []
-        for i, label in enumerate(found.names):
-            known = np.isfinite(found.rho[i])
-            with_labels = [j for j, other in enumerate(found.names) if other in counted and known[j]]
+    for where, pairs in zip((where for where, _ in _where(study)), related.values(), strict=True):
+        sentences = []
+        for i, label in enumerate(pairs.names):
+            known = np.isfinite(pairs.rho[i])
+            with_labels = [j for j, other in enumerate(pairs.names) if other in counted and known[j]]
             if label not in without or not with_labels:
                 continue
-            strongest = max(with_labels, key=lambda j: found.rho[i, j])
-            clear = sum(bool(found.p[i, j] < CLEAR and found.rho[i, j] > 0) for j in with_labels)
-            said.append(
-                f"{label} agrees best with {found.names[strongest]} (rank correlation {found.rho[i, strongest]:.2f}, "
-                f"p = {found.p[i, strongest]:.2g}, {_count(int(found.n[i, strongest]), 'run')}) and significantly with "
+            strongest = max(with_labels, key=lambda j: pairs.rho[i, j])
+            clear = sum(bool(pairs.p[i, j] < CLEAR and pairs.rho[i, j] > 0) for j in with_labels)
+            sentences.append(
+                f"{label} agrees best with {pairs.names[strongest]} (rank correlation {pairs.rho[i, strongest]:.2f}, "
+                f"p = {pairs.p[i, strongest]:.2g}, {_count(int(pairs.n[i, strongest]), 'run')}) and significantly with "
                 f"{clear} of {_count(len(with_labels), 'metric')} that need labels"
             )
-        if said:
-            yield f"{where}{'; '.join(said)}. Significant means p < {CLEAR}, each on its own."
+        if sentences:
+            yield f"{where}{'; '.join(sentences)}. Significant means p < {CLEAR}, each on its own."
 
 
 def _where(study: StudyFolder) -> Iterator[tuple[str, Any]]:

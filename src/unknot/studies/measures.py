@@ -48,7 +48,7 @@ class Measure:
 
 
 def rank_column(method: str, scope: str) -> str:
-    """The name of a ranking.
+    """The column of a ranking.
 
     >>> rank_column("udr_lasso[alpha=0.1]", "setting")
     'udr_lasso[alpha=0.1]/setting'

@@ -37,7 +37,7 @@ class PlannedRun:
 
     @cached_property
     def id(self) -> str:
-        """Of the run, which is the name of its folder."""
+        """The name of the run's folder."""
         return self.spec.id
 
 
@@ -75,10 +75,10 @@ class StudyPlan:
     @property
     def groups(self) -> list[RankGroup]:
         """The runs by world and split, ordered by id so that a ranking does not depend on the order of a file."""
-        found: dict[tuple[str, str], list[PlannedRun]] = {}
+        groups: dict[tuple[str, str], list[PlannedRun]] = {}
         for run in self.runs:
-            found.setdefault((run.spec.world, run.spec.split), []).append(run)
-        return [RankGroup(*key, tuple(sorted(runs, key=lambda run: run.id))) for key, runs in found.items()]
+            groups.setdefault((run.spec.world, run.spec.split), []).append(run)
+        return [RankGroup(*key, tuple(sorted(runs, key=lambda run: run.id))) for key, runs in groups.items()]
 
     @property
     def rankings(self) -> list[tuple[str, str]]:
@@ -97,7 +97,7 @@ def plan_study(study: StudySpec, *, data: Path | None = None, must_open: bool = 
             only be known from it is left unchecked.
     """
     worlds = _Worlds(study, data, must_open)
-    found: dict[str, tuple[RunSpec, tuple[str, ...]]] = {}
+    specs: dict[str, tuple[RunSpec, tuple[str, ...]]] = {}
     known: dict[str, tuple[dict[str, Any], str]] = {}
     for entry in study.entries:
         metrics = _metrics(study, entry)
@@ -108,14 +108,14 @@ def plan_study(study: StudySpec, *, data: Path | None = None, must_open: bool = 
             options, pairs = known[setting]
             full = spec.replace(options=options, pairs=pairs)
             ids = _applicable(study, entry, metrics, worlds, full.world)
-            before = found.get(full.id, (full, ()))[1]  # another entry may give the same run other metrics
-            found[full.id] = full, tuple(dict.fromkeys((*before, *ids)))
-    check_tasks(study, [spec for spec, _ in found.values()], worlds.get)
+            before = specs.get(full.id, (full, ()))[1]  # another entry may give the same run other metrics
+            specs[full.id] = full, tuple(dict.fromkeys((*before, *ids)))
+    check_tasks(study, [spec for spec, _ in specs.values()], worlds.get)
     named: dict[str, set[str]] = {}
     for entry in study.entries:
         named.setdefault(entry.model, set()).update(entry.values)
-    labels = settings([spec for spec, _ in found.values()], named)
-    runs = (PlannedRun(spec, label, ids) for (spec, ids), label in zip(found.values(), labels, strict=True))
+    labels = settings([spec for spec, _ in specs.values()], named)
+    runs = (PlannedRun(spec, label, ids) for (spec, ids), label in zip(specs.values(), labels, strict=True))
     return StudyPlan(study, tuple(runs), worlds.missing)
 
 
@@ -148,7 +148,7 @@ def _item(values: Values, value: Any) -> tuple[str | int, ...]:
     return (*where, values.values.index(value)) if value in values.values else where
 
 
-def _asked(study: StudySpec, entry: ModelEntry) -> tuple[tuple[str, ...], Where]:
+def _named_metrics(study: StudySpec, entry: ModelEntry) -> tuple[tuple[str, ...], Where]:
     """The metrics of a model, or of the study, and where they stand."""
     if entry.metrics is None:
         return study.metrics, ("metrics",)
@@ -157,17 +157,17 @@ def _asked(study: StudySpec, entry: ModelEntry) -> tuple[tuple[str, ...], Where]
 
 def _metrics(study: StudySpec, entry: ModelEntry) -> dict[str, str]:
     """Full name -> short name of the metrics that were asked for; of all that are not slow if none was."""
-    asked, where = _asked(study, entry)
-    if not asked:
+    named, where = _named_metrics(study, entry)
+    if not named:
         return {identity(metric): name for name, metric in METRICS.items() if not metric.facts.asked}
-    found = {}
-    for i, text in enumerate(asked):
+    metrics = {}
+    for i, text in enumerate(named):
         try:
             name, options = parse_identity(text, METRICS)
         except UnknotError as error:
             raise study.source.fault((*where, i), error) from None
-        found[identity(METRICS[name], **options)] = name
-    return found
+        metrics[identity(METRICS[name], **options)] = name
+    return metrics
 
 
 def _applicable(
@@ -176,8 +176,8 @@ def _applicable(
     if worlds.labelled(world):
         return tuple(metrics)
     needing = [id_ for id_, name in metrics.items() if METRICS[name].facts.labels]
-    asked, where = _asked(study, entry)
-    if needing and asked:
+    named, where = _named_metrics(study, entry)
+    if needing and named:
         raise study.source.fault(where, f"{', '.join(needing)} needs factors, and {world} has none.")
     return tuple(id_ for id_ in metrics if id_ not in needing)
 

@@ -103,8 +103,7 @@ class RayEngine:
     def _shared_with(self, step: Step) -> dict[str, Any]:
         """Run -> a reference to its latents, for a step that reads them."""
         read = {"score": [step.id], "rank": [id_ for id_, _ in step.values.get("members", ())]}.get(step.kind, [])
-        held = {id_: self._held.get((step.folder, id_)) for id_ in read}
-        return {id_: there[0] for id_, there in held.items() if there is not None}
+        return {id_: self._held[step.folder, id_][0] for id_ in read if (step.folder, id_) in self._held}
 
     def _hold(self, handed: "_Handed", size: int) -> None:
         """Keep the latents of a run in the store, as long as there is room."""

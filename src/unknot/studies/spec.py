@@ -81,7 +81,7 @@ class RankingSpec:
 
 @dataclass(frozen=True)
 class StudySpec:
-    """A study as its file says, checked in its form; models, worlds and options are checked by `plan`.
+    """A study as its file says, checked in its form; models, worlds and options are checked by `plan_study`.
 
     Attributes:
         name: of the study; a folder belongs to one name.
@@ -204,19 +204,19 @@ def _entry(name: Any, body: Any, where: Where, source: YamlSource) -> ModelEntry
 
 
 def _fields(data: Mapping[Any, Any], where: Where, source: YamlSource, skip: tuple[str, ...]) -> dict[str, Values]:
-    found: dict[str, Values] = {}
+    fields: dict[str, Values] = {}
     for key, value in data.items():
         if key in skip:
             continue
         name = PLURALS.get(str(key), str(key))
-        if name in found:
+        if name in fields:
             raise source.fault(
                 (*where, str(key)), f"{name} is given as '{name}' and as '{name}s'; keep one of the two."
             )
         if key == "seeds" and isinstance(value, int) and not isinstance(value, bool):
             value = list(range(value))  # a number of seeds
-        found[name] = _values(str(key), value, (*where, str(key)), source)
-    return found
+        fields[name] = _values(str(key), value, (*where, str(key)), source)
+    return fields
 
 
 def _values(key: str, value: Any, where: Where, source: YamlSource) -> Values:
@@ -248,19 +248,19 @@ def _tasks(value: Any, source: YamlSource) -> dict[str, dict[str, Any]]:
         names = {name: {} for name in names}
     if not isinstance(names, dict):
         raise source.fault(("tasks",), f"tasks is {value!r}; expected names such as reasoning, with options.")
-    found: dict[str, dict[str, Any]] = {}
+    tasks: dict[str, dict[str, Any]] = {}
     for name, options in names.items():
         where: Where = ("tasks", str(name)) if isinstance(value, dict) else ("tasks",)
         if name not in TASKS:
             raise source.unknown(where, "task", str(name), TASKS)
         if options is not None and not isinstance(options, dict):
             raise source.fault(where, f"options of {name} are {options!r}; expected names and values.")
-        found[name] = dict(options or {})
+        tasks[name] = dict(options or {})
         known = option_names(name)
-        for option in found[name]:
+        for option in tasks[name]:
             if option not in known:
                 raise source.unknown((*where, str(option)), f"option of {name}", str(option), known)
-    return found
+    return tasks
 
 
 def _rows(value: Any, where: Where, source: YamlSource) -> int | str:

@@ -34,7 +34,7 @@ Shared = Callable[
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under which steps are done; runs are the same whatever they are, but for rounding on other devices.
+    """Where and how steps are done: nothing of it but the device's rounding decides a result.
 
     Attributes:
         device: for training and encoding.
@@ -71,7 +71,7 @@ class Step:
 
     @property
     def run_folder(self) -> Path:
-        """Of the run."""
+        """The folder of the run."""
         return StudyPaths(Path(self.folder)).run(self.id)
 
 

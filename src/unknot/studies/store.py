@@ -27,7 +27,7 @@ class Store:
 
     @property
     def folder(self) -> Path:
-        """The study's."""
+        """The folder of the study."""
         return self.paths.folder
 
     @contextmanager
@@ -74,7 +74,7 @@ class Store:
         return self.plan.runs
 
     def run_folder(self, run: PlannedRun) -> Path:
-        """Of one run."""
+        """The folder of one run."""
         return self.paths.run(run.id)
 
     def trained(self, run: PlannedRun) -> bool:
@@ -101,9 +101,9 @@ class Store:
         source = self.source(run)
         if source is None:
             return run.metrics
-        there = self.scores(run).get("keys", {})
+        scored = self.scores(run).get("keys", {})
         keys = score_keys(run.metrics, source, self.plan.study.limit)
-        return tuple(id_ for id_, key in keys.items() if there.get(id_) != key)
+        return tuple(id_ for id_, key in keys.items() if scored.get(id_) != key)
 
     def task_files(self, run: PlannedRun) -> dict[str, Path]:
         """Task -> where its result is, or will be."""

@@ -41,7 +41,7 @@ def task_seconds(store: Store, *, data: Path | None = None) -> tuple[float, list
 def reasoning_seconds(world: str, options: Mapping[str, Any], *, data: Path | None = None) -> float:
     """Seconds to teach and examine the reasoners of one run, from a few steps on codes of integers."""
     task = find_task("reasoning")
-    full = {name: one.default for name, one in signature(task).parameters.items()} | dict(options)
+    full = {name: parameter.default for name, parameter in signature(task).parameters.items()} | dict(options)
 
     def took(steps: int, batches: int) -> float:
         few = {"steps": steps, "evaluate_every": steps, "evaluation_batches": batches, "at": (), "data": data}
