@@ -194,9 +194,7 @@ def _task(step: Step, progress: Progress) -> None:
     folder = run.folder / "tasks"
     folder.mkdir(exist_ok=True)
     remove_parts(folder)
-    weights = (read_source(run.folder) or {}).get("encoder", {}).get("weights")
-
-    conditions = step.conditions
+    weights, conditions = (read_source(run.folder) or {}).get("encoder", {}).get("weights"), step.conditions
     for name, options in step.values["tasks"].items():
         path = task_file(run.folder, name, options, weights)
         if path.is_file():
@@ -227,11 +225,9 @@ def _rank(step: Step, progress: Progress, shared: Shared) -> None:
     from unknot.ranking.ranking import rank
     from unknot.studies.spec import parse_method
 
-    values = step.values
-    paths = StudyPaths(Path(step.folder))
-    members = {
-        id_: partial(latents_of, paths.run(id_), shared) for id_, _ in values["members"]
-    }  # read in their turn
+    values, paths = step.values, StudyPaths(Path(step.folder))
+    # Latents are read in their turn.
+    members = {id_: partial(latents_of, paths.run(id_), shared) for id_, _ in values["members"]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknotWarning)  # the notes say it
         ranking = rank(
