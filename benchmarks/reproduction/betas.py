@@ -10,17 +10,17 @@ def run(folder: Path, jobs: int) -> str:
     from rich.console import Console
 
     from unknot.runs.run import Run
+    from unknot.studies.folder import StudyFolder
     from unknot.studies.live import shown
-    from unknot.studies.plan import plan
-    from unknot.studies.spec import read_study
-    from unknot.studies.store import StudyFolder
+    from unknot.studies.plan import plan_study
+    from unknot.studies.results import results
+    from unknot.studies.spec import read_spec
     from unknot.studies.study import run_study
-    from unknot.studies.tables import results
 
-    with shown(Console(stderr=True)) as watch:
-        run_study(plan(read_study(Path(__file__).with_suffix(".yaml"))), folder, jobs=jobs, watch=watch)
+    with shown(Console(stderr=True)) as progress:
+        run_study(plan_study(read_spec(Path(__file__).with_suffix(".yaml"))), folder, jobs=jobs, progress=progress)
     study = StudyFolder(folder)
-    wide = results(study).merge(study.table("ranks").drop_duplicates("id")[["id", "informative"]], on="id")
+    wide = results(study).merge(study.ranks.drop_duplicates("id")[["id", "informative"]], on="id")
     wide["reconstruction"] = [
         Run(folder / "runs" / id_).curve()["reconstruction"].tail(10).mean() for id_ in wide["id"]
     ]

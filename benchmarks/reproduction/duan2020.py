@@ -21,16 +21,16 @@ def run(folder: Path, jobs: int) -> str:
     """How rankings go with metrics over the 90 runs, and what one would have kept."""
     from rich.console import Console
 
+    from unknot.studies.folder import StudyFolder
     from unknot.studies.live import shown
-    from unknot.studies.plan import plan
-    from unknot.studies.spec import read_study
-    from unknot.studies.store import StudyFolder
+    from unknot.studies.plan import plan_study
+    from unknot.studies.results import results
+    from unknot.studies.spec import read_spec
     from unknot.studies.study import run_study
-    from unknot.studies.tables import results
 
-    study = plan(read_study(Path(__file__).with_suffix(".yaml")))
-    with shown(Console(stderr=True)) as watch:
-        run_study(study, folder, jobs=jobs, watch=watch)
+    study = plan_study(read_spec(Path(__file__).with_suffix(".yaml")))
+    with shown(Console(stderr=True)) as progress:
+        run_study(study, folder, jobs=jobs, progress=progress)
     wide = results(StudyFolder(folder))
     rows = [
         {"runs of": name, **row}

@@ -131,11 +131,11 @@ def _results(folder: Path) -> set[tuple[str, int]]:
 
 def _state(folder: Path) -> tuple[dict[str, int], str]:
     """How many runs are through each stage, and what is begun and not done."""
-    from unknot.studies.plan import plan
-    from unknot.studies.spec import read_study
+    from unknot.studies.plan import plan_study
+    from unknot.studies.spec import read_spec
     from unknot.studies.store import Store
 
-    store = Store(folder, plan(read_study(FILE)))
+    store = Store(folder, plan_study(read_spec(FILE)))
     missing = [(run, store.missing(run)) for run in store.runs]
     done = {word: sum(kind not in kinds for _, kinds in missing) for kind, word in STAGES.items()}
     done["ranked"] = len(list((folder / "ranks").glob("*.json")))
@@ -185,9 +185,9 @@ def _must_be_the_same(calm: Path, killed: Path) -> None:
 
 
 def _names() -> tuple[str, ...]:
-    from unknot.studies.store import TABLES
+    from unknot.studies.tables import COLUMNS
 
-    return TABLES
+    return tuple(COLUMNS)
 
 
 def _table(folder: Path, name: str) -> Any:

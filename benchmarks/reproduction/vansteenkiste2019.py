@@ -11,16 +11,16 @@ def run(folder: Path, jobs: int) -> str:
     from scipy.stats import spearmanr
 
     from unknot.runs.run import Run
+    from unknot.studies.folder import StudyFolder
     from unknot.studies.live import shown
-    from unknot.studies.plan import plan
-    from unknot.studies.spec import read_study
-    from unknot.studies.store import StudyFolder
+    from unknot.studies.plan import plan_study
+    from unknot.studies.results import results
+    from unknot.studies.spec import read_spec
     from unknot.studies.study import run_study
-    from unknot.studies.tables import results
 
-    study = read_study(Path(__file__).with_suffix(".yaml"))
-    with shown(Console(stderr=True)) as watch:
-        run_study(plan(study), folder, jobs=jobs, watch=watch)
+    study = read_spec(Path(__file__).with_suffix(".yaml"))
+    with shown(Console(stderr=True)) as progress:
+        run_study(plan_study(study), folder, jobs=jobs, progress=progress)
     wide = results(StudyFolder(folder))
     names = [name for name in wide.columns if name.partition("[")[0] in study.metrics]
     wide["reconstruction error"] = [

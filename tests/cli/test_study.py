@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from unknot.cli import app, main
 from unknot.errors import UnknotError
+from unknot.studies.plan import PlannedRun
 from unknot.studies.spec import preset_names
 
 TINY = """\
@@ -175,6 +176,19 @@ def test_the_plan_of_a_published_study_is_shown_without_its_data(tmp_path: Path)
     assert done.exit_code == 0, done.output
     assert "vansteenkiste2019: 360 runs" in done.output
     assert "360 runs on worlds that are not here are not counted" in done.output
+
+
+def test_a_dry_run_of_thousands_of_runs_compares_no_two_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compared(run: PlannedRun, other: object) -> bool:
+        raise AssertionError("looks for a run among all others")
+
+    monkeypatch.setattr(PlannedRun, "__eq__", compared)
+    words = ["study", "schott2022", "-o", str(tmp_path / "out"), "--dry-run", "--data", str(tmp_path)]
+    done = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert "schott2022: 3664 runs" in done.output
+    assert re.search(r"dsprites +random +beta_vae +6 +10 +60", done.output), done.output
 
 
 def test_the_studies_that_ship_are_listed_and_shown() -> None:

@@ -52,13 +52,13 @@ def test_the_commands_of_a_paper_exist(paper: Paper) -> None:
 
 @papers
 def test_the_studies_of_a_paper_ship_with_its_models_and_worlds(paper: Paper) -> None:
-    from unknot.studies.spec import preset_names, read_study
+    from unknot.studies.spec import preset_names, read_spec
 
     shipped = {name for name in preset_names() if name.removesuffix("_small") == paper.key}
     named = [re.fullmatch(r"unknot study (\w+)", line) for line in (paper.full, paper.small)]
     assert {found[1] for found in named if found} == shipped
     if shipped:
-        study = read_study(paper.key)
+        study = read_spec(paper.key)
         worlds = [entry.values.get("world") or study.values["world"] for entry in study.entries]
         assert {entry.model for entry in study.entries} == set(paper.models)
         assert {world for values in worlds for world in values.values} <= set(paper.worlds)

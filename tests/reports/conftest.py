@@ -57,7 +57,6 @@ def write_study(
                     ("mig[bins=20]", "", "compactness", True, 0.1 + good),
                     ("dci[gbt]", "", "modularity", True, 0.2 + good + 0.05 * rng.normal()),
                     ("dci[gbt]", "completeness", "compactness", True, 0.3 + good),
-                    ("dci[gbt]", "some_other_scalar", "", True, 7.0),
                     ("mutual_info_score[bins=20]", "", "independence", False, 0.6 - good),
                 ):
                     row = {"id": id_, "metric": metric, "part": part, "value": number, "measures": measures}

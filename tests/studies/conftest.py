@@ -9,8 +9,8 @@ import pytest
 
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.local import one_line
-from unknot.studies.plan import StudyPlan, plan
-from unknot.studies.spec import read_study
+from unknot.studies.plan import StudyPlan, plan_study
+from unknot.studies.spec import read_spec
 from unknot.studies.steps import Step, perform
 from unknot.studies.study import run_study
 
@@ -51,7 +51,7 @@ class Inline:
         events: list[Outcome | Advance] = []
         try:
             self.sabotage(step)
-            perform(step, lambda done, total: events.append(Advance(step, done, total)))
+            perform(step, lambda stage, done, total: events.append(Advance(step, done, total)))
         except Exception as error:
             return [*events, Outcome(step, one_line(error), "the log")]
         return [*events, Outcome(step)]
@@ -70,7 +70,7 @@ def write(folder: Path, text: str = TINY, name: str = "tiny.yaml") -> Path:
 
 
 def planned(folder: Path, text: str = TINY) -> StudyPlan:
-    return plan(read_study(write(folder, text)))
+    return plan_study(read_spec(write(folder, text)))
 
 
 def tables(folder: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.local import LocalEngine
 from unknot.studies.steps import Step
-from unknot.studies.study import Progress, run_study
+from unknot.studies.study import StudyState, run_study
 
 from .conftest import TINY, planned, same_tables
 
@@ -46,7 +46,7 @@ def test_killed_workers_cost_their_step_only_and_the_study_ends_the_same(
     engine = LocalEngine(jobs=2)
     killed: list[int] = []
 
-    def kill(progress: Progress) -> None:
+    def kill(stage: str, done: int, total: int, *, state: StudyState) -> None:
         """Kill a process in each of three moments: a training, another training, and a scoring."""
         at_work = [worker for worker in engine._pool if worker.step is not None]
         wanted = ["train", "train", "score"][len(killed)] if len(killed) < 3 else ""
@@ -59,11 +59,11 @@ def test_killed_workers_cost_their_step_only_and_the_study_ends_the_same(
 
     hit: list[Step] = []
     try:
-        progress = run_study(planned(tmp_path), tmp_path / "out", engine=engine, watch=kill, retries=2)
+        state = run_study(planned(tmp_path), tmp_path / "out", engine=engine, progress=kill, retries=2)
     finally:
         engine.close()
     assert len(killed) == 3
-    assert not progress.failures
+    assert not state.failures
     same_tables(tmp_path / "out", undisturbed)
 
 
@@ -71,16 +71,16 @@ def test_a_step_whose_process_is_always_killed_is_reported_with_the_signal(tmp_p
     made = planned(tmp_path, TINY.replace("beta: [1, 4]", "beta: 1").replace("seeds: 2", "seeds: 1"))
     engine = LocalEngine(jobs=1)
 
-    def kill(progress: Progress) -> None:
+    def kill(stage: str, done: int, total: int, *, state: StudyState) -> None:
         for worker in engine._pool:
             if worker.step is not None and worker.process.is_alive():
                 os.kill(worker.process.pid, signal.SIGKILL)
 
     try:
-        progress = run_study(made, tmp_path / "out", engine=engine, watch=kill, retries=1)
+        state = run_study(made, tmp_path / "out", engine=engine, progress=kill, retries=1)
     finally:
         engine.close()
-    ((_, error, log),) = progress.failures
+    ((_, error, log),) = state.failures
     assert error == "its process was killed by SIGKILL (out of memory?)"
     assert "after 2 attempt(s)" in log.read_text()
 

@@ -8,9 +8,9 @@ import pytest
 from unknot.errors import UnknotError
 from unknot.runs.run import RunSpec
 from unknot.runs.training import build_model
-from unknot.studies.plan import StudyPlan, plan, settings
-from unknot.studies.spec import PRESETS, parse_study, preset_names, read_study
-from unknot.studies.store import StudyFolder
+from unknot.studies.folder import StudyFolder
+from unknot.studies.plan import StudyPlan, plan_study
+from unknot.studies.spec import PRESETS, parse_spec, preset_names, read_spec
 from unknot.worlds import conventions, open_world
 from unknot.worlds.splits.combinations import combination_name
 
@@ -80,12 +80,6 @@ def test_one_value_that_is_not_the_default_is_named(tmp_path: Path) -> None:
     assert run.setting == "default"
 
 
-def test_settings_that_differ_little_keep_different_labels() -> None:
-    base = RunSpec(world="w", options={"beta": 1.0, "on": True})
-    close = [base, base.replace(options={"beta": 1.00000001, "on": False})]
-    assert settings(close) == ["beta 1, on true", "beta 1.00000001, on false"]
-
-
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
@@ -99,6 +93,11 @@ def test_settings_that_differ_little_keep_different_labels() -> None:
         (HEAD + "models: vae\nlatents: [10, ten]\n", 5, "latents is 'ten'"),
         (HEAD + "models: vae\nsplits: [extrapolate]\n", 5, "did you mean 'extrapolation'"),
         (HEAD + "models: vae\narchitecture: conv65\n", 5, "conv64"),
+        (HEAD + "models: vae\nimage_size: 48\n", 5, "images of 48 pixels"),
+        (HEAD + "models: [vae, parted_vae]\nlatents: 1\n", 5, "1 latents, of which"),
+        (HEAD + "models: vae\nsplits: 'combination:scale=9,shape=0'\n", 5, "'scale' has classes 0..5"),
+        (HEAD + "models: vae\nsplits: 'combination:scale'\n", 5, "is not a factor and its class"),
+        (HEAD + "models:\n  weak_de:\n    classes: shap,x\n", 6, "unknown factor 'shap'"),
         (HEAD + "models:\n  ada_gvae:\n    pairs: one\n", 6, "unknown law of pairs 'one'"),
         (HEAD + "models:\n  beta_vae:\n    pairs: laplace\n", 6, "does not learn from pairs"),
         ("models: vae\nsteps: 4\nworlds:\n  - dsprites_rendered\n  - dsprites_renderd\n", 5, "unknown world"),
@@ -117,8 +116,8 @@ def test_a_world_whose_file_is_not_here_stops_a_study_but_not_the_look_at_its_pl
     path = tmp_path / "file.yaml"
     path.write_text("worlds: dsprites\nmodels:\n  beta_vae: {beta: [1, 2]}\nsteps: 5\n")
     with pytest.raises(UnknotError, match=r"file.yaml, line 1: .*dsprites"):
-        plan(read_study(path), data=tmp_path)
-    made = plan(read_study(path), data=tmp_path, must_open=False)
+        plan_study(read_spec(path), data=tmp_path)
+    made = plan_study(read_spec(path), data=tmp_path, must_open=False)
     assert list(made.missing) == ["dsprites"]
     assert [run.spec.options for run in made.runs] == [{"beta": 1.0, "anneal": 0}, {"beta": 2.0, "anneal": 0}]
 
@@ -137,7 +136,7 @@ def test_metrics_that_need_factors_are_refused_for_a_world_without(tmp_path: Pat
 
 @pytest.mark.parametrize("name", preset_names())
 def test_every_study_that_ships_can_be_planned(name: str, tmp_path: Path) -> None:
-    made = plan(read_study(name), data=tmp_path, must_open=name.endswith("_small"))
+    made = plan_study(read_spec(name), data=tmp_path, must_open=name.endswith("_small"))
     published = {"mahon2024": 880, "duan2020": 5400, "schott2022": 3664, "vansteenkiste2019": 360}
     assert published.get(name, len(made.runs)) == len(made.runs)
     if name.endswith("_small"):
@@ -168,7 +167,7 @@ def test_the_study_of_schott2022_has_the_models_of_its_tables(tmp_path: Path) ->
 
 def plan_of(name: str, folder: Path) -> StudyPlan:
     """The plan of a study that ships, as if no files were here."""
-    return plan(read_study(name), data=folder, must_open=False)
+    return plan_study(read_spec(name), data=folder, must_open=False)
 
 
 def test_planning_needs_no_memory_for_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,6 +196,6 @@ def test_a_model_may_have_metrics_of_its_own(tmp_path: Path) -> None:
 def test_study_json_holds_the_study_as_it_was_read(undisturbed: Path, tmp_path: Path) -> None:
     folder = StudyFolder(undisturbed)
     assert folder.spec == planned(tmp_path).study
-    assert plan(folder.spec).runs == planned(tmp_path, TINY).runs
+    assert plan_study(folder.spec).runs == planned(tmp_path, TINY).runs
     with pytest.raises(UnknotError, match="holds no study"):
-        parse_study([], folder.spec.source)
+        parse_spec([], folder.spec.source)

@@ -18,8 +18,8 @@ from unknot.representation import Representation, read_representation
 from unknot.runs.training import train
 from unknot.studies.engines import Outcome, open_engine
 from unknot.studies.ray_engine import RayEngine
-from unknot.studies.steps import Step
-from unknot.studies.study import Progress, run_study
+from unknot.studies.steps import Conditions, Step
+from unknot.studies.study import StudyState, run_study
 
 from .conftest import TINY, planned, same_tables
 
@@ -53,24 +53,30 @@ def test_a_study_loses_a_process_and_a_machine_and_ends_as_if_it_had_not(
     assert engine.workers == 2
     lost: list[str] = []
 
-    def disturb(progress: Progress) -> None:
-        training = [step for step in progress.running if step.kind == "train"]
+    def disturb(stage: str, done: int, total: int, *, state: StudyState) -> None:
+        training = [step for step in state.running if step.kind == "train"]
         begun = [step for step in training if (tmp_path / "out" / "runs" / step.id / "checkpoint.pt").exists()]
         if not lost and begun:
             lost.append("process")
             os.kill(_worker_pid(begun[0]), signal.SIGKILL)
-        elif len(lost) == 1 and progress.done["train"] >= 1 and training:
+        elif len(lost) == 1 and state.done["train"] >= 1 and training:
             lost.append("machine")
             cluster.remove_node(nodes[1], allow_graceful=False)
             cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
 
     try:
-        progress = run_study(planned(tmp_path), tmp_path / "out", engine=engine, checkpoint_every=2, watch=disturb)
+        state = run_study(
+            planned(tmp_path),
+            tmp_path / "out",
+            engine=engine,
+            conditions=Conditions(checkpoint_every=2),
+            progress=disturb,
+        )
     finally:
         engine.close()
     assert lost == ["process", "machine"]
-    assert not progress.failures
-    assert progress.done == progress.total == {"train": 4, "encode": 4, "score": 4, "task": 0, "rank": 2}
+    assert not state.failures
+    assert state.done == state.total == {"train": 4, "encode": 4, "score": 4, "task": 0, "rank": 2}
     same_tables(tmp_path / "out", undisturbed)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.papers import PAPERS
-from unknot.studies.spec import method_id, preset_names, read_study
+from unknot.studies.spec import method_id, preset_names, read_spec
 
 GOOD = "worlds: dsprites_rendered\nmodels:\n  beta_vae: {beta: [1, 4]}\n"
 
@@ -14,7 +14,7 @@ GOOD = "worlds: dsprites_rendered\nmodels:\n  beta_vae: {beta: [1, 4]}\n"
 def _read(folder: Path, text: str):
     path = folder / "file.yaml"
     path.write_text(text, encoding="utf-8")
-    return read_study(path)
+    return read_spec(path)
 
 
 def test_a_study_is_named_after_its_file_unless_it_says_otherwise(tmp_path: Path) -> None:
@@ -88,16 +88,16 @@ def test_a_file_that_holds_no_study_is_refused(tmp_path: Path) -> None:
         _read(tmp_path, "models: beta_vae\n")
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UnknotError, match=r"is no text in UTF-8|is not YAML"):
-        read_study(tmp_path / "bytes.yaml")
+        read_spec(tmp_path / "bytes.yaml")
     with pytest.raises(UnknotError, match="cannot be read"):
-        read_study(tmp_path / "none.yaml")
+        read_spec(tmp_path / "none.yaml")
     with pytest.raises(UnknotError, match="cannot be read"):
-        read_study(tmp_path)
+        read_spec(tmp_path)
 
 
 def test_a_name_that_is_no_file_suggests_a_study_that_ships() -> None:
     with pytest.raises(UnknotError, match="unknown study 'duan2020_smal'; did you mean 'duan2020_small'"):
-        read_study("duan2020_smal")
+        read_spec("duan2020_smal")
 
 
 def test_the_old_name_of_a_study_that_ships_is_refused_with_the_new_one(tmp_path: Path, monkeypatch) -> None:
@@ -105,11 +105,11 @@ def test_the_old_name_of_a_study_that_ships_is_refused_with_the_new_one(tmp_path
     (tmp_path / "s1").mkdir()  # the folder of a study made before
     for old, new in {"s1": "duan2020", "S1": "duan2020", "s4_small": "vansteenkiste2019_small"}.items():
         with pytest.raises(UnknotError, match=f"study: {old} is now called {new}"):
-            read_study(old)
+            read_spec(old)
     with pytest.raises(UnknotError, match="unknown study 's2'"):  # there never was one
-        read_study("s2")
+        read_spec("s2")
     (tmp_path / "s3").write_text(GOOD)  # somebody's own file
-    assert read_study("s3").name == "s3"
+    assert read_spec("s3").name == "s3"
 
 
 def test_python_objects_in_a_file_are_not_made(tmp_path: Path) -> None:
@@ -142,14 +142,14 @@ def test_methods_of_ranking_have_full_names() -> None:
 def test_a_study_that_ships_is_found_beside_a_folder_of_its_name(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "demo").mkdir()  # as `make demo` leaves one
     monkeypatch.chdir(tmp_path)
-    assert read_study("demo").name == "demo"
+    assert read_spec("demo").name == "demo"
 
 
 def test_every_study_that_ships_says_what_it_is_about() -> None:
     papers = {name.removesuffix("_small") for name in preset_names()} - {"demo"}
     assert papers == {"mahon2024", "duan2020", "schott2022", "vansteenkiste2019"}
     for name in preset_names():
-        study = read_study(name)
+        study = read_spec(name)
         assert study.name == name
         assert study.about.startswith(
             "A first study" if name == "demo" else PAPERS[name.removesuffix("_small")].short

@@ -1,12 +1,11 @@
 """What of a study is done, as its folder tells."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.studies.store import Store, StudyFolder
+from unknot.studies.store import Store
 
 from .conftest import TINY, planned
 
@@ -62,39 +61,3 @@ def test_two_processes_never_run_one_study(finished: Path, tmp_path: Path) -> No
             pass
     with store.locked():
         pass
-
-
-def test_the_tables_have_the_columns_that_others_read(undisturbed: Path) -> None:
-    study = StudyFolder(undisturbed)
-    runs, scores, ranks = (study.table(name) for name in ("runs", "scores", "ranks"))
-    assert list(runs.columns) == [
-        "id", "world", "model", "setting", "seed", "steps", "split", "status", "minutes", "error",
-        "option.anneal", "option.beta",
-    ]  # fmt: skip
-    assert runs["setting"].tolist() == ["beta 1", "beta 1", "beta 4", "beta 4"]
-    assert set(runs["status"]) == {"done"}
-    assert (runs["minutes"] > 0).all()
-    wanted = ["id", "metric", "part", "value", "measures", "higher_is_better", "seconds", "version", "refused"]
-    assert list(scores.columns) == wanted
-    assert set(scores["metric"]) == {"mig[bins=20]", "sap[classification]"}
-    assert (scores["part"] == "").sum() == 8
-    assert list(ranks.columns) == ["id", "method", "scope", "score", "informative", "partners"]
-    assert len(ranks) == 4 * 2
-    assert set(ranks["scope"]) == {"setting", "all"}
-
-
-def test_numbers_in_the_tables_are_those_of_the_runs_files(undisturbed: Path) -> None:
-    scores = StudyFolder(undisturbed).table("scores")
-    for row in scores[scores["part"] == ""].itertuples():
-        record = json.loads((undisturbed / "runs" / row.id / "scores.json").read_text())
-        assert row.value == record["scores"][row.metric]["value"]
-
-
-def test_a_folder_without_a_study_or_with_a_damaged_one_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UnknotError, match="is no study"):
-        StudyFolder(tmp_path)
-    (tmp_path / "study.json").write_text("{}")
-    with pytest.raises(UnknotError, match="is damaged"):
-        _ = StudyFolder(tmp_path).record
-    with pytest.raises(UnknotError, match="has no tables yet"):
-        StudyFolder(tmp_path).table("runs")

@@ -7,9 +7,9 @@ import pytest
 
 import unknot
 from unknot.errors import UnknotError
+from unknot.studies.folder import StudyFolder
 from unknot.studies.steps import Step
-from unknot.studies.store import StudyFolder
-from unknot.studies.study import Progress, run_study
+from unknot.studies.study import StudyState, run_study
 
 from .conftest import TINY, Inline, planned, same_tables, tables, write
 
@@ -17,14 +17,14 @@ from .conftest import TINY, Inline, planned, same_tables, tables, write
 def test_a_second_run_of_a_finished_study_does_nothing(finished: Path, tmp_path: Path) -> None:
     stamps = {p: p.stat().st_mtime_ns for p in finished.glob("runs/*/*") if p.suffix != ".lock"}
     engine = Inline()
-    progress = run_study(planned(tmp_path), finished, engine=engine)
+    state = run_study(planned(tmp_path), finished, engine=engine)
     assert engine.steps == []
-    assert progress.done == progress.total == {"train": 4, "encode": 4, "score": 4, "task": 0, "rank": 2}
+    assert state.done == state.total == {"train": 4, "encode": 4, "score": 4, "task": 0, "rank": 2}
     assert stamps == {p: p.stat().st_mtime_ns for p in finished.glob("runs/*/*") if p.suffix != ".lock"}
 
 
 def test_scores_are_those_of_unknot_score(undisturbed: Path) -> None:
-    scores = StudyFolder(undisturbed).table("scores")
+    scores = StudyFolder(undisturbed).scores
     id_ = scores["id"][0]
     card = unknot.score(undisturbed / "runs" / id_ / "latents.npz", metrics=["sap", "mig"])
     mine = scores[(scores["id"] == id_) & (scores["part"] == "")].set_index("metric")["value"].to_dict()
@@ -72,10 +72,10 @@ def test_a_failing_run_is_tried_again_and_then_reported_while_the_rest_goes_on(t
             raise RuntimeError("no space\nleft")
 
     engine = Inline(sabotage)
-    progress = run_study(made, tmp_path / "out", engine=engine, retries=1)
+    state = run_study(made, tmp_path / "out", engine=engine, retries=1)
     assert [kind for kind, id_ in engine.steps if id_ == broken] == ["train", "train"]
-    assert progress.retried == 1
-    ((title, error, log),) = progress.failures
+    assert state.retried == 1
+    ((title, error, log),) = state.failures
     assert (title, error) == ("train beta_vae, beta 1, dsprites_rendered, seed 0", "RuntimeError: no space left")
     assert "the log" in log.read_text()
     runs = tables(tmp_path / "out")["runs"].set_index("id")
@@ -84,7 +84,7 @@ def test_a_failing_run_is_tried_again_and_then_reported_while_the_rest_goes_on(t
     assert sorted(runs["status"]) == ["done", "done", "failed"]
     assert set(tables(tmp_path / "out")["ranks"]["id"]) == set(runs.index) - {broken}
     mended = Inline()
-    progress = run_study(made, tmp_path / "out", engine=mended)
+    state = run_study(made, tmp_path / "out", engine=mended)
     assert mended.kinds() == ["train", "encode", "score", "rank", "rank"]
     assert not log.exists()
     assert set(tables(tmp_path / "out")["runs"]["status"]) == {"done"}
@@ -100,9 +100,9 @@ def test_a_failure_that_passes_leaves_the_tables_of_an_undisturbed_study(
             failed.add(step)
             raise OSError("gone")
 
-    progress = run_study(planned(tmp_path), tmp_path / "out", engine=Inline(once))
-    assert progress.retried == 4 * 3 + 2
-    assert not progress.failures
+    state = run_study(planned(tmp_path), tmp_path / "out", engine=Inline(once))
+    assert state.retried == 4 * 3 + 2
+    assert not state.failures
     same_tables(tmp_path / "out", undisturbed)
 
 
@@ -120,20 +120,20 @@ def test_a_step_that_leaves_no_result_has_failed(
             latents.unlink(missing_ok=True)
             return events
 
-    progress = run_study(made, finished, engine=Careless())
-    assert "its result is not in the study's folder" in progress.failures[0][1]
+    state = run_study(made, finished, engine=Careless())
+    assert "its result is not in the study's folder" in state.failures[0][1]
 
 
 def test_ctrl_c_stops_the_engine_gently_and_writes_the_tables(tmp_path: Path) -> None:
     made = planned(tmp_path, TINY.replace("beta: [1, 4]", "beta: 1"))
 
-    def stop(progress: Progress) -> None:
-        if progress.done["score"] == 1:
+    def stop(stage: str, done: int, total: int, *, state: StudyState) -> None:
+        if state.done["score"] == 1:
             raise KeyboardInterrupt
 
     engine = Inline()
     with pytest.raises(KeyboardInterrupt):
-        run_study(made, tmp_path / "out", engine=engine, watch=stop)
+        run_study(made, tmp_path / "out", engine=engine, progress=stop)
     assert engine.closed == [True]
     assert sorted(tables(tmp_path / "out")["runs"]["status"]) == ["done", "waiting"]
 
@@ -141,12 +141,12 @@ def test_ctrl_c_stops_the_engine_gently_and_writes_the_tables(tmp_path: Path) ->
 def test_one_seed_a_setting_has_no_ranking_within_settings_and_a_note_says_so(
     tmp_path: Path, finished: Path
 ) -> None:
-    progress = run_study(planned(tmp_path, TINY.replace("seeds: 2", "seeds: 1")), finished, engine=Inline())
-    assert progress.notes == ["dsprites_rendered: too few runs for a ranking by udr_spearman, scope setting."]
+    state = run_study(planned(tmp_path, TINY.replace("seeds: 2", "seeds: 1")), finished, engine=Inline())
+    assert state.notes == ["dsprites_rendered: too few runs for a ranking by udr_spearman, scope setting."]
     ranks = tables(finished)["ranks"]
     assert set(ranks["scope"]) == {"all"}
     assert len(ranks) == 2
-    assert progress.total["rank"] == progress.done["rank"] == 1
+    assert state.total["rank"] == state.done["rank"] == 1
 
 
 def test_a_failure_leaves_the_number_of_planned_steps_as_it_was(tmp_path: Path) -> None:
@@ -157,12 +157,13 @@ def test_a_failure_leaves_the_number_of_planned_steps_as_it_was(tmp_path: Path) 
         if step.id == made.runs[0].id:
             raise RuntimeError("broken")
 
-    def watch(progress: Progress) -> None:
-        totals.add(sum(progress.total.values()))
+    def watch(stage: str, done: int, total: int, *, state: StudyState) -> None:
+        totals.add(total)
+        assert (stage, done, total) == ("study", sum(state.done.values()), sum(state.total.values()))
 
-    progress = run_study(made, tmp_path / "out", engine=Inline(sabotage), retries=0, watch=watch)
+    state = run_study(made, tmp_path / "out", engine=Inline(sabotage), retries=0, progress=watch)
     assert totals == {2 * 3 + 2}
-    assert len(progress.notes) == 2
+    assert len(state.notes) == 2
 
 
 def test_runs_of_different_splits_are_ranked_apart_and_scored_on_their_test_part(tmp_path: Path) -> None:
@@ -179,8 +180,8 @@ def test_runs_of_different_splits_are_ranked_apart_and_scored_on_their_test_part
 
 def test_a_refused_metric_is_a_result_with_its_reason(finished: Path, tmp_path: Path) -> None:
     made = planned(tmp_path, TINY.replace("[mig, sap]", "[mig, unfairness]"))
-    progress = run_study(made, finished, engine=Inline())
-    assert not progress.failures
+    state = run_study(made, finished, engine=Inline())
+    assert not state.failures
     scores = tables(finished)["scores"]
     refused = scores[scores["refused"] != ""]
     assert len(refused) == 4
@@ -196,8 +197,8 @@ def test_a_damaged_run_is_reported_not_fatal(finished: Path, tmp_path: Path) -> 
     folder = finished / "runs" / made.runs[0].id
     (folder / "weights.safetensors").unlink()
     (folder / "run.json").write_text("{}")
-    progress = run_study(made, finished, engine=Inline(), retries=0)
-    ((_, error, _),) = progress.failures
+    state = run_study(made, finished, engine=Inline(), retries=0)
+    ((_, error, _),) = state.failures
     assert "is damaged" in error
     assert sorted(tables(finished)["runs"]["status"]) == ["done", "done", "done", "failed"]
 

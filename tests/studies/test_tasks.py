@@ -8,11 +8,12 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.reports.study_page import write_study_page
-from unknot.studies.plan import plan
-from unknot.studies.spec import read_study
-from unknot.studies.store import Store, StudyFolder
+from unknot.studies.folder import StudyFolder
+from unknot.studies.plan import plan_study
+from unknot.studies.results import results
+from unknot.studies.spec import read_spec
+from unknot.studies.store import Store
 from unknot.studies.study import run_study
-from unknot.studies.tables import results
 from unknot.studies.task_times import task_seconds
 from unknot.tasks.result import TaskResult
 from unknot.worlds.scenes.toy_corpus import toy_corpus
@@ -25,9 +26,9 @@ FAIR = "tasks:\n  fairness: {targets: [shape], sensitive: [scale], rows: 200, po
 def test_each_run_is_put_to_each_task_once_and_again_when_its_options_change(tmp_path: Path) -> None:
     plan = planned(tmp_path, TINY + FAIR)
     engine = Inline()
-    progress = run_study(plan, tmp_path / "study", engine=engine)
-    assert not progress.failures
-    assert progress.done["task"] == progress.total["task"] == 4
+    state = run_study(plan, tmp_path / "study", engine=engine)
+    assert not state.failures
+    assert state.done["task"] == state.total["task"] == 4
     table = pd.read_parquet(tmp_path / "study" / "tables" / "tasks.parquet")
     assert set(table["task"]) == {"fairness"} and table["id"].nunique() == 4
     assert not table.set_index("name")["higher_is_better"]["unfairness"].any()
@@ -120,7 +121,7 @@ def test_factors_are_checked_against_worlds_whose_files_are_not_here(tmp_path: P
         tmp_path, TINY.replace("dsprites_rendered", "shapes3d") + "tasks: {combinations: {pair: [size, x]}}"
     )
     with pytest.raises(UnknotError, match="line 13: unknown factor 'x'"):
-        plan(read_study(path), data=tmp_path, must_open=False)
+        plan_study(read_spec(path), data=tmp_path, must_open=False)
 
 
 def test_tasks_that_a_run_cannot_see_the_images_of_are_refused(tmp_path: Path) -> None:
@@ -136,8 +137,8 @@ def test_runs_are_put_to_object_algebra(tmp_path: Path) -> None:
         TINY.replace("dsprites_rendered", "dsprites_color_rendered").replace("[1, 4]", "1").replace("seeds: 2", "")
     )
     text += f"tasks: {{algebra: {{corpus: {tmp_path}/corpus, minibatch: 8, pictures: 1}}}}"
-    progress = run_study(planned(tmp_path, text), tmp_path / "study", engine=Inline())
-    assert not progress.failures and progress.done["task"] == 1
+    state = run_study(planned(tmp_path, text), tmp_path / "study", engine=Inline())
+    assert not state.failures and state.done["task"] == 1
     table = pd.read_parquet(tmp_path / "study" / "tables" / "tasks.parquet").set_index("name")
     assert set(table["task"]) == {"algebra"} and table["value"]["l2_coat"] < 1
     assert "Task: algebra" in write_study_page(tmp_path / "page.html", tmp_path / "study").read_text()

@@ -21,7 +21,13 @@ def demo(
 
     console = Console(stderr=True)
     try:
-        page = demo(output, study=study, jobs=jobs, tell=console.print, live=lambda: shown(console))
+        page = demo(
+            output,
+            study=study,
+            jobs=jobs,
+            progress=lambda stage, done, total, /, **facts: console.print(stage),
+            live=lambda: shown(console),
+        )
     except KeyboardInterrupt:
         typer.echo(f"unknot: {output}: stopped; the same command goes on.", err=True)
         raise typer.Exit(130) from None

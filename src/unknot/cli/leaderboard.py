@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from unknot.tasks.generalisation.leaderboard import Entry
+    from unknot.reports.leaderboard import BoardEntry
 
 FORMATS = ("csv", "markdown", "latex", "json")
 
@@ -14,7 +14,7 @@ FORMATS = ("csv", "markdown", "latex", "json")
 def leaderboard(
     results: Annotated[
         list[Path] | None,
-        typer.Argument(help="JSON files of `unknot task generalisation`, or folders of them."),
+        typer.Argument(help="JSON files of `unknot task generalisation`, folders of them, or studies."),
     ] = None,
     world: Annotated[str, typer.Option(help="Only this dataset; a rendered stand-in names its dataset too.")] = "",
     split: Annotated[str, typer.Option(help="Only this split.")] = "",
@@ -27,7 +27,7 @@ def leaderboard(
 ) -> None:
     """Show published R² on systematic splits beside your own results; rendered worlds are ranked apart."""
     from unknot.errors import UnknotError, unknown
-    from unknot.tasks.generalisation.leaderboard import leaderboard, own_results
+    from unknot.reports.leaderboard import leaderboard, own_results
 
     if form and form not in FORMATS:
         raise unknown("format", form, FORMATS)
@@ -42,7 +42,7 @@ def leaderboard(
     if form:
         import pandas as pd
 
-        from unknot.studies.tables import formatted
+        from unknot.studies.results import formatted
 
         rows = [
             {
@@ -63,12 +63,12 @@ def leaderboard(
     _show(board)
 
 
-def _show(board: "list[Entry]") -> None:
+def _show(board: "list[BoardEntry]") -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from unknot.tasks.generalisation.leaderboard import MISSING
+    from unknot.reports.leaderboard import MISSING
 
     console = Console()
     for world, split in dict.fromkeys((entry.world, entry.split) for entry in board):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from unknot.studies.plan import StudyPlan
-    from unknot.studies.study import Progress
+    from unknot.studies.study import StudyState
 
 
 def study(
@@ -38,15 +38,15 @@ def study(
     """Train, encode, score, try and rank many runs; the same command goes on where it stopped."""
     from rich.console import Console
 
-    from unknot.studies.plan import plan
-    from unknot.studies.spec import PRESETS, read_study
+    from unknot.studies.plan import plan_study
+    from unknot.studies.spec import PRESETS, read_spec
 
     if list_:
         _list()
         return
     if not file:
         raise UnknotError("study: name a study file, or one that ships: `unknot study --list`.")
-    spec = read_study(file)
+    spec = read_spec(file)
     if show:
         path = Path(file) if Path(file).exists() else PRESETS / f"{file}.yaml"
         typer.echo(path.read_text(encoding="utf-8"), nl=False)
@@ -56,13 +56,14 @@ def study(
             f"study: retries is {retries} and checkpoint_every {checkpoint_every}; expected 0 and 1 up."
         )
     folder = output or Path("studies") / spec.name
-    made = plan(spec, data=data, must_open=not dry_run)
+    plan = plan_study(spec, data=data, must_open=not dry_run)
     if dry_run:
-        _show_plan(made, folder, jobs, data)
+        _show_plan(plan, folder, jobs, data)
         return
     from unknot.runs.training import find_device
     from unknot.studies.engines import open_engine
     from unknot.studies.live import shown
+    from unknot.studies.steps import Conditions
     from unknot.studies.store import belongs_to
     from unknot.studies.study import run_study
 
@@ -72,17 +73,19 @@ def study(
     console = Console(stderr=True)
     opened = open_engine(engine, jobs=jobs, address=address, num_cpus=cpus, num_gpus=gpus)
     try:
-        with sigterm_is_ctrl_c(), shown(console) as watch:
-            how = {"retries": retries, "device": device, "data": data, "checkpoint_every": checkpoint_every}
-            progress = run_study(made, folder, engine=opened, watch=watch, **how)  # type: ignore[arg-type]
+        with sigterm_is_ctrl_c(), shown(console) as progress:
+            conditions = Conditions(device, data, checkpoint_every)
+            state = run_study(
+                plan, folder, engine=opened, retries=retries, conditions=conditions, progress=progress
+            )
     except KeyboardInterrupt:
         typer.echo(f"unknot: {folder}: stopped; the same command goes on.", err=True)
         raise typer.Exit(130) from None
     finally:
         opened.close()
-    _summary(progress, len(made.runs), console)
+    _summary(state, len(plan.runs), console)
     typer.echo(folder)
-    if progress.failures:
+    if state.failures:
         raise typer.Exit(1)
 
 
@@ -95,9 +98,9 @@ def results(
     """The results of a study as one table: a row for each run, a column for each metric."""
     from unknot.errors import unknown
     from unknot.files import written_whole
-    from unknot.studies.store import StudyFolder
-    from unknot.studies.tables import FORMATS, formatted, readable
-    from unknot.studies.tables import results as table_of
+    from unknot.studies.folder import StudyFolder
+    from unknot.studies.results import FORMATS, formatted, readable
+    from unknot.studies.results import results as table_of
 
     endings = {".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".json": "json"}
     if output and not form and output.suffix.lower() not in endings:
@@ -127,19 +130,19 @@ def _list() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from unknot.studies.spec import preset_names, read_study
+    from unknot.studies.spec import preset_names, read_spec
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("study", no_wrap=True)
     table.add_column("about")
     for name in preset_names():
-        table.add_row(name, read_study(name).about)
+        table.add_row(name, read_spec(name).about)
     console = Console()
     console.print(table)
     console.print("unknot study NAME runs one, --dry-run shows its plan, --show prints its file.", style="dim")
 
 
-def _show_plan(made: "StudyPlan", folder: Path, jobs: int | None, data: Path | None) -> None:
+def _show_plan(plan: "StudyPlan", folder: Path, jobs: int | None, data: Path | None) -> None:
     import os
 
     from rich.console import Console
@@ -149,35 +152,35 @@ def _show_plan(made: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     from unknot.studies.steps import RUN_KINDS
     from unknot.studies.store import Store
 
-    store = Store(folder, made)
-    left = [store.missing(run) for run in made.runs]
+    store = Store(folder, plan)
+    left = [store.missing(run) for run in plan.runs]
     console = Console()
-    models = dict.fromkeys(run.spec.model for run in made.runs)
-    console.print(f"{made.study.name}: {len(made.runs)} runs, {folder}", highlight=False, soft_wrap=True)
+    models = dict.fromkeys(run.spec.model for run in plan.runs)
+    console.print(f"{plan.study.name}: {len(plan.runs)} runs, {folder}", highlight=False, soft_wrap=True)
     runs = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("world", "split", "model", "settings", "seeds", "runs"):
         runs.add_column(column, no_wrap=column == "model")
-    for group in made.groups:
-        for model in models:
-            mine = [run for run in made.runs if run in group.runs and run.spec.model == model]
-            if mine:
-                counts = [len({r.setting for r in mine}), len({r.spec.seed for r in mine}), len(mine)]
-                runs.add_row(group.world, group.split, model, *map(str, counts))
+    for group in plan.groups:
+        by_model = group.by_model
+        for model in (name for name in models if name in by_model):
+            mine = by_model[model]
+            counts = [len({r.setting for r in mine}), len({r.spec.seed for r in mine}), len(mine)]
+            runs.add_row(group.world, group.split, model, *map(str, counts))
     console.print(runs)
-    for world, why in made.missing.items():
+    for world, why in plan.missing.items():
         console.print(f"{world}: {why}", highlight=False, markup=False, soft_wrap=True)
     guess = estimate(store, data=data)
     workers = jobs or os.cpu_count() or 1
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("stage", "done", "to do", f"time on {workers} processes"):
         table.add_column(column, justify="left" if column == "stage" else "right")
-    for kind in RUN_KINDS if made.study.tasks else RUN_KINDS[:-1]:
+    for kind in RUN_KINDS if plan.study.tasks else RUN_KINDS[:-1]:
         todo = sum(kind in kinds for kinds in left)
         seconds = guess.seconds.get(kind) or 0.0
         table.add_row(
             kind, str(len(left) - todo), str(todo), in_words(seconds / workers) if todo and seconds else ""
         )
-    n_metrics = len({id_ for run in made.runs for id_ in run.metrics})
+    n_metrics = len({id_ for run in plan.runs for id_ in run.metrics})
     keys = [store.ranking_key(*ranking)[0] for ranking in store.planned_rankings]
     complete = not any(left)
     ranked = sum(complete and store.ranked(key) for key in keys)
@@ -191,12 +194,12 @@ def _show_plan(made: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     )
 
 
-def _summary(progress: "Progress", n_runs: int, console: "Console") -> None:
+def _summary(state: "StudyState", n_runs: int, console: "Console") -> None:
     from unknot.studies.estimate import in_words
 
-    for note in progress.notes:
+    for note in state.notes:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
-    for title, error, log in progress.failures:
+    for title, error, log in state.failures:
         console.print(f"failed: {title}: {error}\n  log: {log}", markup=False, highlight=False, soft_wrap=True)
-    done = progress.done["score"]
-    console.print(f"{done} of {n_runs} runs done, {in_words(progress.seconds)}", highlight=False)
+    done = state.done["score"]
+    console.print(f"{done} of {n_runs} runs done, {in_words(state.seconds)}", highlight=False)

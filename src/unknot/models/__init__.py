@@ -76,16 +76,18 @@ def find(name: str) -> type[nn.Module]:
         return MODELS[name]
     module, colon, attribute = name.partition(":")
     if not colon:
-        raise unknown("model", name, MODELS)
+        raise unknown("model", name, MODELS, field="model")
     sys.path.insert(0, "")  # a model beside the place the command is run from
     try:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise UnknotError(f"model '{name}': cannot be imported ({error}).") from None
+        raise UnknotError(f"model '{name}': cannot be imported ({error}).", field="model") from None
     finally:
         sys.path.remove("")
     if not (isinstance(found, type) and hasattr(found, "loss") and hasattr(found, "represent")):
-        raise UnknotError(f"model '{name}': needs methods loss(batch, step, generator) and represent(images).")
+        raise UnknotError(
+            f"model '{name}': needs methods loss(batch, step, generator) and represent(images).", field="model"
+        )
     return found
 
 
@@ -102,12 +104,12 @@ def build(name: str, setting: Setting, options: Mapping[str, Any]) -> tuple[nn.M
     full = {option: parameter.default for option, parameter in known.items()}
     for option, value in options.items():
         if option not in known:
-            raise unknown(f"option of {name}", option, known)
-        full[option] = _like(known[option].default, value, f"{name}: {option}")
+            raise unknown(f"option of {name}", option, known, field=option)
+        full[option] = _like(known[option].default, value, name, option)
     return kind(setting, **full), full
 
 
-def _like(default: Any, value: Any, where: str) -> Any:
+def _like(default: Any, value: Any, model: str, option: str) -> Any:
     """The value in the type of the default, or an error."""
     if default is None or default is inspect.Parameter.empty:
         return value
@@ -116,4 +118,5 @@ def _like(default: Any, value: Any, where: str) -> Any:
             return value
         if isinstance(default, float) and isinstance(value, int):
             return float(value)
-    raise UnknotError(f"{where} is {value!r}; expected {type(default).__name__}, such as {default!r}.")
+    kind = type(default).__name__
+    raise UnknotError(who=model, field=option, value=value, expected=f"{kind}, such as {default!r}")

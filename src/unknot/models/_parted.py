@@ -44,7 +44,8 @@ class PartedEncoder(nn.Module):
         if z_size < 1:
             raise UnknotError(
                 f"parted_vae: {setting.latents} latents, of which {len(n_classes)} x {u_size} belong to classes; at "
-                "least one must be left. Set latents (--latents) higher."
+                "least one must be left. Set latents (--latents) higher.",
+                field="latents",
             )
         self.trunk, width = encoder_body(setting)
         for index in [i for i, layer in enumerate(self.trunk) if isinstance(layer, nn.ReLU)][-2:]:
@@ -106,18 +107,21 @@ def class_variables(model: str, classes: str, setting: Setting) -> tuple[list[in
         if not classes:
             raise UnknotError(
                 f"{model}: the world has no categorical factor for its class variable; set classes to the name of a "
-                "factor or to a number of classes, such as 3."
+                "factor or to a number of classes, such as 3.",
+                field="classes",
             )
     names = [factor.name for factor in factors]
     sizes: list[int] = []
     columns: list[int | None] = []
     for word in (word.strip() for word in classes.split(",")):
         if not word.isdigit() and word not in names:
-            raise unknown(f"factor for the classes of {model}", word, names)
+            raise unknown(f"factor for the classes of {model}", word, names, field="classes")
         columns.append(None if word.isdigit() else names.index(word))
         sizes.append(int(word) if word.isdigit() else factors[names.index(word)].size)
     if min(sizes) < 2:
-        raise UnknotError(f"{model}: classes is {classes!r}; a class variable has at least two classes.")
+        raise UnknotError(
+            f"{model}: classes is {classes!r}; a class variable has at least two classes.", field="classes"
+        )
     return sizes, columns
 
 

@@ -22,7 +22,8 @@ def check_weights(model: str, weights: str, suffixes: Sequence[str]) -> str:
         return weights
     raise UnknotError(
         f"{model}: weights is '{weights}'; expected a file ({', '.join(suffixes)}), or '{FROM_TIMM}' for the published "
-        "weights by way of timm."
+        "weights by way of timm.",
+        field="weights",
     )
 
 

@@ -21,7 +21,8 @@ class UNet(nn.Module):
         if pixels not in DEPTHS:
             raise UnknotError(
                 f"{model}: images of {pixels} pixels; expected one of {', '.join(map(str, DEPTHS))}. "
-                "Set image_size (--image-size), which resizes them."
+                "Set image_size (--image-size), which resizes them.",
+                field="image_size",
             )
         widths = [*[channels] * (DEPTHS[pixels] - 3), *[2 * channels] * 3]
         self.down = nn.ModuleList(map(_block, [inputs, *widths[:-1]], widths))

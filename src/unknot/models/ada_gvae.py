@@ -48,7 +48,7 @@ class AdaGVAE(GaussianAutoencoder):
     def __init__(self, setting: Setting, *, beta: float = 1.0, divergence: str = "kl") -> None:
         super().__init__(setting)
         if divergence not in DIVERGENCES:
-            raise unknown("divergence", divergence, DIVERGENCES)
+            raise unknown("divergence", divergence, DIVERGENCES, field="divergence")
         self.beta, self.divergence = not_negative("ada_gvae", beta=beta), divergence
 
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:

@@ -49,7 +49,7 @@ class AdaMLVAE(GaussianAutoencoder):
     ) -> None:
         super().__init__(setting)
         if divergence not in DIVERGENCES:
-            raise unknown("divergence", divergence, DIVERGENCES)
+            raise unknown("divergence", divergence, DIVERGENCES, field="divergence")
         self.beta, self.divergence = not_negative("ada_ml_vae", beta=beta), divergence
         self.average = product_of_gaussians if product else mean_of_precisions
 

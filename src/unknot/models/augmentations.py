@@ -32,7 +32,7 @@ def check_augmentation(model: str, text: str) -> None:
     """An error if one of the names is not known."""
     for name in _names(text):
         if name not in AUGMENTATIONS:
-            raise unknown(f"augmentation of {model}", name, ("none", *AUGMENTATIONS))
+            raise unknown(f"augmentation of {model}", name, ("none", *AUGMENTATIONS), field="augmentation")
 
 
 def augment(images: Tensor, text: str, generator: torch.Generator) -> Tensor:

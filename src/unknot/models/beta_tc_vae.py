@@ -90,7 +90,7 @@ class BetaTCVAE(GaussianAutoencoder):
         self.gamma = not_negative("beta_tc_vae", gamma=gamma)
         self.anneal = int(not_negative("beta_tc_vae", anneal=anneal))
         if estimator not in ESTIMATORS:
-            raise unknown("estimator of beta_tc_vae", estimator, ESTIMATORS)
+            raise unknown("estimator of beta_tc_vae", estimator, ESTIMATORS, field="estimator")
         self.estimator, self.n_images = estimator, setting.n_images
 
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:

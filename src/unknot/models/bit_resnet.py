@@ -121,7 +121,9 @@ def load_bit(model: FactorRegressor, weights: str, published: str) -> str:
     who, network = model.extras.model, cast(BiTNetwork, cast(nn.Sequential, model.body)[-1])
     if weights == FROM_TIMM:
         if not published:
-            raise UnknotError(f"{who}: no weights of this width are published; give a file, or leave out width.")
+            raise UnknotError(
+                f"{who}: no weights of this width are published; give a file, or leave out width.", field="weights"
+            )
         found, names = timm_tensors(who, published), {}
     elif weights.endswith(".npz"):
         found, names = {key: _as_torch(value) for key, value in read_tensors(weights).items()}, npz_names(network)
@@ -140,13 +142,18 @@ def _check(model: str, setting: Setting, weights: str, width: float) -> None:
     check_weights(model, weights, SUFFIXES)
     if not width > 0 or (2 * width) % 1:
         raise UnknotError(
-            f"{model}: width is {width}; expected 0.5, 1, 1.5, ...: there are 32 groups of channels."
+            f"{model}: width is {width}; expected 0.5, 1, 1.5, ...: there are 32 groups of channels.",
+            field="width",
         )
     if setting.pixels < 32:
-        raise UnknotError(f"{model}: images of {setting.pixels} pixels; expected at least 32. Set image_size.")
+        raise UnknotError(
+            f"{model}: images of {setting.pixels} pixels; expected at least 32. Set image_size.",
+            field="image_size",
+        )
     if weights and setting.channels not in (1, 3):
         raise UnknotError(
-            f"{model}: published weights are for colour or grey images, not {setting.channels} channels."
+            f"{model}: published weights are for colour or grey images, not {setting.channels} channels.",
+            field="weights",
         )
 
 

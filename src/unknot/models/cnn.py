@@ -51,7 +51,8 @@ def strided_channels(model: str, pixels: int) -> list[int]:
     if pixels not in sizes:
         raise UnknotError(
             f"{model}: images of {pixels} pixels; expected one of {', '.join(map(str, SIZES))}. Set image_size "
-            "(--image-size), which resizes them."
+            "(--image-size), which resizes them.",
+            field="image_size",
         )
     return sizes[pixels]
 

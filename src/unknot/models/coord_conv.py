@@ -32,7 +32,9 @@ class CoordConv(FactorRegressor):
     ) -> None:
         extras = Extras("coord_conv", dropout, l2, augmentation)
         if setting.pixels < 8:
-            raise UnknotError(f"coord_conv: images of {setting.pixels} pixels; expected at least 8.")
+            raise UnknotError(
+                f"coord_conv: images of {setting.pixels} pixels; expected at least 8.", field="image_size"
+            )
         parts: list[nn.Module] = [AddCoordinates()]
         for i in range(min(6, setting.pixels.bit_length() - 1)):
             parts += [nn.Conv2d(16 if i else setting.channels + 2, 16, 4, stride=2, padding=1), nn.ReLU()]

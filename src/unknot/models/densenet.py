@@ -69,14 +69,16 @@ class DenseNet121(FactorRegressor):
         extras = Extras("densenet121", dropout, l2, augmentation)
         check_weights("densenet121", weights, (".safetensors", ".pth", ".pt"))
         if growth < 1:
-            raise UnknotError(f"densenet121: growth is {growth}; expected at least one map.")
+            raise UnknotError(f"densenet121: growth is {growth}; expected at least one map.", field="growth")
         if setting.pixels < 32:
             raise UnknotError(
-                f"densenet121: images of {setting.pixels} pixels; expected at least 32. Set image_size."
+                f"densenet121: images of {setting.pixels} pixels; expected at least 32. Set image_size.",
+                field="image_size",
             )
         if weights and setting.channels not in (1, 3):
             raise UnknotError(
-                f"densenet121: published weights are for colour or grey images, not {setting.channels} channels."
+                f"densenet121: published weights are for colour or grey images, not {setting.channels} channels.",
+                field="weights",
             )
         network = DenseNetwork(3 if setting.channels == 1 else setting.channels, growth)
         body = nn.Sequential(Normalised(setting.channels, *IMAGENET), network)

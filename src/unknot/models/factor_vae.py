@@ -74,7 +74,10 @@ class FactorVAE(GaussianAutoencoder):
         self.gamma = not_negative("factor_vae", gamma=gamma)
         self.anneal = int(not_negative("factor_vae", anneal=anneal))
         if not discriminator_lr > 0:
-            raise UnknotError(f"factor_vae: discriminator_lr is {discriminator_lr}; expected a number above zero.")
+            raise UnknotError(
+                f"factor_vae: discriminator_lr is {discriminator_lr}; expected a number above zero.",
+                field="discriminator_lr",
+            )
         self.discriminator_lr = discriminator_lr
         self.discriminator = discriminator(setting.latents, discriminator_layers)
         self.wants_other = not same_batch
@@ -117,7 +120,9 @@ class FactorVAE(GaussianAutoencoder):
 def discriminator(latents: int, layers: int) -> nn.Sequential:
     """Hidden layers of 1000 units with leaks of 0.2, then two logits."""
     if layers < 1:
-        raise UnknotError(f"factor_vae: discriminator_layers is {layers}; expected at least one.")
+        raise UnknotError(
+            f"factor_vae: discriminator_layers is {layers}; expected at least one.", field="discriminator_layers"
+        )
     stack: list[nn.Module] = []
     for inputs in (latents, *[1000] * (layers - 1)):
         stack += [nn.Linear(inputs, 1000), nn.LeakyReLU(0.2)]

@@ -90,9 +90,11 @@ class IODINE(nn.Module):
         self.sigma = above_zero("iodine", sigma=sigma)
         self.clip = not_negative("iodine", clip=clip)
         if likelihood not in LIKELIHOODS:
-            raise unknown("likelihood of iodine", likelihood, LIKELIHOODS)
+            raise unknown("likelihood of iodine", likelihood, LIKELIHOODS, field="likelihood")
         if setting.pixels < 16:
-            raise UnknotError(f"iodine: images of {setting.pixels} pixels; expected at least 16.")
+            raise UnknotError(
+                f"iodine: images of {setting.pixels} pixels; expected at least 16.", field="image_size"
+            )
         self.likelihood = likelihood
         at_least_one("iodine", channels=channels)
         at_least_one("iodine", hidden=hidden)

@@ -36,8 +36,10 @@ class MLP(FactorRegressor):
     ) -> None:
         extras = Extras("mlp", dropout, l2, augmentation)
         if layers < 2:
-            raise UnknotError(f"mlp: layers is {layers}; expected at least 2, the last of them with the outputs.")
+            raise UnknotError(
+                f"mlp: layers is {layers}; expected at least 2, the last of them with the outputs.", field="layers"
+            )
         if units < 2:
-            raise UnknotError(f"mlp: units is {units}; expected at least 2.")
+            raise UnknotError(f"mlp: units is {units}; expected at least 2.", field="units")
         widths = [setting.channels * setting.pixels**2, *[units] * (layers - 2), units // 2]
         super().__init__(setting, nn.Sequential(nn.Flatten(), *dense(widths)), widths[-1], extras)

@@ -71,9 +71,9 @@ class MoCoV2(nn.Module):
         size = at_least_one("moco_v2", queue=queue)
         width = at_least_one("moco_v2", projection=projection)
         if not 0 <= momentum <= 1:
-            raise UnknotError(f"moco_v2: momentum is {momentum}; expected a number from 0 to 1.")
+            raise UnknotError(f"moco_v2: momentum is {momentum}; expected a number from 0 to 1.", field="momentum")
         if views not in AUGMENTATIONS:
-            raise unknown("views of moco_v2", views, AUGMENTATIONS)
+            raise unknown("views of moco_v2", views, AUGMENTATIONS, field="views")
         self.momentum, self.views, self.steps = momentum, AUGMENTATIONS[views], setting.steps
         self.temperature = above_zero("moco_v2", temperature=temperature)
         self.weight_decay = not_negative("moco_v2", weight_decay=weight_decay)

@@ -154,7 +154,7 @@ def not_negative(model: str, **weight: float) -> float:
     """The one weight named, or an error if it is below zero."""
     ((name, value),) = weight.items()
     if not value >= 0:
-        raise UnknotError(f"{model}: {name} is {value}; a weight cannot be negative.")
+        raise UnknotError(f"{model}: {name} is {value}; a weight cannot be negative.", field=name)
     return value
 
 
@@ -162,7 +162,7 @@ def at_least_one(model: str, **count: int) -> int:
     """The one count named, or an error if it is below one."""
     ((name, value),) = count.items()
     if not value >= 1:
-        raise UnknotError(f"{model}: {name} is {value}; expected at least one.")
+        raise UnknotError(f"{model}: {name} is {value}; expected at least one.", field=name)
     return value
 
 
@@ -170,7 +170,7 @@ def above_zero(model: str, **number: float) -> float:
     """The one number named, or an error if it is not above zero."""
     ((name, value),) = number.items()
     if not value > 0:
-        raise UnknotError(f"{model}: {name} is {value}; expected a number above zero.")
+        raise UnknotError(f"{model}: {name} is {value}; expected a number above zero.", field=name)
     return value
 
 

@@ -75,7 +75,8 @@ class MTD(nn.Module):
         if content < 0 or free < len(self.columns):
             raise UnknotError(
                 f"mtd: {setting.latents} latents, {content} of them content, for {len(self.columns)} factors; every "
-                "factor needs a latent of its own. Set latents (--latents) higher."
+                "factor needs a latent of its own. Set latents (--latents) higher.",
+                field="latents",
             )
         self.weights = {
             "labels": not_negative("mtd", labels=labels),

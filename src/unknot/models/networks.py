@@ -185,13 +185,16 @@ def _initialise_cell(cell: nn.GRUCell | nn.LSTMCell, init: Init, generator: torc
 
 def _check(setting: Setting) -> None:
     if setting.architecture not in ARCHITECTURES:
-        raise unknown("architecture", setting.architecture, ARCHITECTURES)
+        raise unknown("architecture", setting.architecture, ARCHITECTURES, field="architecture")
     if setting.latents < 1:
-        raise UnknotError(f"{setting.architecture}: {setting.latents} latents; a code has at least one.")
+        raise UnknotError(
+            f"{setting.architecture}: {setting.latents} latents; a code has at least one.", field="latents"
+        )
     if setting.architecture != "fc1200" and setting.pixels not in SIZES:
         raise UnknotError(
             f"{setting.architecture}: images of {setting.pixels} pixels; expected one of {', '.join(map(str, SIZES))}. "
-            "Set image_size (--image-size), which resizes them."
+            "Set image_size (--image-size), which resizes them.",
+            field="image_size",
         )
 
 

@@ -49,7 +49,9 @@ class PartedAutoencoder(nn.Module):
     def __init__(self, setting: Setting, n_classes: Sequence[int], u_size: int, weights: Weights) -> None:
         super().__init__()
         if u_size < 1:
-            raise UnknotError(f"parted_vae: u_size is {u_size}; each class variable has at least one latent.")
+            raise UnknotError(
+                f"parted_vae: u_size is {u_size}; each class variable has at least one latent.", field="u_size"
+            )
         self.encoder = PartedEncoder(setting, n_classes, u_size)
         self.decoder = Decoder(setting)
         self.priors = nn.ModuleList(ClassPrior(n, u_size) for n in n_classes)
@@ -197,10 +199,16 @@ class PartedVAESS(PartedAutoencoder):
         most_overlap: float = 0.1,
     ) -> None:
         if n_labelled < 1:
-            raise UnknotError(f"parted_vae_ss: n_labelled is {n_labelled}; it learns from at least one label.")
+            raise UnknotError(
+                f"parted_vae_ss: n_labelled is {n_labelled}; it learns from at least one label.",
+                field="n_labelled",
+            )
         n_classes, columns = class_variables("parted_vae_ss", classes, setting)
         if None in columns:
-            raise UnknotError(f"parted_vae_ss: classes is {classes!r}; labels need names of factors, not numbers.")
+            raise UnknotError(
+                f"parted_vae_ss: classes is {classes!r}; labels need names of factors, not numbers.",
+                field="classes",
+            )
         weights = Weights(
             capacity_z, capacity_u, capacity_steps, gamma_z, gamma_u, gamma_c, gamma_h, gamma_bc, most_overlap
         )

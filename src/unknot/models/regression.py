@@ -34,7 +34,9 @@ class Extras:
 
     def __post_init__(self) -> None:
         if not 0 <= self.dropout < 1:
-            raise UnknotError(f"{self.model}: dropout is {self.dropout}; expected a share from 0 to below 1.")
+            raise UnknotError(
+                f"{self.model}: dropout is {self.dropout}; expected a share from 0 to below 1.", field="dropout"
+            )
         not_negative(self.model, l2=self.l2)
         check_augmentation(self.model, self.augmentation)
 
@@ -105,7 +107,8 @@ def scaled_width(model: str, width: float, channels: Sequence[int]) -> list[int]
     if not width > 0 or any(n % 1 for n in scaled):
         raise UnknotError(
             f"{model}: width is {width}; expected a factor of the channels {', '.join(map(str, channels))} that leaves "
-            "whole numbers, such as 0.5 or 2."
+            "whole numbers, such as 0.5 or 2.",
+            field="width",
         )
     return [int(n) for n in scaled]
 

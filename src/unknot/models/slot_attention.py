@@ -115,9 +115,9 @@ class SlotAttention(nn.Module):
         self.half_life = int(not_negative(name, half_life=half_life))
         self.clip = not_negative(name, clip=clip)
         if noise not in NOISES:
-            raise unknown("noise of slot_attention", noise, NOISES)
+            raise unknown("noise of slot_attention", noise, NOISES, field="noise")
         if activation not in ACTIVATIONS:
-            raise unknown("activation of slot_attention", activation, ACTIVATIONS)
+            raise unknown("activation of slot_attention", activation, ACTIVATIONS, field="activation")
         self.noise, self.implicit = noise, implicit
         at_least_one(name, channels=channels)
         self.encoder = _encoder(setting, channels, at_least_one(name, stride=stride), ACTIVATIONS[activation])
@@ -202,7 +202,9 @@ class PixelSet(nn.Module):
 def _encoder(setting: Setting, channels: int, stride: int, activation: type[nn.Module]) -> nn.Sequential:
     """Images to a set of features, one for each pixel."""
     if setting.pixels % stride:
-        raise UnknotError(f"slot_attention: stride is {stride}; it must divide the {setting.pixels} pixels.")
+        raise UnknotError(
+            f"slot_attention: stride is {stride}; it must divide the {setting.pixels} pixels.", field="stride"
+        )
     layers: list[nn.Module] = []
     for i in range(4):
         inputs = channels if i else setting.channels
@@ -236,7 +238,8 @@ class BroadcastDecoder(nn.Module):
         if doublings < 0 or not doublings.is_integer():
             raise UnknotError(
                 f"slot_attention: broadcast is {broadcast}; it must double to the {setting.pixels} pixels of the "
-                "images, such as 8 to 32, 64 or 128."
+                "images, such as 8 to 32, 64 or 128.",
+                field="broadcast",
             )
         self.broadcast = broadcast
         self.place = Positions(broadcast, slot_size)

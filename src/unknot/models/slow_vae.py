@@ -67,9 +67,9 @@ class SlowVAE(GaussianAutoencoder):
     ) -> None:
         super().__init__(setting)
         if laplace_reduction not in REDUCTIONS:
-            raise unknown("laplace_reduction", laplace_reduction, REDUCTIONS)
+            raise unknown("laplace_reduction", laplace_reduction, REDUCTIONS, field="laplace_reduction")
         if not 0 < rate < math.inf:
-            raise UnknotError(f"slow_vae: rate is {rate}; expected a number above zero, such as 6.")
+            raise UnknotError(f"slow_vae: rate is {rate}; expected a number above zero, such as 6.", field="rate")
         self.beta, self.gamma = not_negative("slow_vae", beta=beta), not_negative("slow_vae", gamma=gamma)
         self.rate = rate
         self.share_of_cross_entropy = 1.0 if laplace_reduction == "released" else 0.5

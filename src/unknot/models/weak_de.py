@@ -92,12 +92,16 @@ class WeakDE(nn.Module):
         if setting.factors is None:
             raise UnknotError("weak_de: the world has no factors, and this model learns from a few labels.")
         if n_labelled < 2:
-            raise UnknotError(f"weak_de: n_labelled is {n_labelled}; a Gaussian needs at least two images.")
+            raise UnknotError(
+                f"weak_de: n_labelled is {n_labelled}; a Gaussian needs at least two images.", field="n_labelled"
+            )
         if width < 1:
-            raise UnknotError(f"weak_de: width is {width}; a convolution has at least one channel.")
+            raise UnknotError(f"weak_de: width is {width}; a convolution has at least one channel.", field="width")
         if not (warm_up >= 0 and fit > 0 and warm_up + fit < 1):
             raise UnknotError(
-                f"weak_de: warm_up is {warm_up:g} and fit is {fit:g}; they are shares of the run that leave some of it."
+                f"weak_de: warm_up is {warm_up:g} and fit is {fit:g}; they are shares of the run that leave some of "
+                "it.",
+                field="warm_up",
             )
         self.bins = class_bins(classes, setting.factors)
         self.n_classes = 1
@@ -210,13 +214,19 @@ def class_bins(text: str, factors: FactorSpace) -> tuple[tuple[int, int, int], .
     found = []
     for item in text.split(","):
         name, colon, bins = (word.strip() for word in item.partition(":"))
-        column = factors.position(name)
+        try:
+            column = factors.position(name)
+        except UnknotError as error:
+            raise error.within("classes") from None
         size = factors.shape[column]
         if colon and not (bins.isdecimal() and 2 <= int(bins) <= size):
-            raise UnknotError(f"weak_de: '{item.strip()}' of classes; expected 2 to {size} bins, as in {name}:2.")
+            raise UnknotError(
+                f"weak_de: '{item.strip()}' of classes; expected 2 to {size} bins, as in {name}:2.",
+                field="classes",
+            )
         found.append((column, size, int(bins) if colon else size))
     if len({column for column, _, _ in found}) < len(found):
-        raise UnknotError(f"weak_de: classes '{text}' names a factor twice.")
+        raise UnknotError(f"weak_de: classes '{text}' names a factor twice.", field="classes")
     return tuple(found)
 
 
@@ -230,7 +240,8 @@ def _default_bins(factors: FactorSpace) -> tuple[tuple[int, int, int], ...]:
     if not found:
         raise UnknotError(
             f"weak_de: no factor has 2 to {MOST_CLASSES} classes or an order; name some with classes, as in "
-            f"'{factors.names[0]}'."
+            f"'{factors.names[0]}'.",
+            field="classes",
         )
     return tuple(found)
 
@@ -248,7 +259,8 @@ def _halvings(setting: Setting) -> int:
     if setting.pixels not in SIZES:
         raise UnknotError(
             f"weak_de: images of {setting.pixels} pixels; expected one of {', '.join(map(str, SIZES))}. "
-            "Set image_size (--image-size), which resizes them."
+            "Set image_size (--image-size), which resizes them.",
+            field="image_size",
         )
     return {32: 3, 64: 4, 128: 5}[setting.pixels]
 

@@ -1,7 +1,6 @@
 """The models of a ranking: what each is called, what it was trained with, and how to read its latents when needed."""
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.metrics.inputs import as_array
 from unknot.representation import Representation, read_representation
+from unknot.runs.labels import differing
 from unknot.runs.run import Run, RunSpec
 
 SAMPLE = ("world", "rows", "split", "seed")  # what `Representation.source` says of its rows
@@ -254,8 +254,7 @@ def _spec_labels(specs: Sequence[RunSpec]) -> list[str]:
     for spec in specs:
         fields = spec.model_dump(exclude={"seed", "options"})
         flat.append({"model": fields.pop("model"), **spec.options, **fields})
-    keys = list(dict.fromkeys(key for fields in flat for key in fields))
-    telling = [key for key in keys if len({json.dumps(fields.get(key)) for fields in flat}) > 1]
+    telling = differing(flat)
     labels = []
     for fields in flat:
         words = [str(fields["model"])] if "model" in telling else []

@@ -7,6 +7,7 @@ from typing import Any
 
 from unknot.reports.kit.page import Command
 from unknot.runs.run import RunSpec
+from unknot.studies.spec import RankingSpec
 
 
 def train_command(spec: RunSpec, parent: Path | str) -> Command:
@@ -48,7 +49,7 @@ def encode_command(folder: Path, source: Mapping[str, Any]) -> Command:
 
 
 def rank_command(
-    folder: Path, runs: Mapping[str, str], method: str, scope: str, how: Mapping[str, Any] | None = None
+    folder: Path, runs: Mapping[str, str], method: str, scope: str, ranking: RankingSpec | None = None
 ) -> Command:
     """What ranks runs of a study by a method such as `udr_lasso[alpha=0.1]`, from the latents the study made.
 
@@ -57,7 +58,7 @@ def rank_command(
         runs: id -> setting.
         method: its full name.
         scope: "setting" or "all".
-        how: `partners` and `rows`, where the study says them.
+        ranking: how the study ranks, for its number of partners and of rows.
 
     >>> rank_command(Path("s"), {"a": "beta 1", "b": "beta 1"}, "udr_lasso[alpha=0.1]", "setting").text
     'unknot rank --method lasso --alpha 0.1 --groups 1,1 s/runs/a/latents.npz s/runs/b/latents.npz'
@@ -65,9 +66,9 @@ def rank_command(
     match = re.fullmatch(r"udr_(\w+?)(?:\[alpha=([\w.]+)\])?", method)
     name, alpha = match.groups() if match else (method, None)
     words = ["unknot", "rank", "--method", name, *(["--alpha", alpha] if alpha else [])]
-    for option in ("partners", "rows"):
-        if isinstance(value := (how or {}).get(option), int | str):
-            words += [f"--{option}", str(value)]
+    if ranking is not None:
+        words += ["--partners", str(ranking.partners)]
+        words += [] if ranking.rows is None else ["--rows", str(ranking.rows)]
     if scope == "all":
         words.append("--all-to-all")
     else:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.reports.study_record import Measure
+from unknot.studies.measures import Measure
 
 BOOTSTRAPS = 500
 AFFORDED = (
@@ -40,22 +40,22 @@ class Correlations:
             yield r.first, r.second, r.r, low, high, r.p, r.p_adjusted, int(r.n)
 
 
-def correlations(measures: Sequence[Measure], runs: Any) -> Correlations:
+def correlate(measures: Sequence[Measure], runs: Any) -> Correlations:
     """Correlate measures over some runs; those that do not vary are left out."""
     import pandas as pd
 
-    from unknot.statistics.correlations import correlations as pairs
+    from unknot.statistics.correlations import correlations
 
-    columns = {m.label: m.values.reindex(runs).to_numpy() * (1 if m.higher else -1) for m in measures}
+    columns = {m.column: m.values.reindex(runs).to_numpy() * (1 if m.higher_is_better else -1) for m in measures}
     columns = {name: values for name, values in columns.items() if len(np.unique(values[np.isfinite(values)])) > 1}
     names = list(columns)
     shape = (len(names), len(names))
     rho, p, n = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
     if len(names) < 2:
         return Correlations(names, rho, p, n, pd.DataFrame())
-    asked = BOOTSTRAPS * len(runs) * len(names) * (len(names) - 1) // 2
-    bootstraps = BOOTSTRAPS if asked <= AFFORDED else 0
-    table: Any = pairs(pd.DataFrame(columns), method="spearman", correction="holm", bootstraps=bootstraps)
+    resampled = BOOTSTRAPS * len(runs) * len(names) * (len(names) - 1) // 2
+    bootstraps = BOOTSTRAPS if resampled <= AFFORDED else 0
+    table: Any = correlations(pd.DataFrame(columns), method="spearman", correction="holm", bootstraps=bootstraps)
     for row in table.itertuples():
         i, j = names.index(row.first), names.index(row.second)
         for a, b in ((i, j), (j, i)):

@@ -11,9 +11,9 @@ import numpy as np
 
 from unknot.examples import example_file
 from unknot.metrics import METRICS
+from unknot.progress import Progress, silent
 from unknot.reports.kit.page import Grid, Picture, Section, write_page
 from unknot.scoring.scoring import Scorecard, score
-from unknot.studies.study import Watch
 from unknot.worlds.splits.rules import SplitKind
 
 WORLDS = ("dsprites_rendered", "abstract_dsprites_rendered", "shapes3d_rendered", "mpi3d_rendered")
@@ -25,8 +25,8 @@ def demo(
     *,
     study: Path | str = "demo",
     jobs: int | None = None,
-    tell: Callable[[str], None] = lambda text: None,
-    live: Callable[[], AbstractContextManager[Watch | None]] = nullcontext,
+    progress: Progress = silent,
+    live: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(silent),
 ) -> Path:
     """Run a small study in `folder/study` and write `folder/index.html`; a second call goes on where one stopped.
 
@@ -34,41 +34,42 @@ def demo(
         folder: for everything.
         study: its file, or the name of one that ships.
         jobs: runs at a time; one for each core if left out.
-        tell: called with what is being done.
-        live: opens the display of the study's progress.
+        progress: told what is being done.
+        live: opens the display of the study's own progress.
     """
     folder = Path(folder)
-    tell("training, scoring and ranking models")
-    with live() as watch:
-        sections = _study(folder / "study", study, jobs, watch)
+    stages = len(WORLDS) + 3
+    progress("training, scoring and ranking models", 0, stages)
+    with live() as advance:
+        sections = _study(folder / "study", study, jobs, advance)
     return write_page(
         folder / "index.html",
         "Unknot: a first look",
         "A study of two kinds of models, ranked with labels and without; a scored file of latents; ways to split a "
         "world; and worlds whose factors are known. Everything here was rendered, trained and computed on this "
         "machine, without a download.",
-        [*sections, *_sections(tell)],
+        [*sections, *_sections(progress, stages)],
     )
 
 
-def _study(folder: Path, study: Path | str, jobs: int | None, watch: Watch | None) -> list[Section]:
+def _study(folder: Path, study: Path | str, jobs: int | None, progress: Progress) -> list[Section]:
     from unknot.reports.study_page import study_sections
-    from unknot.reports.study_record import read_study as read_record
-    from unknot.studies.plan import plan
-    from unknot.studies.spec import read_study
+    from unknot.studies.folder import StudyFolder
+    from unknot.studies.plan import plan_study
+    from unknot.studies.spec import read_spec
     from unknot.studies.study import run_study
 
-    run_study(plan(read_study(study)), folder, jobs=jobs, watch=watch)
-    return study_sections(read_record(folder), shown=6)
+    run_study(plan_study(read_spec(study)), folder, jobs=jobs, progress=progress)
+    return study_sections(StudyFolder(folder), shown=6)
 
 
-def _sections(tell: Callable[[str], None]) -> Iterator[Section]:
-    tell("scoring the shipped example")
+def _sections(progress: Progress, stages: int) -> Iterator[Section]:
+    progress("scoring the shipped example", 1, stages)
     yield _example()
-    tell("splitting dSprites")
+    progress("splitting dSprites", 2, stages)
     yield _splits()
-    for name in WORLDS:
-        tell(f"rendering {name}")
+    for i, name in enumerate(WORLDS, start=3):
+        progress(f"rendering {name}", i, stages)
         yield _world(name)
 
 

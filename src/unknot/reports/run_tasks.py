@@ -9,6 +9,7 @@ from typing import Any
 from unknot.encoders.encoder import digest
 from unknot.reports.kit.page import Grid, Section
 from unknot.reports.task_page import headline, task_section
+from unknot.runs.labels import differing
 from unknot.runs.run import Run
 from unknot.tasks.kept_results import WHOSE, kept_results
 from unknot.tasks.result import TaskResult
@@ -66,12 +67,12 @@ def _part(section: Section, title: str, name: str) -> Section:
 def _labels(results: Sequence[TaskResult]) -> list[str]:
     """A number for each, and the settings in which they differ."""
     names = dict.fromkeys(name for result in results for name in result.settings if name not in UNSAID)
-    words = {name: [_words(result.settings.get(name)) for result in results] for name in names}
-    differ = {name: said for name, said in words.items() if len(set(said)) > 1}
+    records = [{name: _words(result.settings.get(name)) for name in names} for result in results]
+    telling = differing(records)
     labels = []
-    for i in range(len(results)):
-        said = [f"{name} {values[i]}" for name, values in differ.items() if 0 < len(values[i]) <= LONG]
-        labels.append(": ".join(filter(None, [str(i + 1), ", ".join(said)])))
+    for i, record in enumerate(records, start=1):
+        settings = [f"{name} {record[name]}" for name in telling if 0 < len(record[name]) <= LONG]
+        labels.append(": ".join(filter(None, [str(i), ", ".join(settings)])))
     return labels
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
-from unknot.reports.correlation_table import Correlations, correlations
+from unknot.reports.correlation_table import Correlations, correlate
 from unknot.reports.kit.charts import CLEAR, CROWD, Dot, box_plot, heat_map
 from unknot.reports.kit.page import (
     Cell,
@@ -24,12 +24,15 @@ from unknot.reports.kit.page import (
     anchor,
     write_page,
 )
+from unknot.reports.places import mean_places
 from unknot.reports.run_page import latents_of, run_section
 from unknot.reports.score_page import score_grid
 from unknot.reports.study_ranking import ranking_sections, rankings
-from unknot.reports.study_record import Measure, StudyRecord, read_study
 from unknot.reports.study_words import summary
 from unknot.reports.task_page import task_section
+from unknot.runs.run import Run
+from unknot.studies.folder import StudyFolder
+from unknot.studies.measures import Measure
 from unknot.tasks import Task, find_task
 from unknot.tasks.result import TaskResult
 
@@ -48,14 +51,14 @@ def write_study_page(path: Path | str, folder: Path | str, *, shown: int = SHOWN
     """
     if shown < 0:
         raise UnknotError(f"report: --runs is {shown}; expected 0 or more.")
-    study = read_study(folder)
-    about = str(study.about.get("about") or "").strip()
+    study = StudyFolder(folder)
+    about = str(study.record.get("about") or "").strip()
     done = int((study.runs["status"] == "done").sum())
     lead = f"{about} {len(study.runs):,} runs, {done:,} of them done, from {study.folder}.".strip()
     return write_page(path, f"Study: {study.name}", lead, study_sections(study, shown))
 
 
-def study_sections(study: StudyRecord, shown: int = SHOWN) -> list[Section]:
+def study_sections(study: StudyFolder, shown: int = SHOWN) -> list[Section]:
     """The sections of a study, for a page of its own or a larger one."""
     return _Sections(study, shown).all()
 
@@ -63,16 +66,17 @@ def study_sections(study: StudyRecord, shown: int = SHOWN) -> list[Section]:
 class _Sections:
     """The sections of one study."""
 
-    def __init__(self, study: StudyRecord, shown: int) -> None:
-        self.study = study
+    def __init__(self, study: StudyFolder, shown: int) -> None:
+        self.study, self.places = study, mean_places(study)
+        self.order = [*self.places, *(id_ for id_ in study.runs["id"] if id_ not in self.places)]
         best = [id_ for ranking in rankings(study) for id_ in ranking.best["id"]]
-        there = (id_ for id_ in dict.fromkeys([*best, *study.order]) if study.run(id_))
-        self.shown = set(islice(there, shown))
-        self.related = {name: correlations(study.measures, rows["id"]) for name, rows in study.groups.items()}
+        on_disk = (id_ for id_ in dict.fromkeys([*best, *self.order]) if study.run(id_))
+        self.shown = set(islice(on_disk, shown))
+        self.related = {name: correlate(study.measures, rows["id"]) for name, rows in study.groups.items()}
 
     def all(self) -> list[Section]:
         return [
-            Section("In words", summary(self.study, self.related)),
+            Section("In words", summary(self.study, self.places, self.related)),
             self._leaderboard(),
             self._settings(),
             *ranking_sections(study=self.study, link=self._link, dot=self._dot),
@@ -92,15 +96,15 @@ class _Sections:
         several = [c for c in ("world", "split") if c in study.runs and study.runs[c].nunique() > 1]
         named = ["model", "setting", "seed", *several]
         rows: list[list[Cell]] = []
-        for id_ in study.order:
+        for id_ in self.order:
             run = about.loc[id_]
             rows.append([self._link(id_), *(_cell(run[c]) for c in named)])
-            rows[-1] += [_number(study.places.get(id_)), d.get(id_)]
+            rows[-1] += [_number(self.places.get(id_)), d.get(id_)]
             rows[-1] += [_number(m.values.get(id_)) for m in measures] + [
                 _cell(run[c]) for c in (*options, "status")
             ]
         header = ["run", *named, "mean place", "informative latents"]
-        header += [m.label + ("" if m.higher else " (lower is better)") for m in measures]
+        header += [m.column + ("" if m.higher_is_better else " (lower is better)") for m in measures]
         header += [*(str(name).removeprefix("option.") for name in options), "status"]
         words = (
             "Mean place: within a world and split, the mean over questions (what is measured) of the mean place over "
@@ -115,8 +119,8 @@ class _Sections:
     def _settings(self) -> Section:
         """Box plots by question, and the medians behind them."""
         settings = self._by_setting()
-        asked = sorted(self.study.measures, key=lambda m: m.question)
-        drawings = [Drawing(box_plot(self._title(m), self._rows(m, settings)), m.question) for m in asked]
+        measures = sorted(self.study.measures, key=lambda m: m.question)
+        drawings = [Drawing(box_plot(self._title(m), self._rows(m, settings)), m.question) for m in measures]
         words = (
             "A box holds the middle half of a setting's runs, its line is the median, whiskers reach to the last run "
             f"within 1.5 boxes; dots are runs (in charts of more than {CROWD} only those beyond the whiskers)."
@@ -125,9 +129,14 @@ class _Sections:
 
     def _tasks(self) -> Iterator[Section]:
         for name in self.study.tasks["task"].unique():
-            results = self.study.results(name)
+            results = self._results(name)
             yield task_section(list(results.values()))
             yield from self._with_scores(find_task(name), results)
+
+    def _results(self, task: str) -> dict[str, TaskResult]:
+        """Run -> what a task found out about it, the best run first."""
+        results = self.study.task_results(task)
+        return {id_: results[id_] for id_ in self.order if id_ in results}
 
     def _with_scores(self, task: Task, results: Mapping[str, TaskResult]) -> Iterator[Section]:
         """What a task has to say about scores and results together, on each world."""
@@ -136,19 +145,19 @@ class _Sections:
         for name, rows in self.study.groups.items():
             ids = [id_ for id_ in rows["id"] if id_ in results]
             if task.study_page is not None and ids:
-                scores = pd.DataFrame({m.label: m.values.reindex(ids) for m in self.study.measures if m.counted})
-                scores["reconstruction error"] = [self.study.reconstruction(id_) for id_ in ids]
+                scores = pd.DataFrame({m.column: m.values.reindex(ids) for m in self.study.measures if m.counted})
+                scores["reconstruction error"] = [_reconstruction(self.study.run(id_)) for id_ in ids]
                 for section in task.study_page(scores, [results[id_] for id_ in ids]):
                     yield replace(section, title=f"{section.title}: {name}")
 
     def _correlations(self) -> Iterator[Section]:
         contents: list[Content] = []
-        for name, found in self.related.items():
-            if len(found.names) < 2:
+        for name, related in self.related.items():
+            if len(related.names) < 2:
                 continue
             text = f"Spearman's rank correlation over the runs on {name}; pale: p is {CLEAR} or more."
-            contents.append(Drawing(heat_map(found.names, found.rho, found.p), text))
-            contents.append(_pairs(name, found))
+            contents.append(Drawing(heat_map(related.names, related.rho, related.p), text))
+            contents.append(_pairs(name, related))
         if contents:
             words = (
                 "Do the measures agree about which runs are better? Measures of which less is better are turned "
@@ -159,7 +168,7 @@ class _Sections:
 
     def _runs(self) -> Iterator[Section]:
         parts = []
-        for i, id_ in enumerate(id_ for id_ in self.study.order if id_ in self.shown):
+        for i, id_ in enumerate(id_ for id_ in self.order if id_ in self.shown):
             parts.append(self._run(id_, opened=i == 0))
         if parts:
             left = len(self.study.runs) - len(parts)
@@ -190,7 +199,7 @@ class _Sections:
             ]
             grid = Grid(("run", "model", "setting", "seed", "error"), rows, name="failures")
             words = f"The whole logs are {self.study.folder}/logs/RUN.log."
-            yield Section("Failed runs", [words], [grid], list(self._logs(failed["id"])))
+            yield Section("Failed runs", [words], [grid], list(self._logs(failed["id"].tolist())))
 
     def _logs(self, failed: Sequence[str]) -> Iterator[Section]:
         for id_ in failed[:LOGS]:
@@ -199,9 +208,10 @@ class _Sections:
                 yield Section(f"What {id_} said last", contents=[Listing(text)], name=f"log-{id_}")
 
     def _origin(self) -> Section:
-        said = {key: value for key, value in self.study.about.items() if key != "runs"}
         fields = [
-            [str(key), value if isinstance(value, str) else json.dumps(value)] for key, value in said.items()
+            [key, value if isinstance(value, str) else json.dumps(value)]
+            for key, value in self.study.record.items()
+            if key != "runs"
         ]
         again = Command(("unknot", "report", str(self.study.folder)), "writes this page again")
         words = (
@@ -213,22 +223,22 @@ class _Sections:
     def _refused(self) -> Iterator[Grid]:
         """Metrics that could not be computed, and why."""
         scores = self.study.scores
-        if "refused" not in scores or not (said := scores[scores["refused"].fillna("") != ""]).size:
-            return
-        counts = said.groupby(["metric", "refused"], sort=False).size()
-        rows: list[list[Cell]] = [[metric, why, int(n)] for (metric, why), n in counts.items()]
-        yield Grid(("metric", "why it was refused", "runs"), rows, name="refused")
+        refused = scores[scores["refused"].fillna("") != ""] if "refused" in scores else scores.head(0)
+        if len(refused):
+            groups = refused.groupby(["metric", "refused"], sort=False)
+            rows: list[list[Cell]] = [[str(metric), str(why), len(runs)] for (metric, why), runs in groups]
+            yield Grid(("metric", "why it was refused", "runs"), rows, name="refused")
 
     def _by_setting(self) -> dict[str, list[str]]:
         """A label for each setting -> its runs; the label says no more than is needed to tell settings apart."""
         several = [
             c for c in ("world", "split", "model") if c in self.study.runs and self.study.runs[c].nunique() > 1
         ]
-        found: dict[str, list[str]] = {}
+        settings: dict[str, list[str]] = {}
         for _, run in self.study.runs[self.study.runs["status"] == "done"].iterrows():
             label = " ".join(filter(None, [*(str(run[c] or "") for c in several), run["setting"]]))
-            found.setdefault(label or run["model"], []).append(run["id"])
-        return found
+            settings.setdefault(label or run["model"], []).append(run["id"])
+        return settings
 
     def _rows(self, measure: Measure, settings: dict[str, list[str]]) -> list[tuple[str, list[Dot]]]:
         known = measure.values
@@ -236,7 +246,7 @@ class _Sections:
             label: [self._dot(i, float(known[i])) for i in ids if i in known.index]
             for label, ids in settings.items()
         }
-        return [(label, found) for label, found in dots.items() if found]
+        return [(label, marks) for label, marks in dots.items() if marks]
 
     def _medians(self, settings: dict[str, list[str]]) -> Grid:
         measures = self.study.measures
@@ -244,11 +254,11 @@ class _Sections:
         for label, ids in settings.items():
             medians = (m.values.reindex(ids).median() for m in measures)
             rows.append([label, len(ids), *(_number(value) for value in medians)])
-        header = ["setting", "runs", *(m.label for m in measures)]
+        header = ["setting", "runs", *(m.column for m in measures)]
         return Grid(header, rows, "Medians over the runs of a setting.", "settings")
 
     def _title(self, measure: Measure) -> str:
-        return measure.label + ("" if measure.higher else " (lower is better)")
+        return measure.column + ("" if measure.higher_is_better else " (lower is better)")
 
     def _dot(self, id_: str, value: float, *, across: float = 0.0) -> Dot:
         return Dot(value, self._label(id_), anchor(f"run-{id_}") if id_ in self.shown else "", across)
@@ -266,13 +276,19 @@ class _Sections:
         return Link(id_, anchor(f"run-{id_}")) if id_ in self.shown else id_
 
 
-def _informative(study: StudyRecord) -> dict[str, int]:
+def _reconstruction(run: Run | None) -> float:
+    """The reconstruction error at the end of a run's training; NaN if its model has none."""
+    curve = None if run is None else run.curve()
+    return float("nan") if curve is None or "reconstruction" not in curve else curve["reconstruction"].iloc[-1]
+
+
+def _informative(study: StudyFolder) -> dict[str, int]:
     known = study.ranks.dropna(subset=["informative"]).drop_duplicates("id")
     return {id_: int(d) for id_, d in zip(known["id"], known["informative"], strict=True)}
 
 
-def _pairs(name: str, found: Correlations) -> Grid:
-    rows: list[list[Cell]] = [[*row] for row in found.rows()]
+def _pairs(name: str, related: Correlations) -> Grid:
+    rows: list[list[Cell]] = [[*row] for row in related.rows()]
     header = ("measure", "and", "Spearman", "low", "high", "p", "p (Holm)", "runs")
     return Grid(header, rows, "Low and high: 95 % interval over resamples of the runs.", f"correlations on {name}")
 

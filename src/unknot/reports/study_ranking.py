@@ -7,13 +7,15 @@ from typing import Any
 from unknot.reports.commands import rank_command
 from unknot.reports.kit.charts import Dot, scatter
 from unknot.reports.kit.page import Cell, Drawing, Gallery, Grid, Link, Section
-from unknot.reports.study_record import SCOPES, StudyRecord
+from unknot.studies.folder import StudyFolder
+from unknot.studies.measures import rank_column
 
 WORDS = (
     "UDR asks how alike a model's latents are to those of models trained in the same way: models that disentangle find "
     "the same factors, models that entangle each do it in their own way. Models that leave factors out are alike more "
     "easily, so compare those with the same number of informative latents; and if most models make the same mistake, "
-    "they agree about it (the herd effect): look at the traversals."
+    "they agree about it (the herd effect): look at the traversals. A ranking named METHOD/setting compares runs that "
+    "differ in their seed only, METHOD/all those of all settings."
 )
 MANY = 200  # runs; the command that ranks more of them would fill the page
 HEADER = ("ranking", "informative latents", "run", "model", "setting", "UDR", "partners")
@@ -26,7 +28,7 @@ class StudyRanking:
     Attributes:
         method: such as `udr_lasso[alpha=0.1]`.
         scope: "setting" or "all".
-        name: both in words, and the world where there are several.
+        name: both, and the world where there are several.
         ranks: rows of the study's table of ranks.
     """
 
@@ -46,22 +48,22 @@ class StudyRanking:
         return self.scored.drop_duplicates("informative").sort_values("informative", ascending=False)
 
 
-def rankings(study: StudyRecord) -> Iterator[StudyRanking]:
+def rankings(study: StudyFolder) -> Iterator[StudyRanking]:
     """All rankings of a study, world by world."""
     for group, runs in study.groups.items():
         ranks = study.ranks[study.ranks["id"].isin(runs["id"])]
         for (method, scope), rows in ranks.groupby(["method", "scope"], sort=False):
-            name = f"{method}, {SCOPES.get(scope, scope)}" + (f", on {group}" if len(study.groups) > 1 else "")
-            yield StudyRanking(str(method), str(scope), name, rows)
+            where = f", on {group}" if len(study.groups) > 1 else ""
+            yield StudyRanking(str(method), str(scope), rank_column(str(method), str(scope)) + where, rows)
 
 
 def ranking_sections(
-    study: StudyRecord, link: Callable[[str], Link | str], dot: Callable[..., Dot]
+    study: StudyFolder, link: Callable[[str], Link | str], dot: Callable[..., Dot]
 ) -> Iterator[Section]:
     """The best model for each number of informative latents, UDR by that number, all scores, and the commands.
 
     Args:
-        study: its record.
+        study: its folder.
         link: a run's id as a link to its section, if it has one.
         dot: a run and its score as a mark in a chart.
     """
@@ -94,8 +96,8 @@ def ranking_sections(
         )
     first = Grid(HEADER, best, "The best model for each number of informative latents.", "best by d")
     rest = Grid(HEADER, rows, "All models that have a score.", "ranking")
-    made = (
+    parts = (
         [Section("Commands that make these numbers", contents=commands, name="rank commands")] if commands else []
     )
     if drawings or silent:
-        yield Section("Ranking without labels", words, [first, Gallery(drawings), rest] if drawings else [], made)
+        yield Section("Ranking without labels", words, [first, Gallery(drawings), rest] if drawings else [], parts)

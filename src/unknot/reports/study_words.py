@@ -8,15 +8,22 @@ import numpy as np
 from unknot.reports.correlation_table import Correlations
 from unknot.reports.kit.charts import CLEAR
 from unknot.reports.kit.page import number
-from unknot.reports.study_record import UNLABELLED, StudyRecord
+from unknot.studies.folder import StudyFolder
+from unknot.studies.measures import Measure
 
 
-def summary(study: StudyRecord, related: Mapping[str, Correlations]) -> list[str]:
-    """How many runs of what; which is best, with labels and without; whether the two agree."""
-    return [_size(study), *_best(study), *_settings(study), *_agreement(study, related)]
+def summary(study: StudyFolder, places: Mapping[str, float], related: Mapping[str, Correlations]) -> list[str]:
+    """How many runs of what; which is best, with labels and without; whether the two agree.
+
+    Args:
+        study: its folder.
+        places: of its runs, from `mean_places`.
+        related: world and split -> how its measures agree.
+    """
+    return [_size(study), *_best(study, places), *_settings(study), *_agreement(study, related)]
 
 
-def _size(study: StudyRecord) -> str:
+def _size(study: StudyFolder) -> str:
     runs = study.runs
     counts = runs["status"].value_counts()
     settings = runs.groupby(["world", "model", "setting"]).ngroups
@@ -31,34 +38,34 @@ def _size(study: StudyRecord) -> str:
     return text
 
 
-def _best(study: StudyRecord) -> Iterator[str]:
+def _best(study: StudyFolder, places: Mapping[str, float]) -> Iterator[str]:
     labelled = any(m.counted for m in study.measures)
     for where, rows in _where(study):
         here = set(rows["id"])
-        ids = [id_ for id_ in study.order if id_ in here and id_ in study.places]
+        ids = [id_ for id_ in places if id_ in here]
         if not ids:
             continue
         basis = "over all metrics that need labels" if labelled else "over the rankings without labels"
-        text = f"{where}{_named(study, ids[0])} has the best mean place ({number(study.places[ids[0]])}) {basis}."
-        firsts = [m.label for m in study.measures if m.counted and _leader(m, ids) == ids[0]]
+        text = f"{where}{_named(study, ids[0])} has the best mean place ({number(places[ids[0]])}) {basis}."
+        firsts = [m.column for m in study.measures if m.counted and _leader(m, ids) == ids[0]]
         n = sum(m.counted and m.values.reindex(ids).notna().any() for m in study.measures)
         if n > 1:
             text += f" It leads in {len(firsts)} of {n} metrics"
             text += f" ({', '.join(firsts[:4])}{', ...' if len(firsts) > 4 else ''})." if firsts else "."
         for m in study.measures:
-            if m.question == UNLABELLED and (leader := _leader(m, ids)) is not None:
+            if m.kind == "ranking" and (leader := _leader(m, ids)) is not None:
                 same = "the same run" if leader == ids[0] else _named(study, leader)
-                place = sum(study.places[i] < study.places[leader] for i in ids) + 1
+                place = sum(places[i] < places[leader] for i in ids) + 1
                 of = f"; with labels it is number {place} of {len(ids)}" if labelled and leader != ids[0] else ""
                 text += (
-                    f" By {m.label}, without labels, the best is {same} ({number(float(m.values[leader]))}){of}."
+                    f" By {m.column}, without labels, the best is {same} ({number(float(m.values[leader]))}){of}."
                 )
         yield text
 
 
-def _settings(study: StudyRecord) -> Iterator[str]:
+def _settings(study: StudyFolder) -> Iterator[str]:
     """The best setting by the first ranking without labels, with how far its runs scatter."""
-    ranking = next((m for m in study.measures if m.question == UNLABELLED), None)
+    ranking = next((m for m in study.measures if m.kind == "ranking"), None)
     if ranking is None:
         return
     for where, rows in _where(study):
@@ -69,47 +76,47 @@ def _settings(study: StudyRecord) -> Iterator[str]:
         (model, setting), scores = max(by_setting, key=lambda item: item[1].median())
         low, middle, high = np.quantile(scores, [0.25, 0.5, 0.75])
         yield (
-            f"{where}{ranking.label} would choose the setting {model} {setting}: median {number(float(middle))}, "
+            f"{where}{ranking.column} would choose the setting {model} {setting}: median {number(float(middle))}, "
             f"half of its {_count(len(scores), 'run')} between {number(float(low))} and {number(float(high))}."
         )
 
 
-def _agreement(study: StudyRecord, related: Mapping[str, Correlations]) -> Iterator[str]:
+def _agreement(study: StudyFolder, related: Mapping[str, Correlations]) -> Iterator[str]:
     """How well rankings without labels agree with metrics that need them."""
-    without = {m.label for m in study.measures if m.question == UNLABELLED}
-    counted = {m.label for m in study.measures if m.counted}
-    for where, found in zip((where for where, _ in _where(study)), related.values(), strict=True):
-        said = []
-        for i, label in enumerate(found.names):
-            known = np.isfinite(found.rho[i])
-            with_labels = [j for j, other in enumerate(found.names) if other in counted and known[j]]
+    without = {m.column for m in study.measures if m.kind == "ranking"}
+    counted = {m.column for m in study.measures if m.counted}
+    for where, pairs in zip((where for where, _ in _where(study)), related.values(), strict=True):
+        sentences = []
+        for i, label in enumerate(pairs.names):
+            known = np.isfinite(pairs.rho[i])
+            with_labels = [j for j, other in enumerate(pairs.names) if other in counted and known[j]]
             if label not in without or not with_labels:
                 continue
-            strongest = max(with_labels, key=lambda j: found.rho[i, j])
-            clear = sum(bool(found.p[i, j] < CLEAR and found.rho[i, j] > 0) for j in with_labels)
-            said.append(
-                f"{label} agrees best with {found.names[strongest]} (rank correlation {found.rho[i, strongest]:.2f}, "
-                f"p = {found.p[i, strongest]:.2g}, {_count(int(found.n[i, strongest]), 'run')}) and significantly with "
+            strongest = max(with_labels, key=lambda j: pairs.rho[i, j])
+            clear = sum(bool(pairs.p[i, j] < CLEAR and pairs.rho[i, j] > 0) for j in with_labels)
+            sentences.append(
+                f"{label} agrees best with {pairs.names[strongest]} (rank correlation {pairs.rho[i, strongest]:.2f}, "
+                f"p = {pairs.p[i, strongest]:.2g}, {_count(int(pairs.n[i, strongest]), 'run')}) and significantly with "
                 f"{clear} of {_count(len(with_labels), 'metric')} that need labels"
             )
-        if said:
-            yield f"{where}{'; '.join(said)}. Significant means p < {CLEAR}, each on its own."
+        if sentences:
+            yield f"{where}{'; '.join(sentences)}. Significant means p < {CLEAR}, each on its own."
 
 
-def _where(study: StudyRecord) -> Iterator[tuple[str, Any]]:
+def _where(study: StudyFolder) -> Iterator[tuple[str, Any]]:
     """The start of a sentence about a world, which is not named again if there is only one; and its runs."""
     for name, rows in study.groups.items():
         yield (f"On {name}, " if len(study.groups) > 1 else ""), rows
 
 
-def _leader(measure: Any, ids: list[str]) -> str | None:
+def _leader(measure: Measure, ids: list[str]) -> str | None:
     values = measure.values.reindex(ids).dropna()
     if not len(values):
         return None
-    return str(values.idxmax() if measure.higher else values.idxmin())
+    return str(values.idxmax() if measure.higher_is_better else values.idxmin())
 
 
-def _named(study: StudyRecord, id_: str) -> str:
+def _named(study: StudyFolder, id_: str) -> str:
     run = study.runs[study.runs["id"] == id_].iloc[0]
     return f"{run['model']} {run['setting']}, seed {run['seed']} (run {id_})"
 

@@ -57,7 +57,10 @@ class Feed:
         if self.supervision == "pairs":
             self.draw_pairs  # noqa: B018 -- an unknown law is an error now, not at the first step
         if self.supervision == "few_labels" and self.n_labelled < 1:
-            raise UnknotError(f"batches: n_labelled is {self.n_labelled}; expected at least one labelled image.")
+            raise UnknotError(
+                f"batches: n_labelled is {self.n_labelled}; expected at least one labelled image.",
+                field="n_labelled",
+            )
         if self.supervision != "none" and self.world.factors.names == ("image",):
             raise UnknotError(
                 f"{self.world.name}: has no factors, and this model learns from {self.supervision}; choose a world "
@@ -131,20 +134,21 @@ def pair_law(text: str, *, still: tuple[str, ...] | None = None) -> Callable[...
     match = re.fullmatch(r"\s*(\w+)\s*(?:\[(.*)\])?\s*", text)
     name = match[1] if match else text
     if match is None or name not in PAIRS:
-        raise unknown("law of pairs", name, PAIRS)
+        raise unknown("law of pairs", name, PAIRS, field="pairs")
     parameters = inspect.signature(PAIRS[name]).parameters.values()
     known = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     options: dict[str, Any] = {"still": still} if "still" in known else {}
     for item in filter(None, (match[2] or "").split(",")):
         option, _, value = (word.strip() for word in item.partition("="))
         if option not in known:
-            raise unknown(f"option of {name}", option, known)
+            raise unknown(f"option of {name}", option, known, field="pairs")
         try:
             options[option] = _READERS[option](value)
         except (ValueError, KeyError):
             raise UnknotError(
                 f"law of pairs '{text}': {option} cannot be '{value}'; expected something like k_factors[k=2], "
-                "one_factor[compat=locatello], laplace[rate=1..10], laplace[still=shape+size] or laplace[forced=true]."
+                "one_factor[compat=locatello], laplace[rate=1..10], laplace[still=shape+size] or laplace[forced=true].",
+                field="pairs",
             ) from None
     return partial(PAIRS[name], **options)
 

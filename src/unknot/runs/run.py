@@ -70,17 +70,20 @@ class RunSpec(BaseModel):
     def __init__(self, **fields: Any) -> None:
         for name in fields:
             if name not in type(self).model_fields:
-                raise unknown("field of a run", name, type(self).model_fields)
+                raise unknown("field of a run", name, type(self).model_fields, field=name)
         if isinstance(fields.get("split"), str) and ":" in fields["split"]:
             from unknot.worlds.splits.named import (
                 canonical_split,  # here, so that a run needs no worlds to be read
             )
 
-            fields["split"] = canonical_split(fields["split"])
+            try:
+                fields["split"] = canonical_split(fields["split"])
+            except UnknotError as error:
+                raise error.within("split") from None
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            raise UnknotError(f"run: {_first_fault(error)}.") from None
+            raise _first_fault(error) from None
 
     @property
     def id(self) -> str:
@@ -112,15 +115,16 @@ class RunSpec(BaseModel):
         return RunSpec(**{**self.model_dump(), **changes})
 
 
-def _first_fault(error: ValidationError) -> str:
-    """The field, its value, and what was expected."""
+def _first_fault(error: ValidationError) -> UnknotError:
+    """The error of a field, with its value and what was expected."""
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"][:2])  # below that are the types a value was tried as
+    field = first["loc"][:2]  # below that are the types a value was tried as
+    value, name = first["input"], ".".join(map(str, field))
     if first["type"] == "missing":
-        return f"{where} is missing"
-    if where.startswith("options."):
-        return f"{where} is {first['input']!r}; expected a finite number, a word, true or false"
-    return f"{where} is {first['input']!r}; {first['msg'].lower()}"
+        return UnknotError(f"run: {name} is missing.", who="run", field=field)
+    an_option = field[0] == "options" and len(field) > 1
+    expected = "expected a finite number, a word, true or false" if an_option else first["msg"].lower()
+    return UnknotError(f"run: {name} is {value!r}; {expected}.", who="run", field=field, value=value)
 
 
 class Run:

@@ -100,7 +100,9 @@ def build_model(spec: RunSpec, world: World) -> tuple[nn.Module, RunSpec]:
     height, width, channels = world.image_shape
     pixels = spec.image_size or height
     if spec.image_size is None and height != width:
-        raise UnknotError(f"{world.name}: images are {height} x {width}; set image_size, which resizes them.")
+        raise UnknotError(
+            f"{world.name}: images are {height} x {width}; set image_size, which resizes them.", field="image_size"
+        )
     setting = Setting(
         channels=channels,
         pixels=pixels,
@@ -117,14 +119,21 @@ def build_model(spec: RunSpec, world: World) -> tuple[nn.Module, RunSpec]:
         model, options = build(spec.model, setting, spec.options)
     initialise(model, spec.init, torch.Generator().manual_seed(seed))
     if spec.pairs and getattr(model, "supervision", "none") != "pairs":
-        raise UnknotError(f"{spec.model}: does not learn from pairs; leave out pairs ('{spec.pairs}').")
+        raise UnknotError(
+            f"{spec.model}: does not learn from pairs; leave out pairs ('{spec.pairs}').", field="pairs"
+        )
     law = spec.pairs or getattr(model, "pairs", "")
     return model, spec.replace(options=options, pairs=law)
 
 
 def training_split(spec: RunSpec, world: World) -> Split | None:
     """The split a spec trains inside, if any."""
-    return named_split(spec.split, world.factors, conventions(world.key).rule) if spec.split else None
+    if not spec.split:
+        return None
+    try:
+        return named_split(spec.split, world.factors, conventions(world.key).rule)
+    except UnknotError as error:
+        raise error.within("split") from None
 
 
 def feed(spec: RunSpec, model: nn.Module, world: World) -> Feed:

@@ -45,8 +45,8 @@ def box_statistics(
     Returns:
         Table with column, setting, n, mean, min, whisker_low, q1, median, q3, whisker_high, max, low, high, best, note.
 
-    >>> found = box_statistics({"mig": [1, 2, 3, 7, 8, 9]}, ["beta 1"] * 3 + ["beta 4"] * 3)
-    >>> found[["setting", "q1", "median", "q3", "best"]]
+    >>> boxes = box_statistics({"mig": [1, 2, 3, 7, 8, 9]}, ["beta 1"] * 3 + ["beta 4"] * 3)
+    >>> boxes[["setting", "q1", "median", "q3", "best"]]
       setting   q1  median   q3  best
     0  beta 1  1.5     2.0  2.5   0.0
     1  beta 4  7.5     8.0  8.5   1.0
@@ -54,16 +54,16 @@ def box_statistics(
     import pandas as pd
 
     check("box_statistics", bootstraps=bootstraps, level=level)
-    found = columns_of("box_statistics", table)
+    scores = columns_of("box_statistics", table)
     labels = np.array([str(setting) for setting in settings])
-    m = len(next(iter(found.values())))
+    m = len(next(iter(scores.values())))
     if len(labels) != m:
         raise UnknotError(f"box_statistics: {len(labels)} settings for {m} models; each model needs one.")
-    chosen(found, lower_is_better)
+    chosen(scores, lower_is_better)
     seed, order = seed_of(rng), list(dict.fromkeys(labels.tolist()))
     rows = []
-    for name in chosen(found, columns):
-        groups = [found[name][(labels == setting) & ~np.isnan(found[name])] for setting in order]
+    for name in chosen(scores, columns):
+        groups = [scores[name][(labels == setting) & ~np.isnan(scores[name])] for setting in order]
         medians = _medians(groups, order, bootstraps, seed)
         best = _best(-medians if name in lower_is_better else medians)
         for i, (setting, values) in enumerate(zip(order, groups, strict=True)):
@@ -88,13 +88,13 @@ def _box(values: Floats) -> dict[str, float]:
 
 def _medians(groups: Sequence[Floats], names: Sequence[str], bootstraps: int, seed: int) -> Floats:
     """(settings, bootstraps) median of each setting in each resample; NaN for a setting without scores."""
-    found = np.full((len(groups), bootstraps), np.nan)
+    medians = np.full((len(groups), bootstraps), np.nan)
     for i, (values, name) in enumerate(zip(groups, names, strict=True)):
         if len(values):
             # Seeded by the setting's name, so that another setting in the table moves no interval.
             rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-            found[i] = np.median(values[rng.integers(len(values), size=(bootstraps, len(values)))], axis=1)
-    return found
+            medians[i] = np.median(values[rng.integers(len(values), size=(bootstraps, len(values)))], axis=1)
+    return medians
 
 
 def _best(medians: Floats) -> Floats:

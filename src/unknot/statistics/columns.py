@@ -23,28 +23,28 @@ def columns_of(who: str, table: Mapping[str, Any] | Any) -> dict[str, Floats]:
         raise UnknotError(f"{who}: a column name occurs twice in {', '.join(map(str, names))}; give each its own.")
     if not names:
         raise UnknotError(f"{who}: the table has no columns; has anything been scored yet?")
-    found: dict[str, Floats] = {}
+    columns: dict[str, Floats] = {}
     for name in names:
         column = np.asarray(as_array(table[name]))
         if column.dtype.kind in "biuf":
-            found[str(name)] = column.astype(np.float64)
-    shapes = {name: column.shape for name, column in found.items()}
-    if not found:
+            columns[str(name)] = column.astype(np.float64)
+    shapes = {name: column.shape for name, column in columns.items()}
+    if not columns:
         raise UnknotError(f"{who}: no column of the table holds numbers; there are {', '.join(map(str, names))}.")
     if len(set(shapes.values())) > 1 or any(len(shape) != 1 for shape in shapes.values()):
         raise UnknotError(
             f"{who}: columns have shapes {shapes}; each needs one score a model, all the same models."
         )
-    return found
+    return columns
 
 
-def chosen(found: Mapping[str, Floats], names: Sequence[str] | None) -> list[str]:
+def chosen(columns: Mapping[str, Floats], names: Sequence[str] | None) -> list[str]:
     """The names asked for, all by default; the nearest one is named where a name is wrong."""
     if names is None:
-        return list(found)
+        return list(columns)
     for name in names:
-        if name not in found:
-            raise unknown("column", name, found)
+        if name not in columns:
+            raise unknown("column", name, columns)
     return list(dict.fromkeys(names))
 
 

@@ -80,8 +80,8 @@ def correlation(
         level: share of resamples inside the interval.
         rng: seed or generator of the resamples.
 
-    >>> found = correlation([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], bootstraps=0)
-    >>> round(found.r, 6), round(found.p, 4), found.n, found.p_from
+    >>> outcome = correlation([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], bootstraps=0)
+    >>> round(outcome.r, 6), round(outcome.p, 4), outcome.n, outcome.p_from
     (0.8, 0.1333, 5, 'exact')
     """
     x, y = _pair(first, second)
@@ -121,23 +121,23 @@ def correlations(
         Table with first, second, r, p, p_adjusted, low, high, n, method, p_from, note.
 
     >>> table = {"mig": [0.1, 0.2, 0.3, 0.4], "sap": [0.2, 0.1, 0.3, 0.5], "flat": [1.0, 1.0, 1.0, 1.0]}
-    >>> found = correlations(table, bootstraps=0)
-    >>> found[["first", "second", "r", "n"]]
+    >>> pairs = correlations(table, bootstraps=0)
+    >>> pairs[["first", "second", "r", "n"]]
       first second    r  n
     0   mig    sap  0.8  4
     1   mig   flat  NaN  4
     2   sap   flat  NaN  4
-    >>> found["note"][1]
+    >>> pairs["note"][1]
     'flat is the same for all models'
     """
     import pandas as pd
 
-    found = columns_of("correlations", table)
-    names = chosen(found, columns)
+    scores = columns_of("correlations", table)
+    names = chosen(scores, columns)
     if against is None:
         pairs = list(combinations(names, 2))
     else:
-        others = chosen(found, against)
+        others = chosen(scores, against)
         pairs = list({frozenset((a, b)): (a, b) for a in names for b in others if a != b}.values())
     if not pairs:
         raise UnknotError(f"correlations: the columns {', '.join(names)} make no pair; name at least two.")
@@ -146,7 +146,7 @@ def correlations(
     seed = seed_of(rng)
     rows = []
     for a, b in pairs:
-        c = correlation(found[a], found[b], method=method, bootstraps=bootstraps, level=level, rng=seed)
+        c = correlation(scores[a], scores[b], method=method, bootstraps=bootstraps, level=level, rng=seed)
         note = c.note.replace("the first score", a).replace("the second score", b)
         rows.append((a, b, c.r, c.p, c.p, c.low, c.high, c.n, method, c.p_from, note))
     names_of = ["first", "second", "r", "p", "p_adjusted", "low", "high", "n", "method", "p_from", "note"]
@@ -254,11 +254,11 @@ def comparable(column: Floats, method: Method) -> Floats:
 
 def resampled(x: Floats, y: Floats, method: Method, bootstraps: int, seed: int) -> Floats:
     """(bootstraps,) correlation in each resample."""
-    found = []
+    blocks = []
     for counts in resamples(len(x), bootstraps, seed):
         pair = (ranks(x, counts), ranks(y, counts)) if method == "spearman" else (x, y)
-        found.append(weighted_correlation(*pair, counts))
-    return np.concatenate(found)
+        blocks.append(weighted_correlation(*pair, counts))
+    return np.concatenate(blocks)
 
 
 def _exact_p(x: Floats, y: Floats, r: float) -> float:

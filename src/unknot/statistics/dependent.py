@@ -47,8 +47,8 @@ def williams_t(r1: float, r2: float, r12: float, n: int) -> DifferenceTest:
     Reference: Williams 1959, The Comparison of Regression Variables, J. R. Statist. Soc. B 21; Steiger 1980, Tests
     for Comparing Elements of a Correlation Matrix, Psychological Bulletin 87, eq. 7, who recommends it.
 
-    >>> found = williams_t(0.5, 0.4, 0.1, 103)
-    >>> round(found.statistic, 4), round(found.p, 4), found.df
+    >>> outcome = williams_t(0.5, 0.4, 0.1, 103)
+    >>> round(outcome.statistic, 4), round(outcome.p, 4), outcome.df
     (0.8913, 0.3749, 100)
     """
     determinant = _checked("williams_t", r1, r2, r12, n)
@@ -139,14 +139,14 @@ def compare_correlations(
             raise unknown(kind, name, known)
     if correction not in ("none", "holm"):
         raise unknown("correction", correction, ("none", "holm"))
-    found = columns_of("compare_correlations", table)
-    chosen(found, [task, *flip])
-    names = [name for name in chosen(found, metrics) if name != task]
+    scores = columns_of("compare_correlations", table)
+    chosen(scores, [task, *flip])
+    names = [name for name in chosen(scores, metrics) if name != task]
     if len(names) < 2:
         raise UnknotError(
             f"compare_correlations: {len(names)} metric(s) beside '{task}'; it takes two to compare."
         )
-    signed = {name: -column if name in flip else column for name, column in found.items()}
+    signed = {name: -column if name in flip else column for name, column in scores.items()}
     seed = seed_of(rng)
     rows = []
     for a, b in combinations(names, 2):

@@ -85,8 +85,8 @@ def half_differences(
     Returns:
         Table with metric, step, difference, low, high, n, note.
 
-    >>> found = half_differences({"mig": [0.1, 0.2, 0.3, 0.4]}, [[0.2], [0.4], [0.5], [0.9]], [1000], bootstraps=0)
-    >>> found["difference"].round(6).tolist()
+    >>> halves = half_differences({"mig": [0.1, 0.2, 0.3, 0.4]}, [[0.2], [0.4], [0.5], [0.9]], [1000], bootstraps=0)
+    >>> halves["difference"].round(6).tolist()
     [0.4]
     """
     import pandas as pd
@@ -106,30 +106,30 @@ def binned_means(score: Floats, values: Floats, counts: Floats, bins: int) -> Fl
     tied = end - start
     share = np.divide(counts, tied, out=np.zeros_like(counts), where=tied > 0)
     total = counts.sum(axis=1, keepdims=True)
-    found = []
+    means = []
     for k in range(bins):
         inside = np.minimum(end, total * (k + 1) / bins) - np.maximum(start, total * k / bins)
-        found.append((share * np.maximum(inside, 0.0)) @ values / (total / bins))
-    return np.stack(found, axis=1)
+        means.append((share * np.maximum(inside, 0.0)) @ values / (total / bins))
+    return np.stack(means, axis=1)
 
 
 def _usable(
     who: str, table: Any, accuracies: Any, steps: Sequence[int], metrics: Sequence[str] | None, fewest: int
 ) -> Iterator[tuple[str, Floats, Floats, str]]:
     """Name, scores and accuracies of the models that have both, and what was left out."""
-    found = columns_of(who, table)
+    scores = columns_of(who, table)
     values = np.asarray(as_array(accuracies), dtype=np.float64)
-    m = len(next(iter(found.values())))
+    m = len(next(iter(scores.values())))
     if values.shape != (m, len(steps)):
         raise UnknotError(
             f"{who}: accuracies have shape {values.shape}; expected ({m}, {len(steps)}): {m} models of the table and "
             f"{len(steps)} steps."
         )
-    for name in chosen(found, metrics):
-        keep = ~np.isnan(found[name]) & ~np.isnan(values).any(axis=1)
+    for name in chosen(scores, metrics):
+        keep = ~np.isnan(scores[name]) & ~np.isnan(values).any(axis=1)
         missing = m - int(keep.sum())
         note = f"{missing} of {m} models lack the score or an accuracy" if missing else ""
-        yield name, found[name][keep], values[keep], _reason(found[name][keep], fewest) or note
+        yield name, scores[name][keep], values[keep], _reason(scores[name][keep], fewest) or note
 
 
 def _reason(score: Floats, fewest: int) -> str:

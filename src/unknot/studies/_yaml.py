@@ -13,10 +13,10 @@ MOST_NODES, DEEPEST = 100_000, 20  # a file of aliases to aliases, or to themsel
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where entries stand in a file, so that errors can say so.
+class YamlSource:
+    """The lines on which the entries of a file stand, so that errors can say them.
 
-    >>> source = Source("study.yaml", {("models",): 3, ("models", "beta_vae"): 4})
+    >>> source = YamlSource("study.yaml", {("models",): 3, ("models", "beta_vae"): 4})
     >>> source.fault(("models", "beta_vae", "beta"), "beta is an empty list.")
     UnknotError('study.yaml, line 4: beta is an empty list.')
     """
@@ -26,16 +26,16 @@ class Source:
 
     def fault(self, where: Where, message: object) -> UnknotError:
         """An error that names the line of an entry, or of the nearest one around it."""
-        found = next((w for n in range(len(where), 0, -1) if (w := where[:n]) in self.lines), None)
-        place = self.file if found is None else f"{self.file}, line {self.lines[found]}"
-        return UnknotError(f"{place}: {message}")
+        nearest = next((w for n in range(len(where), 0, -1) if (w := where[:n]) in self.lines), None)
+        place = self.file if nearest is None else f"{self.file}, line {self.lines[nearest]}"
+        return UnknotError(f"{place}: {message}", field=where)
 
     def unknown(self, where: Where, kind: str, name: str, known: Any) -> UnknotError:
         """The error for a name nobody knows, with the nearest one."""
         return self.fault(where, unknown(kind, name, known))
 
 
-def read_yaml(path: Path) -> tuple[Any, Source]:
+def read_yaml(path: Path) -> tuple[Any, YamlSource]:
     """The content of a file as plain data, and the lines of its entries."""
     import yaml
 
@@ -57,13 +57,17 @@ def read_yaml(path: Path) -> tuple[Any, Source]:
         raise UnknotError(f"{path}: is no text in UTF-8; expected a YAML file.") from None
     except yaml.YAMLError as error:
         raise _not_yaml(path, error) from None
-    return data, Source(str(path), lines)
+    return data, YamlSource(str(path), lines)
 
 
 def _not_yaml(path: Path, error: Exception) -> UnknotError:
-    mark = getattr(error, "problem_mark", None)
+    import yaml
+
+    mark, problem = None, None
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark, problem = error.problem_mark, error.problem
     line = f", line {mark.line + 1}" if mark is not None else ""
-    return UnknotError(f"{path}{line}: is not YAML ({getattr(error, 'problem', None) or error}).")
+    return UnknotError(f"{path}{line}: is not YAML ({problem or error}).")
 
 
 def _lines(top: Any, path: Path) -> Iterator[tuple[Where, int]]:

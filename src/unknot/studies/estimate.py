@@ -7,9 +7,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from unknot.metrics import METRICS, parse_identity
+from unknot.processes.threads import threads_of_torch
 from unknot.runs.run import Run, RunSpec
 from unknot.studies.plan import PlannedRun
-from unknot.studies.steps import Kind, read_scores
+from unknot.studies.steps import Kind
 from unknot.studies.store import Store
 from unknot.studies.tables import minutes
 from unknot.studies.task_times import task_seconds
@@ -85,26 +86,25 @@ def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
     from unknot.runs.training import build_model, feed
     from unknot.worlds import open_world
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with TemporaryDirectory(prefix="unknot-") as folder, torch.random.fork_rng(devices=[]):
-            world = open_world(spec.world, data=data)
-            model, full = build_model(spec, world)
-            batches = feed(full, model, world)
-            trainer = Trainer(Run.create(folder, full), model, batches, torch.device("cpu"))
+    with (
+        threads_of_torch(1),
+        TemporaryDirectory(prefix="unknot-") as folder,
+        torch.random.fork_rng(devices=[]),
+    ):
+        world = open_world(spec.world, data=data)
+        model, full = build_model(spec, world)
+        batches = feed(full, model, world)
+        trainer = Trainer(Run.create(folder, full), model, batches, torch.device("cpu"))
+        trainer.advance()
+        trainer.advance()
+        steps, since = 0, time.perf_counter()
+        while time.perf_counter() - since < TRIAL:
             trainer.advance()
-            trainer.advance()
-            steps, since = 0, time.perf_counter()
-            while time.perf_counter() - since < TRIAL:
-                trainer.advance()
-                steps += 1
-            step = (time.perf_counter() - since) / steps
-            rng, since = _generator(), time.perf_counter()
-            represent(trainer.model.eval(), batches.tensor(batches.region.sample(ROWS, rng), rng))
-            return Speed(step, (time.perf_counter() - since) / ROWS)
-    finally:
-        torch.set_num_threads(threads)
+            steps += 1
+        step = (time.perf_counter() - since) / steps
+        rng, since = _generator(), time.perf_counter()
+        represent(trainer.model.eval(), batches.tensor(batches.region.sample(ROWS, rng), rng))
+        return Speed(step, (time.perf_counter() - since) / ROWS)
 
 
 def _generator() -> Any:
@@ -128,20 +128,20 @@ def _kind(spec: RunSpec) -> tuple[Any, ...]:
 
 def _finished(store: Store) -> dict[tuple[Any, ...], Speed]:
     """Speeds of finished runs; a row costs about a third of its share of a training step."""
-    found: dict[tuple[Any, ...], list[float]] = {}
+    times: dict[tuple[Any, ...], list[float]] = {}
     for run in store.runs:
         took = minutes(store, run)
         if store.trained(run) and took == took:
-            found.setdefault(_kind(run.spec), []).append(took * 60 / run.spec.steps)
+            times.setdefault(_kind(run.spec), []).append(took * 60 / run.spec.steps)
     sizes = {_kind(run.spec): run.spec.batch_size for run in store.runs}
-    means = {kind: sum(steps) / len(steps) for kind, steps in found.items()}
+    means = {kind: sum(steps) / len(steps) for kind, steps in times.items()}
     return {kind: Speed(step, step / sizes[kind] / 3) for kind, step in means.items()}
 
 
 def _scoring(store: Store) -> tuple[float, bool]:
     seen: dict[str, list[float]] = {}
     for run in store.runs:
-        for id_, score in read_scores(store.run_folder(run)).get("scores", {}).items():
+        for id_, score in store.scores(run).get("scores", {}).items():
             seen.setdefault(id_, []).append(float(score["seconds"]))
     known = {id_: sum(times) / len(times) for id_, times in seen.items()}
     return sum(_cost(id_, known) for run in store.runs for id_ in _unscored(store, run)), bool(known)

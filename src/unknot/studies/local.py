@@ -23,7 +23,7 @@ from unknot.studies.steps import Step, perform
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 PATIENCE = 30.0  # seconds for a step to save its state after Ctrl-C
-TELL_EVERY = 0.2  # seconds between two reports of one step
+REPORT_EVERY = 0.2  # seconds between two reports of one step
 TAIL = 20_000  # bytes of what a worker said that go into a log
 
 
@@ -31,7 +31,7 @@ TAIL = 20_000  # bytes of what a worker said that go into a log
 class _Worker:
     process: Any
     pipe: Any
-    said: Path  # what it prints
+    output: Path  # a file of what it prints
     step: Step | None = None
     since: float = 0.0
 
@@ -84,12 +84,12 @@ class LocalEngine:
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
         self._count += 1
-        said = Path(self._scratch.name) / f"worker-{self._count}.txt"
-        process = self._context.Process(target=_work, args=(theirs, str(said)), daemon=True)
+        output = Path(self._scratch.name) / f"worker-{self._count}.txt"
+        process = self._context.Process(target=_work, args=(theirs, str(output)), daemon=True)
         with _one_thread():
             process.start()
         theirs.close()
-        self._pool.append(_Worker(process, ours, said))
+        self._pool.append(_Worker(process, ours, output))
         return self._pool[-1]
 
     def _listen(self, worker: _Worker) -> Outcome | Advance | None:
@@ -105,9 +105,9 @@ class LocalEngine:
         worker.step = None
         error, log = rest
         if error:
-            log += _tail(worker.said)
+            log += _tail(worker.output)
         with suppress(OSError):
-            worker.said.write_bytes(b"")
+            worker.output.write_bytes(b"")
         return Outcome(step, error, log, time.perf_counter() - worker.since)
 
     def _bury(self, worker: _Worker, step: Step) -> Outcome:
@@ -117,18 +117,18 @@ class LocalEngine:
         code = worker.process.exitcode or 0
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         hint = " (out of memory?)" if code == -signal.SIGKILL else ""
-        return Outcome(step, f"its process {how}{hint}", _tail(worker.said), time.perf_counter() - worker.since)
+        return Outcome(step, f"its process {how}{hint}", _tail(worker.output), time.perf_counter() - worker.since)
 
 
-def _work(pipe: Any, said: str) -> None:
+def _work(pipe: Any, output: str) -> None:
     """What a process does: steps, one after the other, until the pipe is closed."""
-    _alone(said)
+    _alone(output)
     last = 0.0
 
-    def tell(done: int, total: int) -> None:
+    def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= TELL_EVERY or done == total:
+        if now - last >= REPORT_EVERY or done == total:
             last = now
             pipe.send(("advance", done, total))
 
@@ -138,7 +138,7 @@ def _work(pipe: Any, said: str) -> None:
             if step is None:
                 return
             try:
-                perform(step, tell)
+                perform(step, progress)
                 pipe.send(("ended", "", ""))
             except Exception as error:
                 pipe.send(("ended", one_line(error), traceback.format_exc()))
@@ -150,12 +150,12 @@ def one_line(error: BaseException) -> str:
     return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
 
 
-def _alone(said: str) -> None:
+def _alone(output: str) -> None:
     """Cut a process off from the terminal, and end it with the one that started it."""
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # Ctrl-C goes to the parent, which passes it on once
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # so does the end of a cluster's job, which is told to all of it
-    target = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os.dup2(target, 1)

@@ -1,8 +1,8 @@
 """The runs of a study: every combination of its values, checked before anything is trained."""
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -10,9 +10,10 @@ from typing import Any
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS, identity, parse_identity
+from unknot.runs.labels import defaults, settings
 from unknot.runs.run import RunSpec
 from unknot.studies._yaml import Where
-from unknot.studies.spec import FIELDS, Entry, StudySpec, Values, method_id
+from unknot.studies.spec import FIELDS, ModelEntry, StudySpec, Values, method_id
 from unknot.studies.task_options import check_tasks
 from unknot.worlds import open_world
 from unknot.worlds.world import World
@@ -34,9 +35,9 @@ class PlannedRun:
     setting: str
     metrics: tuple[str, ...]
 
-    @property
+    @cached_property
     def id(self) -> str:
-        """Of the run, which is the name of its folder."""
+        """The name of the run's folder."""
         return self.spec.id
 
 
@@ -47,6 +48,14 @@ class RankGroup:
     world: str
     split: str
     runs: tuple[PlannedRun, ...]
+
+    @property
+    def by_model(self) -> dict[str, list[PlannedRun]]:
+        """Model -> its runs."""
+        runs: dict[str, list[PlannedRun]] = {}
+        for run in self.runs:
+            runs.setdefault(run.spec.model, []).append(run)
+        return runs
 
 
 @dataclass(frozen=True)
@@ -66,10 +75,10 @@ class StudyPlan:
     @property
     def groups(self) -> list[RankGroup]:
         """The runs by world and split, ordered by id so that a ranking does not depend on the order of a file."""
-        found: dict[tuple[str, str], list[PlannedRun]] = {}
+        groups: dict[tuple[str, str], list[PlannedRun]] = {}
         for run in self.runs:
-            found.setdefault((run.spec.world, run.spec.split), []).append(run)
-        return [RankGroup(*key, tuple(sorted(runs, key=lambda run: run.id))) for key, runs in found.items()]
+            groups.setdefault((run.spec.world, run.spec.split), []).append(run)
+        return [RankGroup(*key, tuple(sorted(runs, key=lambda run: run.id))) for key, runs in groups.items()]
 
     @property
     def rankings(self) -> list[tuple[str, str]]:
@@ -78,7 +87,7 @@ class StudyPlan:
         return [(method_id(method), scope) for method in how.methods for scope in how.scopes]
 
 
-def plan(study: StudySpec, *, data: Path | None = None, must_open: bool = True) -> StudyPlan:
+def plan_study(study: StudySpec, *, data: Path | None = None, must_open: bool = True) -> StudyPlan:
     """All runs of a study, checked: models, options, worlds, splits, pairs, metrics and tasks.
 
     Args:
@@ -88,7 +97,7 @@ def plan(study: StudySpec, *, data: Path | None = None, must_open: bool = True) 
             only be known from it is left unchecked.
     """
     worlds = _Worlds(study, data, must_open)
-    found: dict[str, tuple[RunSpec, tuple[str, ...]]] = {}
+    specs: dict[str, tuple[RunSpec, tuple[str, ...]]] = {}
     known: dict[str, tuple[dict[str, Any], str]] = {}
     for entry in study.entries:
         metrics = _metrics(study, entry)
@@ -99,61 +108,15 @@ def plan(study: StudySpec, *, data: Path | None = None, must_open: bool = True) 
             options, pairs = known[setting]
             full = spec.replace(options=options, pairs=pairs)
             ids = _applicable(study, entry, metrics, worlds, full.world)
-            before = found.get(full.id, (full, ()))[1]  # another entry may give the same run other metrics
-            found[full.id] = full, tuple(dict.fromkeys((*before, *ids)))
-    check_tasks(study, [spec for spec, _ in found.values()], worlds.get)
+            before = specs.get(full.id, (full, ()))[1]  # another entry may give the same run other metrics
+            specs[full.id] = full, tuple(dict.fromkeys((*before, *ids)))
+    check_tasks(study, [spec for spec, _ in specs.values()], worlds.get)
     named: dict[str, set[str]] = {}
     for entry in study.entries:
         named.setdefault(entry.model, set()).update(entry.values)
-    labels = settings([spec for spec, _ in found.values()], named)
-    runs = (PlannedRun(spec, label, ids) for (spec, ids), label in zip(found.values(), labels, strict=True))
+    labels = settings([spec for spec, _ in specs.values()], named)
+    runs = (PlannedRun(spec, label, ids) for (spec, ids), label in zip(specs.values(), labels, strict=True))
     return StudyPlan(study, tuple(runs), worlds.missing)
-
-
-def settings(specs: Sequence[RunSpec], named: Mapping[str, Collection[str]] | None = None) -> list[str]:
-    """For each spec a label of the values in which the specs of its model differ, but for world, split and seed.
-
-    Where none differs, the label holds the values `named` for the model (model -> names) that are not its defaults.
-
-    >>> base = RunSpec(world="dsprites_rendered", steps=100)
-    >>> settings([base.replace(options={"beta": beta, "anneal": 0}, seed=s) for beta in (1.0, 4.0) for s in (0, 1)])
-    ['beta 1', 'beta 1', 'beta 4', 'beta 4']
-    """
-    flat = [
-        {**spec.options, **spec.model_dump(exclude={"options", "seed", "world", "split", "model"})}
-        for spec in specs
-    ]
-    telling: dict[str, list[str]] = {}
-    for model in {spec.model for spec in specs}:
-        of_model = [values for spec, values in zip(specs, flat, strict=True) if spec.model == model]
-        keys = list(of_model[0])
-        telling[model] = [key for key in keys if len({repr(values.get(key)) for values in of_model}) > 1]
-        if not telling[model] and (own := (named or {}).get(model)):
-            usual = _defaults(model)
-            telling[model] = [key for key in keys if key in own and of_model[0][key] != usual.get(key)]
-    return [
-        ", ".join(f"{key} {_word(values[key])}" for key in telling[spec.model]) or "default"
-        for spec, values in zip(specs, flat, strict=True)
-    ]
-
-
-def _defaults(model: str) -> dict[str, Any]:
-    """The values of a run of a model for which nothing is given."""
-    from unknot.models import find, options_of
-
-    kind = find(model)
-    fields = {name: field.default for name, field in RunSpec.model_fields.items()}
-    options = {name: parameter.default for name, parameter in options_of(kind).items()}
-    return {**fields, "pairs": getattr(kind, "pairs", ""), **options}
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        short = f"{value:g}"
-        return short if float(short) == value else repr(value)
-    return str(value) if value not in ("", None) else "none"
 
 
 class _Worlds:
@@ -169,7 +132,7 @@ class _Worlds:
             try:
                 self._open[name] = open_world(name, data=self.data)
             except UnknotError as error:
-                if self.must_open or str(error).startswith("unknown world"):
+                if self.must_open or error.field == ("world",):  # no file will make it one
                     raise self.study.source.fault(_item(values, name), error) from None
                 self.missing[name], self._open[name] = str(error), None
         return self._open[name]
@@ -185,41 +148,41 @@ def _item(values: Values, value: Any) -> tuple[str | int, ...]:
     return (*where, values.values.index(value)) if value in values.values else where
 
 
-def _asked(study: StudySpec, entry: Entry) -> tuple[tuple[str, ...], Where]:
+def _named_metrics(study: StudySpec, entry: ModelEntry) -> tuple[tuple[str, ...], Where]:
     """The metrics of a model, or of the study, and where they stand."""
     if entry.metrics is None:
         return study.metrics, ("metrics",)
     return entry.metrics, (*entry.where, "metrics")
 
 
-def _metrics(study: StudySpec, entry: Entry) -> dict[str, str]:
+def _metrics(study: StudySpec, entry: ModelEntry) -> dict[str, str]:
     """Full name -> short name of the metrics that were asked for; of all that are not slow if none was."""
-    asked, where = _asked(study, entry)
-    if not asked:
+    named, where = _named_metrics(study, entry)
+    if not named:
         return {identity(metric): name for name, metric in METRICS.items() if not metric.facts.asked}
-    found = {}
-    for i, text in enumerate(asked):
+    metrics = {}
+    for i, text in enumerate(named):
         try:
             name, options = parse_identity(text, METRICS)
         except UnknotError as error:
             raise study.source.fault((*where, i), error) from None
-        found[identity(METRICS[name], **options)] = name
-    return found
+        metrics[identity(METRICS[name], **options)] = name
+    return metrics
 
 
 def _applicable(
-    study: StudySpec, entry: Entry, metrics: Mapping[str, str], worlds: _Worlds, world: str
+    study: StudySpec, entry: ModelEntry, metrics: Mapping[str, str], worlds: _Worlds, world: str
 ) -> tuple[str, ...]:
     if worlds.labelled(world):
         return tuple(metrics)
     needing = [id_ for id_, name in metrics.items() if METRICS[name].facts.labels]
-    asked, where = _asked(study, entry)
-    if needing and asked:
+    named, where = _named_metrics(study, entry)
+    if needing and named:
         raise study.source.fault(where, f"{', '.join(needing)} needs factors, and {world} has none.")
     return tuple(id_ for id_ in metrics if id_ not in needing)
 
 
-def _merged(study: StudySpec, entry: Entry) -> dict[str, Values]:
+def _merged(study: StudySpec, entry: ModelEntry) -> dict[str, Values]:
     """The values of a model: its own, else those of the whole study, else those of its preset."""
     from unknot.models import find, options_of
 
@@ -247,7 +210,7 @@ def _merged(study: StudySpec, entry: Entry) -> dict[str, Values]:
     return merged | shared | dict(entry.values)
 
 
-def _combinations(study: StudySpec, entry: Entry) -> Iterator[RunSpec]:
+def _combinations(study: StudySpec, entry: ModelEntry) -> Iterator[RunSpec]:
     values = _merged(study, entry)
     if "world" not in values:
         raise study.source.fault(entry.where, f"{entry.model} has no world; add worlds at the top, or here.")
@@ -265,7 +228,7 @@ def _combinations(study: StudySpec, entry: Entry) -> Iterator[RunSpec]:
             raise _at_fault(study, entry, values, error) from None
 
 
-def _filled_in(study: StudySpec, entry: Entry, spec: RunSpec, worlds: _Worlds) -> tuple[dict[str, Any], str]:
+def _filled_in(study: StudySpec, entry: ModelEntry, spec: RunSpec, worlds: _Worlds) -> tuple[dict[str, Any], str]:
     """All options of a spec and its law of pairs, from the model itself wherever its world is here."""
     import warnings
 
@@ -287,15 +250,15 @@ def _filled_in(study: StudySpec, entry: Entry, spec: RunSpec, worlds: _Worlds) -
             return full.options, full.pairs
     except UnknotError as error:
         raise _at_fault(study, entry, values, error) from None
-    kind = find(spec.model)
-    defaults = {name: parameter.default for name, parameter in options_of(kind).items()}
-    given = {n: float(v) if isinstance(defaults[n], float) else v for n, v in spec.options.items()}
-    return {**defaults, **given}, spec.pairs or getattr(kind, "pairs", "")
+    usual = defaults(spec.model)
+    options = {name: usual[name] for name in options_of(find(spec.model))}
+    options |= {name: float(v) if isinstance(usual[name], float) else v for name, v in spec.options.items()}
+    return options, spec.pairs or usual["pairs"]
 
 
-def _at_fault(study: StudySpec, entry: Entry, values: Mapping[str, Values], error: UnknotError) -> UnknotError:
-    """The error with the line of the value that it names, or of the model."""
-    message = re.sub(r"^run: ", "", str(error))
-    named = [v for name, v in values.items() if re.search(rf"(?<!\w){re.escape(name)}(?:\.\d+)? is ", message)]
-    named += [v for v in values.values() for item in v.values if isinstance(item, str) and f"'{item}'" in message]
-    return study.source.fault(named[0].where if named else entry.where, message)
+def _at_fault(
+    study: StudySpec, entry: ModelEntry, values: Mapping[str, Values], error: UnknotError
+) -> UnknotError:
+    """The error with the line of the value that it is about, or of the model."""
+    where = next((values[name].where for name in map(str, reversed(error.field)) if name in values), entry.where)
+    return study.source.fault(where, str(error).removeprefix("run: "))

@@ -43,6 +43,10 @@ class RayEngine:
         except ImportError:
             raise UnknotError("study: the engine ray needs an extra: pip install unknot[ray].") from None
         self._ray = ray
+        self._under_way: dict[Any, _Handed] = {}
+        self._held: dict[
+            tuple[str, str], tuple[Any, int]
+        ] = {}  # folder and run -> latents, bytes; the oldest first
         self._ours = not ray.is_initialized()
         if self._ours:
             _join(ray, address, jobs)
@@ -54,11 +58,7 @@ class RayEngine:
         self._most = jobs or IN_FLIGHT
         self._num_cpus, self._num_gpus = num_cpus, num_gpus
         self._task = ray.remote(_perform)
-        self._under_way: dict[Any, _Handed] = {}
         self._room = STORE * here.get("object_store_memory", 0)
-        self._held: dict[
-            tuple[str, str], tuple[Any, int]
-        ] = {}  # folder and run -> latents, bytes; the oldest first
 
     def has_room(self) -> bool:
         """Whether more steps may be handed over."""
@@ -77,13 +77,12 @@ class RayEngine:
 
     def close(self, *, stop: bool = False) -> None:
         """Take back what is under way, and leave the cluster."""
-        under_way = getattr(self, "_under_way", {})
-        for reference in under_way if stop else ():
-            self._ray.cancel(reference)  # as Ctrl-C in its process: training writes a checkpoint
-        if stop and under_way:
-            self._ray.wait(list(under_way), num_returns=len(under_way), timeout=30)
-        under_way.clear()
-        getattr(self, "_held", {}).clear()
+        if stop and self._under_way:
+            for reference in self._under_way:
+                self._ray.cancel(reference)  # as Ctrl-C in its process: training writes a checkpoint
+            self._ray.wait(list(self._under_way), num_returns=len(self._under_way), timeout=30)
+        self._under_way.clear()
+        self._held.clear()
         if self._ours:
             self._ray.shutdown()
 
@@ -96,16 +95,15 @@ class RayEngine:
             num_returns=2 if encodes else 1,
             max_retries=0 if encodes else LOST,  # else Ray would encode again what is lost, and there is the file
         )
-        made = task.remote(step, self._shared_with(step))
+        result = task.remote(step, self._shared_with(step))
         if encodes:
-            made, handed.latents = made
-        self._under_way[made] = handed
+            result, handed.latents = result
+        self._under_way[result] = handed
 
     def _shared_with(self, step: Step) -> dict[str, Any]:
         """Run -> a reference to its latents, for a step that reads them."""
         read = {"score": [step.id], "rank": [id_ for id_, _ in step.values.get("members", ())]}.get(step.kind, [])
-        held = {id_: self._held.get((step.folder, id_)) for id_ in read}
-        return {id_: there[0] for id_, there in held.items() if there is not None}
+        return {id_: self._held[step.folder, id_][0] for id_ in read if (step.folder, id_) in self._held}
 
     def _hold(self, handed: "_Handed", size: int) -> None:
         """Keep the latents of a run in the store, as long as there is room."""
@@ -157,8 +155,8 @@ def _perform(step: Step, held: Mapping[str, Any]) -> Any:
             f"{step.folder}: is not on this machine ({os.uname().nodename}); all machines of a cluster must see the "
             "study's folder under the same path."
         )
-    made = perform(step, shared=lambda run_id: fetched(held.get(run_id)))
-    return None if made is None else (_size(made), made)
+    latents = perform(step, shared=lambda run_id: fetched(held.get(run_id)))
+    return None if latents is None else (_size(latents), latents)
 
 
 def fetched(reference: Any) -> Any:
@@ -172,8 +170,8 @@ def fetched(reference: Any) -> Any:
         return None
 
 
-def _size(made: Representation) -> int:
-    return sum(array.nbytes for key in ARRAYS if (array := getattr(made, key)) is not None)
+def _size(representation: Representation) -> int:
+    return sum(array.nbytes for key in ARRAYS if (array := getattr(representation, key)) is not None)
 
 
 def _join(ray: Any, address: str, jobs: int | None) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 from unknot.errors import UnknotError, unknown
 from unknot.papers import renamed
 from unknot.runs.run import RunSpec
-from unknot.studies._yaml import Source, Where, read_yaml
+from unknot.studies._yaml import Where, YamlSource, read_yaml
 
 PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))
@@ -44,7 +44,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ModelEntry:
     """One model of a study with its own fields and options.
 
     Attributes:
@@ -81,7 +81,7 @@ class RankingSpec:
 
 @dataclass(frozen=True)
 class StudySpec:
-    """A study as its file says, checked in its form; models, worlds and options are checked by `plan`.
+    """A study as its file says, checked in its form; models, worlds and options are checked by `plan_study`.
 
     Attributes:
         name: of the study; a folder belongs to one name.
@@ -100,14 +100,14 @@ class StudySpec:
     name: str
     about: str
     values: Mapping[str, Values]
-    entries: tuple[Entry, ...]
+    entries: tuple[ModelEntry, ...]
     metrics: tuple[str, ...]
     tasks: Mapping[str, Mapping[str, Any]]
     rows: int | str
     limit: int | None
     ranking: RankingSpec
     data: Mapping[str, Any]
-    source: Source = field(compare=False)
+    source: YamlSource = field(compare=False)
 
 
 def preset_names() -> list[str]:
@@ -115,10 +115,10 @@ def preset_names() -> list[str]:
     return sorted(path.stem for path in PRESETS.glob("*.yaml"))
 
 
-def read_study(file: Path | str) -> StudySpec:
+def read_spec(file: Path | str) -> StudySpec:
     """The study in a YAML file, or one of those that come with the package, by name.
 
-    >>> read_study("duan2020_small").name
+    >>> read_spec("duan2020_small").name
     'duan2020_small'
     """
     path = Path(file)
@@ -130,10 +130,10 @@ def read_study(file: Path | str) -> StudySpec:
     if not path.exists() and path.suffix not in (".yaml", ".yml"):
         raise unknown("study", str(file), preset_names())
     data, source = read_yaml(path)
-    return parse_study(data, source, default_name=path.stem)
+    return parse_spec(data, source, default_name=path.stem)
 
 
-def parse_study(data: Any, source: Source, *, default_name: str = "study") -> StudySpec:
+def parse_spec(data: Any, source: YamlSource, *, default_name: str = "study") -> StudySpec:
     """Check the form of a study."""
     if not isinstance(data, dict):
         raise UnknotError(f"{source.file}: holds no study; expected entries such as worlds, models and seeds.")
@@ -159,13 +159,13 @@ def parse_study(data: Any, source: Source, *, default_name: str = "study") -> St
         tasks=_tasks(data.get("tasks"), source),
         rows=_rows(data.get("rows", 15_000), ("rows",), source),
         limit=_count(data.get("limit"), ("limit",), source, least=2),
-        ranking=_ranking(data.get("ranking", {}), source),
+        ranking=parse_ranking(data.get("ranking", {}), source),
         data=data,
         source=source,
     )
 
 
-def _entries(models: Any, source: Source) -> tuple[Entry, ...]:
+def _entries(models: Any, source: YamlSource) -> tuple[ModelEntry, ...]:
     if isinstance(models, str):
         models = [models]
     pairs: list[tuple[Any, Any, Where]] = []
@@ -186,7 +186,7 @@ def _entries(models: Any, source: Source) -> tuple[Entry, ...]:
     return tuple(_entry(*pair, source) for pair in pairs)
 
 
-def _entry(name: Any, body: Any, where: Where, source: Source) -> Entry:
+def _entry(name: Any, body: Any, where: Where, source: YamlSource) -> ModelEntry:
     if not isinstance(name, str):
         raise source.fault(where, f"{name!r} is no model; expected a name, or an entry with 'model: NAME'.")
     if body is None:
@@ -200,26 +200,26 @@ def _entry(name: Any, body: Any, where: Where, source: Source) -> Entry:
     for key, value in options.items():
         values[str(key)] = _values(str(key), value, (*where, "options", str(key)), source)
     metrics = _words(body, "metrics", source, where) if "metrics" in body else None
-    return Entry(name, values, where, str(body.get("preset") or ""), metrics)
+    return ModelEntry(name, values, where, str(body.get("preset") or ""), metrics)
 
 
-def _fields(data: Mapping[Any, Any], where: Where, source: Source, skip: tuple[str, ...]) -> dict[str, Values]:
-    found: dict[str, Values] = {}
+def _fields(data: Mapping[Any, Any], where: Where, source: YamlSource, skip: tuple[str, ...]) -> dict[str, Values]:
+    fields: dict[str, Values] = {}
     for key, value in data.items():
         if key in skip:
             continue
         name = PLURALS.get(str(key), str(key))
-        if name in found:
+        if name in fields:
             raise source.fault(
                 (*where, str(key)), f"{name} is given as '{name}' and as '{name}s'; keep one of the two."
             )
         if key == "seeds" and isinstance(value, int) and not isinstance(value, bool):
             value = list(range(value))  # a number of seeds
-        found[name] = _values(str(key), value, (*where, str(key)), source)
-    return found
+        fields[name] = _values(str(key), value, (*where, str(key)), source)
+    return fields
 
 
-def _values(key: str, value: Any, where: Where, source: Source) -> Values:
+def _values(key: str, value: Any, where: Where, source: YamlSource) -> Values:
     values = value if isinstance(value, list) else [value]
     if not values:
         raise source.fault(where, f"{key} has no values, so the study has no runs; give at least one.")
@@ -229,7 +229,7 @@ def _values(key: str, value: Any, where: Where, source: Source) -> Values:
     return Values(tuple(values), where)
 
 
-def _words(data: Mapping[str, Any], key: str, source: Source, where: Where = ()) -> tuple[str, ...]:
+def _words(data: Mapping[str, Any], key: str, source: YamlSource, where: Where = ()) -> tuple[str, ...]:
     if key not in data or data[key] == "all":
         return ()
     words = data[key] if isinstance(data[key], list) else [data[key]]
@@ -238,7 +238,7 @@ def _words(data: Mapping[str, Any], key: str, source: Source, where: Where = ())
     return tuple(words)
 
 
-def _tasks(value: Any, source: Source) -> dict[str, dict[str, Any]]:
+def _tasks(value: Any, source: YamlSource) -> dict[str, dict[str, Any]]:
     """Tasks by name, each with its options: a name, a list of names, or names with options."""
     from unknot.tasks import TASKS
 
@@ -247,28 +247,28 @@ def _tasks(value: Any, source: Source) -> dict[str, dict[str, Any]]:
         names = {name: {} for name in names}
     if not isinstance(names, dict):
         raise source.fault(("tasks",), f"tasks is {value!r}; expected names ({', '.join(TASKS)}) with options.")
-    found: dict[str, dict[str, Any]] = {}
+    tasks: dict[str, dict[str, Any]] = {}
     for name, options in names.items():
         where: Where = ("tasks", str(name)) if isinstance(value, dict) else ("tasks",)
         if name not in TASKS:
             raise source.unknown(where, "task", str(name), TASKS)
         if options is not None and not isinstance(options, dict):
             raise source.fault(where, f"options of {name} are {options!r}; expected names and values.")
-        found[name] = dict(options or {})
+        tasks[name] = dict(options or {})
         known = TASKS[name].study_options
-        for option in found[name]:
+        for option in tasks[name]:
             if option not in known:
                 raise source.unknown((*where, str(option)), f"option of {name}", str(option), known)
-    return found
+    return tasks
 
 
-def _rows(value: Any, where: Where, source: Source) -> int | str:
+def _rows(value: Any, where: Where, source: YamlSource) -> int | str:
     if value == "all":
         return "all"
     return _count(value, where, source, least=10) or 15_000
 
 
-def _count(value: Any, where: Where, source: Source, *, least: int = 1) -> int | None:
+def _count(value: Any, where: Where, source: YamlSource, *, least: int = 1) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -276,7 +276,8 @@ def _count(value: Any, where: Where, source: Source, *, least: int = 1) -> int |
     return value
 
 
-def _ranking(value: Any, source: Source) -> RankingSpec:
+def parse_ranking(value: Any, source: YamlSource) -> RankingSpec:
+    """How a study ranks its runs, from the entry `ranking` of its file."""
     where: Where = ("ranking",)
     if value is None or value is False or value == []:
         return RankingSpec(methods=())

@@ -4,7 +4,6 @@ A step reads and writes files of the study's folder alone, each complete or not 
 it: done twice, or begun again after a kill, it leaves the same files.
 """
 
-import hashlib
 import json
 import time
 import warnings
@@ -15,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.files import remove_parts, written_whole
+from unknot.files import json_hash, read_json, remove_parts, write_json, written_whole
 from unknot.processes.threads import one_thread
+from unknot.progress import Progress, silent
 from unknot.runs.run import Run, RunSpec
+from unknot.studies.paths import StudyPaths
 
 if TYPE_CHECKING:
     from unknot.representation import Representation
@@ -25,10 +26,25 @@ if TYPE_CHECKING:
 Kind = Literal["train", "encode", "score", "task", "rank"]
 KINDS: tuple[Kind, ...] = ("train", "encode", "score", "task", "rank")
 RUN_KINDS = KINDS[:-1]  # those of one run alone
-Tell = Callable[[int, int], None]  # how much of a step is done, of how much
+KEY = 16  # digits of the keys that say what a result depends on
 Shared = Callable[
     [str], "Representation | None"
 ]  # the latents of a run, by its id, if an engine has them in memory
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Where and how steps are done: nothing of it but the device's rounding decides a result.
+
+    Attributes:
+        device: for training and encoding.
+        data: folder of data files.
+        checkpoint_every: training steps that a kill can cost.
+    """
+
+    device: str = "cpu"
+    data: Path | None = None
+    checkpoint_every: int = 1000
 
 
 @dataclass(frozen=True)
@@ -43,9 +59,7 @@ class Step:
         values: what it takes: `spec` to train; `rows` and `split` to encode; `metrics` and `limit` to score;
             `tasks` (name -> options) for tasks; `members` (id, setting), `method`, `scope`, `partners` and `rows` to
             rank.
-        device: for training and encoding.
-        data: folder of data files.
-        checkpoint_every: training steps that a kill can cost.
+        conditions: under which it is done.
     """
 
     kind: Kind
@@ -53,36 +67,35 @@ class Step:
     title: str
     folder: str
     values: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    device: str = "cpu"
-    data: str | None = None
-    checkpoint_every: int = 1000
+    conditions: Conditions = Conditions()
 
     @property
     def run_folder(self) -> Path:
-        """Of the run."""
-        return Path(self.folder) / "runs" / self.id
+        """The folder of the run."""
+        return StudyPaths(Path(self.folder)).run(self.id)
 
 
-def perform(step: Step, tell: Tell | None = None, shared: Shared | None = None) -> "Representation | None":
+def perform(
+    step: Step, progress: Progress = silent, shared: Shared = lambda run_id: None
+) -> "Representation | None":
     """Do a step. Results are files; the latents of an encode step are also returned, as its file holds them.
 
     Args:
         step: what to do.
-        tell: called with how far it is.
+        progress: told how far it is.
         shared: finds latents that are in memory already, to be used in place of the file they were written to.
     """
-    tell, shared = tell or (lambda done, total: None), shared or (lambda run_id: None)
     with one_thread():  # one process per core is fastest, and sums come out in the same order everywhere
         if step.kind == "encode":
-            return _encode(step, tell)
+            return _encode(step, progress)
         if step.kind == "train":
-            _train(step, tell)
+            _train(step, progress)
         elif step.kind == "score":
-            _score(step, tell, shared)
+            _score(step, progress, shared)
         elif step.kind == "task":
-            _task(step, tell)
+            _task(step, progress)
         else:
-            _rank(step, tell, shared)
+            _rank(step, progress, shared)
     return None
 
 
@@ -96,61 +109,62 @@ def latents_of(folder: Path, shared: Shared) -> "Representation":
     return read_representation(folder / "latents.npz")
 
 
-def _train(step: Step, tell: Tell) -> None:
-    from unknot.runs.training import Progress, train
+def _train(step: Step, progress: Progress) -> None:
+    from unknot.runs.training import Progress as Training
+    from unknot.runs.training import train
 
     first, last, since, seconds = 0, 0, 0.0, 0.0
 
-    def watch(progress: Progress) -> None:
+    def watch(training: Training) -> None:
         nonlocal first, last, since, seconds
-        if not progress.terms:
-            first, since = progress.step, time.perf_counter()
-        last, seconds = progress.step, time.perf_counter() - since
-        tell(progress.step, progress.steps)
+        if not training.terms:
+            first, since = training.step, time.perf_counter()
+        last, seconds = training.step, time.perf_counter() - since
+        progress("training", training.step, training.steps)
 
     if not (step.run_folder / "weights.safetensors").is_file():
         (step.run_folder / "latents.npz").unlink(missing_ok=True)  # of weights that are no more
     run = train(
         RunSpec(**step.values["spec"]),
-        Path(step.folder) / "runs",
-        device=step.device,
-        data=_path(step.data),
-        checkpoint_every=step.checkpoint_every,
+        step.run_folder.parent,
+        device=step.conditions.device,
+        data=step.conditions.data,
+        checkpoint_every=step.conditions.checkpoint_every,
         wait=True,  # for a process of a killed study that has not noticed yet
         watch=watch,
     )
     if run.spec.id != step.id:
         raise UnknotError(f"{run.spec.title}: was planned as run {step.id} and trained as {run.spec.id}.")
     if last > first:
-        _write_json(run.folder / "time.json", {"seconds": seconds, "steps": last - first})
+        write_json(run.folder / "time.json", {"seconds": seconds, "steps": last - first})
 
 
-def _encode(step: Step, tell: Tell) -> "Representation":
+def _encode(step: Step, progress: Progress) -> "Representation":
     from unknot.encoders.encoding import encode
     from unknot.representation import read_representation
 
     run = Run(step.run_folder)
     for folder in (run.folder, run.folder / "pictures"):
         remove_parts(folder)
-    made = encode(
+    representation = encode(
         run,
         rows=step.values["rows"],
         split=step.values["split"],
-        device=step.device,
-        data=_path(step.data),
-        watch=tell,
+        device=step.conditions.device,
+        data=step.conditions.data,
+        watch=lambda done, total: progress("encoding", done, total),
     )
-    return read_representation(made.write(run.folder / "latents.npz"))
+    return read_representation(representation.write(run.folder / "latents.npz"))
 
 
-def _score(step: Step, tell: Tell, shared: Shared) -> None:
+def _score(step: Step, progress: Progress, shared: Shared) -> None:
     from unknot.reports.scorecard import scorecard_record, to_json
     from unknot.scoring import scoring
 
     folder = step.run_folder
     remove_parts(folder)
     latents, representation = folder / "latents.npz", latents_of(folder, shared)
-    before = read_scores(folder)
+    before = read_json(folder / "scores.json")
     keys = score_keys(step.values["metrics"], representation.source, step.values["limit"])
     missing = [id_ for id_, key in keys.items() if before.get("keys", {}).get(id_) != key]
     if not missing:
@@ -161,30 +175,26 @@ def _score(step: Step, tell: Tell, shared: Shared) -> None:
         record = scorecard_record(scoring.scorecard(todo, []), [latents])
         record |= {name: dict(before.get(name, {})) for name in ("keys", "scores", "refused")}
         record["complete"] = True  # each entry is there or not; `keys` say which
-        for i, one in enumerate(scoring.run(todo)):
-            made = scorecard_record(scoring.Scorecard(todo, {one.id: one}))
+        for i, scored in enumerate(scoring.run(todo)):
+            entry = scorecard_record(scoring.Scorecard(todo, {scored.id: scored}))
             for name in ("scores", "refused"):
-                record[name].pop(one.id, None)
-                record[name] |= made[name]
-            record["keys"][one.id] = keys[one.id]
+                record[name].pop(scored.id, None)
+                record[name] |= entry[name]
+            record["keys"][scored.id] = keys[scored.id]
             record["parameters"]["metrics"] = list(record["keys"])
             with written_whole(folder / "scores.json") as beside:
                 beside.write_text(to_json(record), encoding="utf-8")
-            tell(i + 1, len(missing))
+            progress("scoring", i + 1, len(missing))
 
 
-def _task(step: Step, tell: Tell) -> None:
+def _task(step: Step, progress: Progress) -> None:
     from unknot.tasks import TASKS
 
     run = Run(step.run_folder)
     folder = run.folder / "tasks"
     folder.mkdir(exist_ok=True)
     remove_parts(folder)
-    weights = (read_source(run.folder) or {}).get("encoder", {}).get("weights")
-
-    def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
-        tell(done, total)
-
+    weights, conditions = (read_source(run.folder) or {}).get("encoder", {}).get("weights"), step.conditions
     for name, options in step.values["tasks"].items():
         path = task_file(run.folder, name, options, weights)
         if path.is_file():
@@ -194,8 +204,8 @@ def _task(step: Step, tell: Tell) -> None:
             result = TASKS[name].function(
                 run,
                 **options,
-                device=step.device,
-                data=_path(step.data),
+                device=conditions.device,
+                data=conditions.data,
                 folder=path.with_suffix(""),
                 progress=progress,
             )
@@ -205,13 +215,19 @@ def _task(step: Step, tell: Tell) -> None:
                 other.unlink()  # of other options, or of weights that are no more
 
 
-def _rank(step: Step, tell: Tell, shared: Shared) -> None:
+def _watch(progress: Progress, task: str, *advance: Any) -> None:
+    """Pass on how far a task is; some say more than that."""
+    done, total = advance if len(advance) == 2 else (advance[0].done, advance[0].total)
+    progress(task, done, total)
+
+
+def _rank(step: Step, progress: Progress, shared: Shared) -> None:
     from unknot.ranking.ranking import rank
     from unknot.studies.spec import parse_method
 
-    values = step.values
-    runs = Path(step.folder) / "runs"
-    members = {id_: partial(latents_of, runs / id_, shared) for id_, _ in values["members"]}  # read in their turn
+    values, paths = step.values, StudyPaths(Path(step.folder))
+    # Latents are read in their turn.
+    members = {id_: partial(latents_of, paths.run(id_), shared) for id_, _ in values["members"]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknotWarning)  # the notes say it
         ranking = rank(
@@ -220,7 +236,7 @@ def _rank(step: Step, tell: Tell, shared: Shared) -> None:
             all_to_all=values["scope"] == "all",
             partners=values["partners"],
             rows=values["rows"],
-            watch=lambda _, done, total: tell(done, total),
+            watch=progress,
             **(parse_method(values["method"]) or {}),
         )
     rows = [
@@ -233,8 +249,8 @@ def _rank(step: Step, tell: Tell, shared: Shared) -> None:
             strict=True,
         )
     ]
-    made = {"method": values["method"], "scope": values["scope"], "ranks": rows, "notes": list(ranking.notes)}
-    _write_json(Path(step.folder) / "ranks" / f"{step.id}.json", made)
+    record = {"method": values["method"], "scope": values["scope"], "ranks": rows, "notes": list(ranking.notes)}
+    write_json(paths.ranking(step.id), record)
 
 
 def read_source(folder: Path) -> dict[str, Any] | None:
@@ -258,39 +274,16 @@ def encoded(folder: Path, id_: str, rows: int | str, split: str) -> dict[str, An
     return source if all(source.get(name) == value for name, value in wanted.items()) else None
 
 
-def read_scores(folder: Path) -> dict[str, Any]:
-    """scores.json of a run; nothing if it is not there or not readable."""
-    try:
-        record = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
 def score_keys(metrics: Iterable[str], source: Mapping[str, Any], limit: int | None) -> dict[str, str]:
     """Full name of a metric -> a hash of everything its number depends on."""
     from unknot.metrics import METRICS, parse_identity
 
     versions = {id_: METRICS[parse_identity(id_, METRICS)[0]].facts.version for id_ in metrics}
-    return {id_: digest([id_, version, dict(source), limit]) for id_, version in versions.items()}
+    return {id_: json_hash([id_, version, dict(source), limit], KEY) for id_, version in versions.items()}
 
 
 def task_file(folder: Path, name: str, options: Mapping[str, Any], weights: str | None) -> Path:
     """Where the result of a task is; its name depends on everything its numbers depend on."""
     from unknot.tasks import TASKS
 
-    return folder / "tasks" / f"{name}-{digest([name, TASKS[name].version, dict(options), weights])}.json"
-
-
-def digest(value: Any) -> str:
-    """A short hash of plain values."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _write_json(path: Path, value: Any) -> None:
-    with written_whole(path) as beside:
-        beside.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-
-
-def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text)
+    return folder / "tasks" / f"{name}-{json_hash([name, TASKS[name].version, dict(options), weights], KEY)}.json"

@@ -1,4 +1,4 @@
-"""Run a study: `unknot.studies.run_study(plan, folder)`. Only what is missing or has changed is done.
+"""Run a study: `run_study(plan, folder)`. Only what is missing or has changed is done.
 
 A step that fails is tried again, then reported with its log while the others go on. Ctrl-C, or the death of any
 process, leaves files from which the same call goes on.
@@ -6,14 +6,14 @@ process, leaves files from which the same call goes on.
 
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from unknot.progress import Progress, silent
 from unknot.studies.engines import Advance, Engine, Outcome, open_engine
 from unknot.studies.plan import PlannedRun, StudyPlan
-from unknot.studies.steps import RUN_KINDS, Kind, Step
+from unknot.studies.steps import RUN_KINDS, Conditions, Kind, Step
 from unknot.studies.store import Store, too_few
 
 TABLES_EVERY = 30.0  # seconds between two writings of the tables while a study runs
@@ -22,8 +22,8 @@ LOOK_EVERY = 0.5  # seconds between two looks at the engine
 
 
 @dataclass
-class Progress:
-    """How far a study is.
+class StudyState:
+    """What of a study is done, under way and failed.
 
     Attributes:
         total: steps of each kind.
@@ -34,7 +34,7 @@ class Progress:
         notes: what was left out.
         trained: training steps (updates) done by this call.
         untrained: those still to do.
-        said: the latest event in words.
+        event: the latest one in words; empty if there is none since the last look.
         seconds: since the call.
         finished: whether all is over.
     """
@@ -47,12 +47,9 @@ class Progress:
     notes: list[str] = field(default_factory=list)
     trained: int = 0
     untrained: int = 0
-    said: str = ""
+    event: str = ""
     seconds: float = 0.0
     finished: bool = False
-
-
-Watch = Callable[[Progress], None]
 
 
 def run_study(
@@ -62,32 +59,27 @@ def run_study(
     engine: Engine | str = "local",
     jobs: int | None = None,
     retries: int = 1,
-    device: str = "cpu",
-    data: Path | None = None,
-    checkpoint_every: int = 1000,
-    watch: Watch | None = None,
-) -> Progress:
+    conditions: Conditions | None = None,
+    progress: Progress = silent,
+) -> StudyState:
     """Do what is missing of a study, and write its tables.
 
     Args:
-        plan: from `unknot.studies.plan.plan`.
+        plan: from `unknot.studies.plan.plan_study`.
         folder: of the study; made if need be.
         engine: an `Engine`, which is left open, or the name of one.
         jobs: steps at a time, for an engine by name.
         retries: how often a failed step is tried again.
-        device: for training and encoding.
-        data: folder of data files.
-        checkpoint_every: training steps that a kill can cost.
-        watch: called with the progress whenever it changes, twice a second or so.
+        conditions: device, folder of data files, and steps between checkpoints.
+        progress: told how many steps are done, twice a second or so, with the whole `StudyState` as the fact `state`.
     """
-    store = Store(folder, plan)
+    store, conditions = Store(folder, plan), conditions or Conditions()
+    if conditions.data is not None:
+        conditions = replace(conditions, data=conditions.data.absolute())
     with store.locked():
         store.write_study()
         opened = open_engine(engine, jobs=jobs) if isinstance(engine, str) else engine
-        common = Step(
-            "train", "", "", str(store.folder), {}, device, None if data is None else str(data.absolute())
-        )
-        work = _Work(store, opened, replace(common, checkpoint_every=checkpoint_every), retries, watch)
+        work = _Work(store, opened, conditions, retries, progress)
         stopped = True
         try:
             work.runs()
@@ -97,17 +89,19 @@ def run_study(
             if isinstance(engine, str) or stopped:
                 opened.close(stop=stopped)
             store.write_tables()
-        work.progress.finished = True
+        work.state.finished = True
         work.report("")
-    return work.progress
+    return work.state
 
 
 class _Work:
     """The steps of a study that wait, and those under way."""
 
-    def __init__(self, store: Store, engine: Engine, common: Step, retries: int, watch: Watch | None) -> None:
-        self.store, self.engine, self.common, self.retries = store, engine, common, retries
-        self.watch = watch or (lambda progress: None)
+    def __init__(
+        self, store: Store, engine: Engine, conditions: Conditions, retries: int, progress: Progress
+    ) -> None:
+        self.store, self.engine, self.conditions = store, engine, conditions
+        self.retries, self.progress = retries, progress
         self.began = self.written = time.monotonic()
         self.attempts: dict[Step, int] = {}
         self.waiting: deque[Step] = deque()
@@ -115,7 +109,7 @@ class _Work:
         left = {run.id: store.missing(run) for run in store.runs}
         n, rankings = len(store.runs), len(store.planned_rankings)
         self.by_id = {run.id: run for run in store.runs}
-        self.progress = Progress(
+        self.state = StudyState(
             total={
                 "train": n,
                 "encode": n,
@@ -127,10 +121,10 @@ class _Work:
             untrained=sum(run.spec.steps for run in store.runs if "train" in left[run.id]),
         )
         if not store.plan.study.tasks:
-            self.progress.done["task"] = 0
+            self.state.done["task"] = 0
         for run in store.runs:
             if not left[run.id]:
-                store.log_path(run.id).unlink(missing_ok=True)  # mended by hand
+                store.paths.log(run.id).unlink(missing_ok=True)  # mended by hand
             else:
                 self.waiting.append(self._next(run))
 
@@ -148,27 +142,27 @@ class _Work:
                 current.add(key)
                 if too_few(scope, [setting for _, setting in members]):
                     where = f"{group.world}, {group.split} split" if group.split else group.world
-                    self.progress.notes.append(f"{where}: too few runs for a ranking by {method}, scope {scope}.")
+                    self.state.notes.append(f"{where}: too few runs for a ranking by {method}, scope {scope}.")
                 elif self.store.ranked(key):
-                    self.progress.done["rank"] += 1
+                    self.state.done["rank"] += 1
                 else:
                     self.waiting.append(self._ranking(key, members, method, scope, group.world))
         self._drain()
-        for path in (self.store.folder / "ranks").glob("*.json"):
+        for path in self.store.paths.ranks.glob("*.json"):
             if path.stem not in current:
                 path.unlink()
 
-    def report(self, said: str) -> None:
-        """Tell the watcher."""
-        self.progress.said = said
-        self.progress.seconds = time.monotonic() - self.began
-        self.watch(self.progress)
+    def report(self, event: str) -> None:
+        """Say how far the study is."""
+        state = self.state
+        state.event, state.seconds = event, time.monotonic() - self.began
+        self.progress("study", sum(state.done.values()), sum(state.total.values()), state=state)
 
     def _drain(self) -> None:
-        while self.waiting or self.progress.running:
+        while self.waiting or self.state.running:
             while self.waiting and self.engine.has_room():
                 step = self.waiting.popleft()
-                self.progress.running[step] = None
+                self.state.running[step] = None
                 self.engine.submit(step)
             for event in self.engine.wait(LOOK_EVERY):
                 if isinstance(event, Advance):
@@ -181,24 +175,24 @@ class _Work:
                 self.written = time.monotonic()
 
     def _advance(self, event: Advance) -> None:
-        self.progress.running[event.step] = (event.done, event.total)
+        self.state.running[event.step] = (event.done, event.total)
         if event.step.kind == "train":
             before = self.advanced.get(event.step, event.done)
             self.advanced[event.step] = event.done
-            self.progress.trained += event.done - before
-            self.progress.untrained -= event.done - before
+            self.state.trained += event.done - before
+            self.state.untrained -= event.done - before
 
     def _ended(self, outcome: Outcome) -> None:
         step = outcome.step
-        self.progress.running.pop(step, None)
+        self.state.running.pop(step, None)
         self.attempts[step] = self.attempts.get(step, 0) + 1
         if not outcome.error and not self._is_there(step):
             outcome = replace(outcome, error="it ended well, but its result is not in the study's folder")
         if outcome.error:
             self._failed(step, outcome)
             return
-        self.store.log_path(step.id).unlink(missing_ok=True)
-        self.progress.done[step.kind] += 1
+        self.store.paths.log(step.id).unlink(missing_ok=True)
+        self.state.done[step.kind] += 1
         if step.kind != "rank":
             run = self.by_id[step.id]
             if self.store.missing(run):
@@ -220,12 +214,12 @@ class _Work:
     def _failed(self, step: Step, outcome: Outcome) -> None:
         attempts = self.attempts[step]
         if attempts <= self.retries:
-            self.progress.retried += 1
+            self.state.retried += 1
             self.waiting.append(step)
             self.report(f"{step.kind} failed, will be tried again: {step.title}: {outcome.error}")
             return
         log = self.store.write_log(step, outcome.error, outcome.log, attempts)
-        self.progress.failures.append((f"{step.kind} {step.title}", outcome.error, log))
+        self.state.failures.append((f"{step.kind} {step.title}", outcome.error, log))
         self.report(f"{step.kind} FAILED: {step.title}: {outcome.error}")
 
     def _next(self, run: PlannedRun) -> Step:
@@ -241,10 +235,10 @@ class _Work:
         setting = "" if run.setting == "default" else f", {run.setting}"
         split = f", {run.spec.split}" if run.spec.split else ""
         title = f"{run.spec.model}{setting}, {run.spec.world}{split}, seed {run.spec.seed}"
-        return replace(self.common, kind=kind, id=run.id, title=title, values=taken[kind])
+        return Step(kind, run.id, title, str(self.store.folder), taken[kind], self.conditions)
 
     def _ranking(self, key: str, members: list[tuple[str, str]], method: str, scope: str, world: str) -> Step:
         how = self.store.plan.study.ranking
         values = {"members": members, "method": method, "scope": scope, "partners": how.partners, "rows": how.rows}
         title = f"{method}, scope {scope}, {len(members)} runs on {world}"
-        return replace(self.common, kind="rank", id=key, title=title, values=values)
+        return Step("rank", key, title, str(self.store.folder), values, self.conditions)

@@ -60,11 +60,14 @@ def open_world(world: str | Path | KeylessWorld, *, data: Path | str | None = No
     keys = ", ".join(sorted(WORLDS))
     if path.exists():
         raise UnknotError(
-            f"{path}: is no world; expected an .npz or .npy of images, a folder of pictures, or one of {keys}."
+            f"{path}: is no world; expected an .npz or .npy of images, a folder of pictures, or one of {keys}.",
+            field="world",
         )
     if len(path.parts) > 1:
-        raise UnknotError(f"{path}: there is no such file or folder; expected one of images, or one of {keys}.")
-    raise unknown("world", str(world), WORLDS)
+        raise UnknotError(
+            f"{path}: there is no such file or folder; expected one of images, or one of {keys}.", field="world"
+        )
+    raise unknown("world", str(world), WORLDS, field="world")
 
 
 def _read_from(file: str) -> Entry | None:

@@ -1,12 +1,14 @@
 import json
 import math
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from unknot.errors import Note, UnknotError
-from unknot.tasks.generalisation.leaderboard import CONSTANT, leaderboard, own_results, published
+from unknot.reports.leaderboard import CONSTANT, leaderboard, own_results, published
 from unknot.tasks.result import TaskResult
 from unknot.worlds import WORLDS
 
@@ -104,6 +106,16 @@ def test_results_come_from_files_and_folders_of_them(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UnknotError, match="holds no result"):
         own_results([tmp_path / "empty"])
+
+
+def test_results_of_a_study_are_those_of_its_runs(study: Path, trained: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(study, tmp_path / "study"))
+    with pytest.raises(UnknotError, match="holds no result"):
+        own_results([folder])
+    result(0.5).write(folder / "runs" / trained.name / "tasks" / "generalisation-0.json")
+    ((found, where),) = own_results([folder])
+    assert where == str(folder)
+    assert re.fullmatch(rf"beta_vae, beta 1, seed [01] \({trained.name}\)", found.source)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
+from unknot.reports.leaderboard import leaderboard
 from unknot.reports.task_page import write_task_page
 from unknot.tasks.generalisation.chosen import KINDS
-from unknot.tasks.generalisation.leaderboard import leaderboard
 from unknot.tasks.generalisation.task import generalisation
 from unknot.tasks.result import TaskResult
 

@@ -24,7 +24,7 @@ def dci_with_r2(
 
     Args:
         table: one row a model; columns of metrics, as `unknot.studies` names them (`dci[gbt]`), and of the task
-            (`generalisation.extrapolation_r2`); see `unknot.studies.tables.results` and `with_r2`.
+            (`generalisation.extrapolation_r2`); see `unknot.studies.results.results` and `with_r2`.
         metrics: names that columns start with.
         method: "pearson" or "spearman".
         bootstraps: resamples for the intervals; 0 for none.
@@ -51,7 +51,7 @@ def with_r2(table: "pd.DataFrame", results: Mapping[str, TaskResult]) -> "pd.Dat
     """The table of a study with the headline numbers of a task beside the metrics, where that was no stage of it.
 
     Args:
-        table: of `unknot.studies.tables.results`, one row a run, with its `id`.
+        table: of `unknot.studies.results.results`, one row a run, with its `id`.
         results: run id -> its result of a task.
     """
     import pandas as pd

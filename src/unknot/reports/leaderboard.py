@@ -16,6 +16,8 @@ from pathlib import Path
 
 from unknot.errors import UnknotError, unknown
 from unknot.files import read_json
+from unknot.studies.folder import StudyFolder
+from unknot.studies.paths import StudyPaths
 from unknot.tasks.generalisation.chosen import WHO
 from unknot.tasks.generalisation.constant_baselines import constant_baselines
 from unknot.tasks.generalisation.notes import HAS_SEEN, SEEN, notes_of
@@ -33,7 +35,7 @@ CONSTANT = "always the training mean"
 
 
 @dataclass(frozen=True)
-class Entry:
+class BoardEntry:
     """One number of a board.
 
     Attributes:
@@ -59,7 +61,7 @@ class Entry:
     rank: int = 0
 
 
-def published(path: Path | str | None = None) -> list[Entry]:
+def published(path: Path | str | None = None) -> list[BoardEntry]:
     """Numbers from the literature: the shipped ones, or those of a CSV with the same columns.
 
     >>> [entry.model for entry in published() if entry.world == "shapes3d"]
@@ -77,18 +79,21 @@ def published(path: Path | str | None = None) -> list[Entry]:
         ) from None
 
 
-def _published(row: dict[str, str]) -> Entry:
+def _published(row: dict[str, str]) -> BoardEntry:
     world, r2 = row["world"], float(row["r2"])
     if not r2 <= 1:
         raise UnknotError(
             f"leaderboard: R² of {row['model']} is {row['r2']}; it is at most 1. Divide per cent by 100."
         )
     images = WORLDS[world].title if world in WORLDS else world
-    return Entry(world, images, row["split"], row["model"], r2, False, row["source"], row.get("note") or "")
+    return BoardEntry(world, images, row["split"], row["model"], r2, False, row["source"], row.get("note") or "")
 
 
 def own_results(paths: Iterable[Path | str]) -> list[tuple[TaskResult, str]]:
-    """Results of the task generalisation in JSON files, or in those of a folder, each with its file's name."""
+    """Results of the task generalisation in JSON files, in those of a folder, or of the runs of a study.
+
+    Each comes with the name of its file, or of the study's folder.
+    """
     results = []
     for path in map(Path, paths):
         if not path.is_dir():
@@ -97,7 +102,10 @@ def own_results(paths: Iterable[Path | str]) -> list[tuple[TaskResult, str]]:
                 raise UnknotError(f"{path}: is a result of the task {result.task}; expected {WHO}.")
             results.append((result, str(path)))
             continue
-        inside = [(read_result(file), str(file)) for file in sorted(path.glob("*.json")) if _is_result(file)]
+        if StudyPaths(path).record.is_file():
+            inside = [(result, str(path)) for result in StudyFolder(path).task_results(WHO).values()]
+        else:
+            inside = [(read_result(file), str(file)) for file in sorted(path.glob("*.json")) if _is_result(file)]
         if not inside:
             raise UnknotError(f"{path}: holds no result of unknot task {WHO}.")
         results += inside
@@ -116,7 +124,7 @@ def leaderboard(
     world: str = "",
     split: str = "",
     more: Sequence[Path | str] = (),
-) -> list[Entry]:
+) -> list[BoardEntry]:
     """Published numbers and one's own, best first, board by board.
 
     Numbers on a rendered stand-in stand below those on the published images and are ranked among themselves, since
@@ -156,7 +164,7 @@ def board_of(world: str) -> str:
     return stands_for.get(world, world)
 
 
-def _own(result: TaskResult, source: str) -> list[Entry]:
+def _own(result: TaskResult, source: str) -> list[BoardEntry]:
     images = WORLDS[result.world].title if result.world in WORLDS else result.world
     seen = {note.about for note in notes_of(result) if note.kind == SEEN}
     entries = []
@@ -166,23 +174,23 @@ def _own(result: TaskResult, source: str) -> list[Entry]:
         notes += [f"over {rows:,} of {there:,} test images"] if rows < there else []
         r2 = math.nan if row["r2"] is None else float(str(row["r2"]))
         note = "; ".join(notes)
-        entries.append(Entry(board_of(result.world), images, split, result.source, r2, True, source, note))
+        entries.append(BoardEntry(board_of(result.world), images, split, result.source, r2, True, source, note))
     return entries
 
 
-def _constants(entries: Sequence[Entry]) -> list[Entry]:
+def _constants(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
     """What a constant scores on each split that has entries, by dataset; its factors are enough to know."""
     constants = []
     for world, images, name in dict.fromkeys((entry.world, entry.images, entry.split) for entry in entries):
         if world in WORLDS and not name.startswith("own_"):  # a split by hand is not known here
             split = named_split(name, WORLDS[world].factors, WORLDS[world].conventions.rule)
             r2 = mean_known(constant_baselines(split).train.r2)
-            constants.append(Entry(world, images, name, CONSTANT, r2, False, "computed from the split"))
+            constants.append(BoardEntry(world, images, name, CONSTANT, r2, False, "computed from the split"))
     return constants
 
 
-def _ranked(entries: Sequence[Entry]) -> list[Entry]:
-    def place(entry: Entry) -> tuple[object, ...]:
+def _ranked(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
+    def place(entry: BoardEntry) -> tuple[object, ...]:
         missing = math.isnan(entry.r2)
         where = entry.world, entry.split, "rendered" in entry.images, entry.images
         return (*where, missing, 0.0 if missing else -entry.r2, entry.model)

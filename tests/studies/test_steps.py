@@ -1,0 +1,46 @@
+"""The keys that say whether a result is the one a study wants: they are on disk, so they never change."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from unknot.metrics import METRICS
+from unknot.studies.steps import score_keys, task_file
+from unknot.studies.store import Store
+from unknot.tasks import TASKS
+
+from .conftest import planned
+
+
+def _key(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def test_scores_and_tasks_have_the_keys_of_earlier_studies() -> None:
+    source = {"world": "w", "rows": 120, "encoder": {"weights": "0123"}}
+    version = METRICS["mig"].facts.version
+    assert score_keys(["mig[bins=20]"], source, 50) == {
+        "mig[bins=20]": _key(["mig[bins=20]", version, source, 50])
+    }
+    options = {"targets": ["shape"], "rows": 200}
+    key = _key(["fairness", TASKS["fairness"], options, "0123"])
+    assert task_file(Path("run"), "fairness", options, "0123") == Path(f"run/tasks/fairness-{key}.json")
+
+
+def test_rankings_have_the_keys_of_earlier_studies(undisturbed: Path, tmp_path: Path) -> None:
+    store = Store(undisturbed, planned(tmp_path))
+    (group,) = store.plan.groups
+    members = [[run.id, f"beta_vae, {run.setting}"] for run in sorted(store.runs, key=lambda run: run.id)]
+    sources = [store.source(run) or {} for run in group.runs]
+    weights = [source["encoder"]["weights"] for source in sources]
+    key, _ = store.ranking_key(group, "udr_spearman", "all")
+    assert key == _key(["udr_spearman", "all", 50, None, 120, members, weights])
+    assert store.ranked(key)
+
+
+def test_a_damaged_ranking_is_made_again(finished: Path, tmp_path: Path) -> None:
+    store = Store(finished, planned(tmp_path))
+    key, _ = store.ranking_key(store.plan.groups[0], "udr_spearman", "all")
+    store.paths.ranking(key).write_text("{")
+    assert not store.ranked(key)
