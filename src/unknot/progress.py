@@ -1,5 +1,6 @@
 """How far long work is: the one way to say it."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 
@@ -33,5 +34,18 @@ def within(progress: Progress, where: str) -> Progress:
 
     def told(stage: str, done: int, total: int, /, **facts: Any) -> None:
         progress(f"{stage}, {where}", done, total, **facts)
+
+    return told
+
+
+def counted(count: Callable[[int, int], None]) -> Progress:
+    """Progress for one who wants to know how much is done, and of how much, but not of what.
+
+    >>> counted(print)("encoding", 1, 4, loss=0.5)
+    1 4
+    """
+
+    def told(stage: str, done: int, total: int, /, **facts: Any) -> None:
+        count(done, total)
 
     return told

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unknot.errors import UnknotError
-from unknot.runs.run import Run, RunBusyError, RunSpec
+from unknot.runs.run import Run, RunBusyError
+from unknot.runs.spec import RunSpec
 
 SPEC = RunSpec(world="dsprites_rendered", options={"beta": 4.0}, steps=10)
 

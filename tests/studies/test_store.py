@@ -14,7 +14,7 @@ from .conftest import TINY, planned
 def test_what_is_missing_is_read_off_the_files(finished: Path, tmp_path: Path) -> None:
     store = Store(finished, planned(tmp_path))
     run = store.runs[0]
-    folder = store.run_folder(run)
+    folder = store.run(run).folder
     assert store.missing(run) == []
     (folder / "scores.json").write_text("{")
     assert store.missing(run) == ["score"]

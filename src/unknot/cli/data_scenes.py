@@ -1,16 +1,12 @@
 """`unknot data scenes` and `unknot data corpus`: pictures of objects, written to a folder."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from unknot.cli.bar import progress_bar
 from unknot.errors import UnknotError
-
-if TYPE_CHECKING:
-    from unknot.worlds.scenes.chunks import Watch
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for this set alone.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides every picture.")]
@@ -38,10 +34,10 @@ def write_scenes(
     """
     from unknot.worlds.scenes.dataset import write_scenes as write
 
-    with _bar("pictures") as watch:
+    with progress_bar() as progress:
         world = write(
             output, setting=setting, n=n, size=read_size(size), seed=seed, form=form, split=split, jobs=jobs,
-            watch=watch,
+            watch=lambda done, total: progress("pictures", done, total),
         )  # fmt: skip
     height, width, _ = world.image_shape
     typer.echo(f"{output}: {world.info['n']:,} pictures, {height} x {width}, {world.name}")
@@ -63,7 +59,7 @@ def write_corpus(
     from unknot.worlds.scenes.corpus_sheet import corpus_sheet
 
     target = None if preview is None else check_picture_name(preview)
-    with _bar("tuples") as watch:
+    with progress_bar() as progress:
         corpus = make_corpus(
             output,
             n=n,
@@ -72,7 +68,7 @@ def write_corpus(
             seed=seed,
             per_scene=per_scene,
             jobs=jobs,
-            watch=watch,
+            watch=lambda done, total: progress("tuples", done, total),
         )
     typer.echo(f"{output}: {len(corpus):,} tuples, {variant}")
     if target is not None:
@@ -91,20 +87,3 @@ def read_size(text: str) -> int | tuple[int, int]:
             f"--size '{text}' is no size; write a side such as 128, or HEIGHTxWIDTH such as 240x320."
         )
     return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
-
-
-@contextmanager
-def _bar(what: str) -> "Iterator[Watch]":
-    """A progress bar on stderr, shown if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=None)
-
-        def watch(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
-        yield watch

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from unknot.examples import example_file
-from unknot.metrics import METRICS
+from unknot.progress import Progress, silent
 from unknot.reports.kit.page import Grid, Picture, Section, write_page
-from unknot.scoring.scoring import Scorecard, score
+from unknot.scoring.record import score_rows
+from unknot.scoring.scorecard import Scorecard
+from unknot.scoring.scoring import score
 from unknot.studies.study import Watch
 from unknot.worlds.splits.rules import SplitKind
 
@@ -25,7 +27,7 @@ def demo(
     *,
     study: Path | str = "demo",
     jobs: int | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    progress: Progress = silent,
     live: Callable[[], AbstractContextManager[Watch | None]] = nullcontext,
 ) -> Path:
     """Run a small study in `folder/study` and write `folder/index.html`; a second call goes on where one stopped.
@@ -34,11 +36,12 @@ def demo(
         folder: for everything.
         study: its file, or the name of one that ships.
         jobs: runs at a time; one for each core if left out.
-        tell: called with what is being done.
+        progress: told what is being done.
         live: opens the display of the study's progress.
     """
     folder = Path(folder)
-    tell("training, scoring and ranking models")
+    stages = 3 + len(WORLDS)
+    progress("training, scoring and ranking models", 0, stages)
     with live() as watch:
         sections = _study(folder / "study", study, jobs, watch)
     return write_page(
@@ -47,7 +50,7 @@ def demo(
         "A study of two kinds of models, ranked with labels and without; a scored file of latents; ways to split a "
         "world; and worlds whose factors are known. Everything here was rendered, trained and computed on this "
         "machine, without a download.",
-        [*sections, *_sections(tell)],
+        [*sections, *_sections(progress, stages)],
     )
 
 
@@ -62,13 +65,13 @@ def _study(folder: Path, study: Path | str, jobs: int | None, watch: Watch | Non
     return study_sections(read_record(folder), shown=6)
 
 
-def _sections(tell: Callable[[str], None]) -> Iterator[Section]:
-    tell("scoring the shipped example")
+def _sections(progress: Progress, stages: int) -> Iterator[Section]:
+    progress("scoring the shipped example", 1, stages)
     yield _example()
-    tell("splitting dSprites")
+    progress("splitting dSprites", 2, stages)
     yield _splits()
-    for name in WORLDS:
-        tell(f"rendering {name}")
+    for i, name in enumerate(WORLDS):
+        progress(f"rendering {name}", 3 + i, stages)
         yield _world(name)
 
 
@@ -129,11 +132,10 @@ def _example() -> Section:
 
 
 def _scores(card: Scorecard) -> Iterator[list[str | float]]:
-    for record in card.records.values():
-        if record.score is not None:
-            facts = METRICS[record.name].facts
-            better = "higher" if facts.higher_is_better else "lower"
-            yield [record.id, facts.measures, round(record.score.value, 3), better]
+    for row in score_rows(card):
+        if not row.part and not row.refused:
+            better = "higher" if row.higher_is_better else "lower"
+            yield [row.metric, row.measures, round(row.value, 3), better]
 
 
 def _span(classes: tuple[int, ...]) -> str:

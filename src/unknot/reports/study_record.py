@@ -126,22 +126,21 @@ class StudyRecord:
 
     def run(self, id_: str) -> Run | None:
         """The folder of a run, if it is where it should be."""
-        if Path(id_).name != id_:  # an id from a table is no way out of the study's folder
-            return None
-        folder = self.folder / "runs" / id_
-        return Run(folder) if (folder / "run.json").is_file() else None
+        run = self._run(id_)
+        return run if _inside(id_) and run.begun else None
+
+    def _run(self, id_: str) -> Run:
+        return Run.at(self.folder / "runs" / id_)
 
     def results(self, task: str) -> dict[str, TaskResult]:
         """Run -> what a task found out about it, in the order of the leaderboard."""
-        folders = (self.folder / "runs" / id_ / "tasks" for id_ in self.order if Path(id_).name == id_)
         named = dict(zip(self.runs["id"], self.runs["model"] + ", " + self.runs["setting"], strict=True))
         seeds = dict(zip(self.runs["id"], self.runs["seed"], strict=True))
-        found = {}
-        for folder in folders:
-            id_ = folder.parent.name
-            for path in sorted(folder.glob(f"{task}-*.json")):
-                found[id_] = replace(read_result(path), source=f"{named[id_]}, seed {seeds[id_]} ({id_})")
-        return found
+        results = {}
+        for id_ in filter(_inside, self.order):
+            for path in self._run(id_).results(task):
+                results[id_] = replace(read_result(path), source=f"{named[id_]}, seed {seeds[id_]} ({id_})")
+        return results
 
     def reconstruction(self, id_: str) -> float:
         """The reconstruction error at the end of a run's training; NaN if its model has none."""
@@ -152,7 +151,7 @@ class StudyRecord:
     def log(self, id_: str) -> str:
         """The last lines of a run's log, if there is one."""
         path = self.folder / "logs" / f"{id_}.log"
-        if Path(id_).name != id_ or not path.is_file():
+        if not _inside(id_) or not path.is_file():
             return ""
         return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:])
 
@@ -201,6 +200,11 @@ def _read(path: Path, columns: tuple[str, ...]) -> Any:
     for name in TEXTS & set(table.columns):
         table[name] = table[name].fillna("").astype(str)
     return table
+
+
+def _inside(id_: str) -> bool:
+    """Whether an id from a table is no way out of the study's folder."""
+    return Path(id_).name == id_
 
 
 def _by_run(rows: Any, column: str) -> Any:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError, unknown
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.studies._yaml import Source, Where, read_yaml
 
 PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}

@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from unknot.encoders.encoder import must_fit
 from unknot.errors import UnknotError, unknown
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.tasks import find_task
 from unknot.worlds.world import World
 

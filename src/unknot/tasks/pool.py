@@ -13,6 +13,7 @@ from unknot.encoders.encoder import Encoder
 from unknot.encoders.encoding import draw_points, encode_points
 from unknot.factors import Classes
 from unknot.metrics.inputs import check_latents
+from unknot.progress import counted
 from unknot.representation import Representation, read_representation
 from unknot.worlds.world import World
 
@@ -72,7 +73,13 @@ class Pool:
 
     def encoded(self, classes: Classes, part: int, tell: Tell) -> Latents:
         """Latents of other points of the world; another number for each part of a task, as seed of random worlds."""
-        codes = encode_points(self._encoder, self.world, classes, seed=[self._seed, part], watch=tell)
+        codes = encode_points(
+            self._encoder,
+            self.world,
+            classes,
+            seed=[self._seed, part],
+            progress=counted(tell),
+        )
         return check_latents(self._who, codes.reshape(len(codes), -1))
 
     def _path(self, folder: Path) -> Path:

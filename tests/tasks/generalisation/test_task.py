@@ -11,7 +11,7 @@ from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import space
 from unknot.metrics.r2 import full_variance, one_ood, r2_per_factor, ratio_to_mean
 from unknot.representation import Representation
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.tasks.generalisation.coded_world import CodedWorld
 from unknot.tasks.generalisation.constant_baselines import constant_baselines
 from unknot.tasks.generalisation.oracle import oracle

@@ -12,7 +12,7 @@ from unknot.errors import UnknotError
 from unknot.processes.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
-    from unknot.runs.run import RunSpec
+    from unknot.runs.spec import RunSpec
     from unknot.tasks.result import TaskResult
 
 # Options of a model, such as --beta, are not known before the model is: they come as words of `source`.
@@ -124,7 +124,7 @@ def combinations(
 
 def _spec(words: list[str], world: str, model: str, seed: int, training: dict[str, Any]) -> "RunSpec":
     from unknot.cli.train import model_options
-    from unknot.runs.run import RunSpec
+    from unknot.runs.spec import RunSpec
 
     if not world:
         raise UnknotError("combinations: --model needs a world to be trained on: --world dsprites_rendered.")

@@ -68,7 +68,7 @@ def show(
     console.print(table)
     for note in result.notes:
         console.print(note, style="dim", highlight=False, markup=False)
-    if source and (Path(source) / "run.json").is_file():
+    if source:
         _keep(Path(source), result)
     if json is not None and json != STDOUT:
         typer.echo(result.write(json))
@@ -78,12 +78,16 @@ def show(
         typer.echo(write_task_page(html, [result]))
 
 
-def _keep(run: Path, result: TaskResult) -> None:
-    """Write a result to the folder of its run; where that cannot be written, the result is not lost over it."""
+def _keep(source: Path, result: TaskResult) -> None:
+    """Write the result of a run to its folder; where that cannot be written, the result is not lost over it."""
+    from unknot.runs.run import Run
     from unknot.tasks.kept_results import keep_result
 
+    run = Run.at(source)
+    if not run.begun:
+        return
     try:
-        typer.echo(f"{keep_result(run, result)} (shown by unknot report {run})")
+        typer.echo(f"{keep_result(run, result)} (shown by unknot report {run.folder})")
     except (UnknotError, OSError) as error:
         typer.echo(f"unknot: the result is not kept with the run: {error}", err=True)
 

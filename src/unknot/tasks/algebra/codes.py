@@ -7,7 +7,7 @@ from typing import Any
 
 from unknot.encoders.encoder import Encoder, find_encoder, must_exist
 from unknot.runs.run import Run
-from unknot.runs.training_world import home_world
+from unknot.runs.training_world import open_training_world
 from unknot.tasks.algebra.decoder import Decoder
 from unknot.tasks.algebra.quadruples import Tuples
 from unknot.tasks.algebra.tuple_codes import CLIPPED, FLOATS, read_codes, tuple_codes
@@ -64,7 +64,7 @@ def find_codes(
         return Found(file.name, read_codes(file, tuples.roles, len(tuples)), {"kind": "codes", "file": file.name})
     is_folder = isinstance(encoder, Path) or (isinstance(encoder, str) and Path(encoder).is_dir())
     run = encoder if isinstance(encoder, Run) else Run(encoder) if is_folder else None
-    home: World | None = home_world(run, data=data) if run is not None else None
+    home: World | None = open_training_world(run, data=data) if run is not None else None
     opened: Encoder = find_encoder(
         run or encoder, tuples.image_shape, device=device, data=data, pool=pool, image_size=image_size, home=home
     )

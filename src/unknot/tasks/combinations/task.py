@@ -13,8 +13,10 @@ from unknot.encoders.encoding import ROWS, opened_encoder
 from unknot.errors import UnknotError
 from unknot.metrics.heads import find_recipe
 from unknot.metrics.probes import RecipeName
+from unknot.progress import counted
 from unknot.representation import Representation
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.tasks.combinations.chosen import chosen_combinations
 from unknot.tasks.combinations.heads import BOTH, answer_table, chance_levels, head_answers, mistake_table
 from unknot.tasks.combinations.parts import part_path, read_part, write_part
@@ -290,7 +292,7 @@ def _trained_rows(
             spec.replace(split=COMBINATION + name),
             folder / "runs",
             wait=True,
-            watch=lambda progress: tell(f"training without {name}", progress.step, progress.steps),
+            progress=counted(partial(tell, f"training without {name}")),
             **how,
         )
         encoder, world, _ = opened_encoder(run, None, **how)

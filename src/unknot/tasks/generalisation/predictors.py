@@ -13,8 +13,9 @@ from unknot.encoders.encoder import Encoder, find_encoder, run_record, writable
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.factors import FactorSpace
 from unknot.metrics.inputs import as_array
-from unknot.runs.run import Run, RunSpec
-from unknot.runs.training_world import home_world
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
+from unknot.runs.training_world import open_training_world
 from unknot.worlds.world import Images, World
 
 Scale = Literal["unit", "classes"]
@@ -73,7 +74,7 @@ def _of_run(
     run: Run, world: World, readout: bool | None, scale: Scale, device: str, data: Path | None
 ) -> Predictor:
     reads = needs_readout(run.spec, readout, str(run.folder))
-    home = home_world(run, data=data)
+    home = open_training_world(run, data=data)
     home = world if home.name == world.name else home
     if not reads:
         network = checked(_network(run, world, device, home), world.factors, scale)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from unknot.encoders.encoding import encode_points
 from unknot.errors import UnknotError
 from unknot.factors import Classes, Indices
+from unknot.progress import counted
 from unknot.tasks.generalisation.constant_baselines import Baselines, constant_baselines
 from unknot.tasks.generalisation.predictors import Predictor
 from unknot.tasks.generalisation.readout import BATCH, EPOCHS, Readout, train_readout
@@ -139,7 +140,7 @@ class SplitWork:
             if self.watch is not None:
                 self.watch(self.done, self.total)
 
-        return encode_points(self.predictor.encoder, self.world, classes, seed=seed, watch=tell)
+        return encode_points(self.predictor.encoder, self.world, classes, seed=seed, progress=counted(tell))
 
     def _probed(self, label: str, classes: Classes, readout: Readout | None) -> Table:
         """Predictions on the images that every result on this split keeps."""

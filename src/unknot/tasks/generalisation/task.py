@@ -19,7 +19,7 @@ from unknot.encoders.encoding import world_split
 from unknot.errors import UnknotError, unknown
 from unknot.representation import Representation
 from unknot.runs.run import Run
-from unknot.runs.training_world import home_world
+from unknot.runs.training_world import open_training_world
 from unknot.tasks.generalisation.coded_world import CodedWorld, as_representation
 from unknot.tasks.generalisation.predictors import Scale, find_predictor, must_share_factors, needs_readout
 from unknot.tasks.generalisation.readout import Recipe
@@ -163,7 +163,7 @@ def _world(model: Any, world: World | Path | str | None, data: Path | None) -> t
             raise UnknotError(
                 "generalisation: a model of one's own needs a world; name one, such as dsprites_rendered."
             )
-        return home_world(run, data=data), run.spec.world
+        return open_training_world(run, data=data), run.spec.world
     if isinstance(world, str | Path):
         return open_world(world, data=data), str(world)
     return world, _key(world)

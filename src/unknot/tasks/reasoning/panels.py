@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Classes, Factor, FactorSpace, Kind
+from unknot.progress import counted
 from unknot.representation import Representation
 from unknot.worlds.puzzles.quantised import Quantised, kept_classes, published_classes
 
@@ -113,7 +114,7 @@ def encoded_table(
                 watch(before + done, n * views)
 
         # Each round draws random parts of its own.
-        made = encode(encoder, world, rows="all", seed=seed * 1000 + i, watch=tell, **how).flattened()
+        made = encode(encoder, world, rows="all", seed=seed * 1000 + i, progress=counted(tell), **how).flattened()
         rounds.append(made.latents.astype(np.float32, copy=False))
         source = made.source
     codes = np.stack(rounds, axis=1).reshape(n * views, -1)

@@ -20,7 +20,7 @@ from unknot.encoders.encoder import must_exist
 from unknot.errors import UnknotError, unknown
 from unknot.representation import Representation, read_representation
 from unknot.runs.run import Run
-from unknot.runs.training_world import home_world
+from unknot.runs.training_world import open_training_world
 from unknot.tasks.options import Untrained
 from unknot.tasks.reasoning.kept import (
     Fingerprint,
@@ -298,7 +298,7 @@ def _panels(
             "reasoning: name a world that puzzles are made from, such as abstract_dsprites_rendered."
         )
     if world is None:
-        named, opened = encoder.spec.world, home_world(encoder, data=data)
+        named, opened = encoder.spec.world, open_training_world(encoder, data=data)
     else:
         named, opened = world, open_world(world, data=data) if isinstance(world, str | Path) else world
     coarse = Quantised(opened, classes)

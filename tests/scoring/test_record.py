@@ -3,9 +3,10 @@
 import json
 
 import numpy as np
+from unknot.files import as_json
+from unknot.scoring.record import score_rows, scorecard_record, to_csv
 
 import unknot
-from unknot.reports.scorecard import scorecard_record, to_csv, to_json
 
 
 def _card(**options: object) -> unknot.Scorecard:
@@ -14,7 +15,7 @@ def _card(**options: object) -> unknot.Scorecard:
 
 
 def test_json_is_strict_and_complete() -> None:
-    record = json.loads(to_json(scorecard_record(_card(metrics=["mig", "snc"]))))
+    record = json.loads(as_json(scorecard_record(_card(metrics=["mig", "snc"]))))
     assert record["complete"]
     assert record["alignment"] == {"factor_0": 0, "factor_1": 1}
     assert record["parameters"]["metrics"] == ["mig[bins=20]", "snc[auto,eq3]"]
