@@ -332,7 +332,9 @@ def test_runs_are_encoded_once_and_grouped_by_all_but_the_seed(
     )
     told: list[tuple[str, int, int]] = []
     found = rank(
-        [runs[0], runs[1].folder, str(runs[2].folder), runs[3]], progress=lambda *now: told.append(now), threshold=-1
+        [runs[0], runs[1].folder, str(runs[2].folder), runs[3]],
+        progress=lambda *now: told.append(now),
+        threshold=-1,
     )
     assert found.settings == ("beta 1.0", "beta 1.0", "beta 4.0", "beta 4.0")
     assert found.names == tuple(run.folder.name for run in runs)

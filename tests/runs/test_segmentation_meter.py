@@ -8,11 +8,9 @@ from torch import nn
 from unknot.factors import space
 from unknot.runs import meters, trainer
 from unknot.runs.batches import Feed
-from unknot.runs.run import Run
 from unknot.runs.segmentation_meter import SegmentationMeter, true_segments
 from unknot.runs.spec import RunSpec
-from unknot.runs.trainer import Trainer
-from unknot.runs.training import build_model, feed, train
+from unknot.runs.training import train
 from unknot.worlds import open_world
 
 CPU = torch.device("cpu")

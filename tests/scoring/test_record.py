@@ -3,10 +3,10 @@
 import json
 
 import numpy as np
-from unknot.files import as_json
-from unknot.scoring.record import score_rows, scorecard_record, to_csv
 
 import unknot
+from unknot.files import as_json
+from unknot.scoring.record import scorecard_record, to_csv
 
 
 def _card(**options: object) -> unknot.Scorecard:

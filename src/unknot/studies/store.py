@@ -19,6 +19,7 @@ from typing import Any
 from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import remove_parts, written_whole
+from unknot.papers import renamed
 from unknot.runs.run import Run
 from unknot.scoring.kept_scores import records_by_key, score_keys
 from unknot.studies._yaml import Source
@@ -233,7 +234,7 @@ def belongs_to(folder: Path, study: StudySpec) -> None:
             )
         return
     name = _read_json(path).get("name")
-    if name is not None and name != study.name:
+    if name is not None and study.name not in (name, renamed(str(name))):
         raise UnknotError(
             f"{folder}: belongs to the study '{name}', not to '{study.name}'; choose another with --output."
         )

@@ -1,4 +1,4 @@
-"""S0 Table 3 in small: novel combinations of a size and a shape, each model trained without them."""
+"""Table 3 in small: novel combinations of a size and a shape, each model trained without them."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""S4 Figure 3 in small: which metric goes with the accuracy of a reasoner, and from which step on?"""
+"""Figure 3 in small: which metric goes with the accuracy of a reasoner, and from which step on?"""
 
 from pathlib import Path
 

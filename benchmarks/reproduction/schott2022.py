@@ -1,4 +1,4 @@
-"""S3 in small: networks trained on factors, and a beta-VAE with a readout, in four splits of two rendered worlds."""
+"""Networks trained on factors, and a beta-VAE with a readout, in four splits of two rendered worlds."""
 
 from functools import partial
 from itertools import product

@@ -1,4 +1,4 @@
-"""S1: does a ranking without labels agree with the metrics that need them?"""
+"""Does a ranking without labels agree with the metrics that need them?"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
