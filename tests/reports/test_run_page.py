@@ -18,6 +18,8 @@ from unknot.reports.commands import score_command, train_command
 from unknot.reports.run_page import write_run_page
 from unknot.reports.score_page import in_words, read_scores, write_score_page
 from unknot.runs.run import Run
+from unknot.scoring.kept_scores import keep_scores
+from unknot.scoring.scoring import score
 from unknot.tasks import TaskResult
 from unknot.tasks.kept_results import keep_result
 
@@ -103,6 +105,21 @@ def test_damaged_scores_are_an_error_that_says_how_to_make_them_again(copy: Path
     (copy / "scores.json").write_text(text)
     with pytest.raises(UnknotError, match=r"is damaged .* unknot score"):
         read_scores(copy / "scores.json")
+
+
+def test_scores_of_other_latents_or_settings_have_a_section_of_their_own(copy: Path, tmp_path: Path) -> None:
+    run = Run(copy)
+    for seed in (0, 3):
+        keep_scores(run, score(run.latents, metrics=["mig"], limit=200, seed=seed), run.latents)
+    html = unescape(write_run_page(tmp_path / "page.html", copy).read_text())
+    titles = re.findall("<h2>(Scores.*)</h2>", html)
+    assert titles[0] == "Scores"
+    assert set(titles[1:]) == {
+        "Scores of latents.npz, at most 200 rows",
+        "Scores of latents.npz, seed 3, at most 200 rows",
+    }
+    assert all(f"{path.name}: " in html for path in run.scores[1:])
+    assert f"unknot score {run.latents} --metrics 'mig[bins=20]' --seed 3 --limit 200" in html
 
 
 def test_tasks_are_shown_and_what_is_missing_is_named(

@@ -268,7 +268,7 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
     logging.disable_progress_bar()  # it would run into ours
     try:
         with _source_of(name):
-            network, said = AutoModel.from_pretrained(
+            network, report = AutoModel.from_pretrained(
                 name, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
             )
     except Exception as error:  # of many kinds: no network, no such name, no safetensors
@@ -279,7 +279,7 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
     finally:
         if bars:
             logging.enable_progress_bar()
-    return getattr(network, "vision_model", network), list(said["missing_keys"])
+    return getattr(network, "vision_model", network), list(report["missing_keys"])
 
 
 def _source_of(name: str) -> AbstractContextManager[None]:
@@ -292,8 +292,8 @@ def _hf_statistics(name: str) -> tuple[Sequence[float], Sequence[float]]:
 
     try:
         with _source_of(name):
-            found, _ = ImageProcessingMixin.get_image_processor_dict(name)
-        return found["image_mean"], found["image_std"]
+            settings, _ = ImageProcessingMixin.get_image_processor_dict(name)
+        return settings["image_mean"], settings["image_std"]
     except (OSError, KeyError):
         warnings.warn(
             f"hf:{name}: has no preprocessor_config.json with a mean and a standard deviation; images are given in "

@@ -73,13 +73,13 @@ def run_parts(run: Run, *, film: bool = True) -> Iterator[Section]:
 def _scores(run: Run, records: Mapping[Path, Mapping[str, Any]]) -> Iterator[Section]:
     """A section for each file of scores; where there are several, those after the first say which they are."""
     for i, (path, record) in enumerate(records.items()):
-        files, limit = record["input"].get("files", [])[:1], record["parameters"].get("limit")
-        about = [str(file["name"]) for file in files]
+        files = [run.folder / Path(file["name"]).name for file in record["input"].get("files", [])[:1]]
+        about = [file.name for file in files]
         about += [f"seed {record['seed']}"] if record["seed"] else []
-        about += [f"at most {limit:,} rows"] if limit else []
+        about += [f"at most {limit} rows"] if (limit := record["parameters"].get("limit")) else []
         which = f" of {', '.join(about)}" if i else ""
-        scored = [str(path) for file in files if (path := run.folder / file["name"]).is_file()]
-        grid = record_grid(record, scored or [latents_of(run)], f"scores of {run.folder.name}{which}")
+        target = [str(file) for file in files if file.is_file()] or [latents_of(run)]
+        grid = record_grid(record, target, f"scores of {run.folder.name}{which}")
         words = [f"{path.name}: {text}" if i else text for text in in_words(record)]
         yield Section(f"Scores{which}", words, [*verdict_contents(record), grid])
 

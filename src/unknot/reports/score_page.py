@@ -57,6 +57,7 @@ def read_scores(path: Path) -> dict[str, Any]:
             raise TypeError("its scores are not in it")
         [(verdict["factor"], verdict["share"], verdict["text"]) for verdict in record["verdicts"]]
         [(score["value"], score["parts"], score["version"]) for score in record["scores"].values()]
+        [file["name"] for file in record["input"].get("files", [])]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnknotError(
             f"{path}: is damaged ({error}); move it away and make it again: unknot score {path.parent}."

@@ -27,7 +27,7 @@ class Meter(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the table of its rows, and of its file in the run's folder."""
+        """The name of the table of its rows, and of that table's file in the run's folder."""
 
     @property
     def every(self) -> int:
@@ -35,11 +35,11 @@ class Meter(Protocol):
 
     @property
     def identity(self) -> str:
-        """Of the corpus it measures on: one table is of one corpus throughout. Empty for the run's own world."""
+        """What tells its corpus from others, since a table is of one alone; empty for the run's own world."""
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What is noted of that corpus with the run, in plain values."""
+        """What is noted of the corpus with the run, in plain values."""
 
     def row(self, model: nn.Module, device: torch.device) -> Row:
         """The numbers of a model in evaluation mode; none where there is nothing to measure."""

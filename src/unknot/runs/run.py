@@ -137,7 +137,7 @@ class Run:
 
     @cached_property
     def spec(self) -> RunSpec:
-        """What was asked for."""
+        """What decides its weights."""
         try:
             return RunSpec(**self.record["spec"])
         except UnknotError as error:
@@ -176,7 +176,7 @@ class Run:
 
     @property
     def checkpoint(self) -> Path:
-        """Where to go on from."""
+        """The state of training after its latest checkpoint."""
         return self.folder / "checkpoint.pt"
 
     @property
@@ -262,8 +262,8 @@ class Run:
     @property
     def scores(self) -> list[Path]:
         """The files of scores there are, those of `latents` first."""
-        first = self.scores_of(self.latents)
-        return sorted(self.folder.glob("scores*.json"), key=lambda path: (path != first, path.name))
+        first, others = self.scores_of(self.latents), sorted(self.folder.glob("scores-*.json"))
+        return [path for path in (first, *others) if path.is_file()]
 
     @property
     def pictures(self) -> Path:

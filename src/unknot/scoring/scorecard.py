@@ -60,16 +60,16 @@ class Plan:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What holds for all metrics: factors cut into bins, latents that are constant."""
-        said = [] if self.rows is None else list(self.rows.notes)
+        notes = [] if self.rows is None else list(self.rows.notes)
         latents = np.asarray(self.representation.latents, dtype=np.float64)
         gone = np.flatnonzero(dead(latents)) if len(latents) else np.empty(0, dtype=np.int64)
         if len(gone):
             which = ", ".join(map(str, gone[:20])) + (f" and {len(gone) - 20} more" if len(gone) > 20 else "")
-            said.append(
+            notes.append(
                 f"constant latent(s): {which}. They carry nothing but are counted, which moves metrics that divide by "
                 "the number of latents, such as modularity, completeness and mutual_info_score."
             )
-        return tuple(said)
+        return tuple(notes)
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,6 @@ class Scorecard:
         lines = [f"Scorecard of {rows} rows, {width} latents, {factors} factors"]
         wide = max(map(len, self.records), default=0)
         for id_, record in self.records.items():
-            said = f"refused: {record.refused}" if record.score is None else f"{float(record.score):.3f}"
-            lines.append(f"{id_:{wide}}  {said}")
+            result = f"refused: {record.refused}" if record.score is None else f"{float(record.score):.3f}"
+            lines.append(f"{id_:{wide}}  {result}")
         return "\n".join(lines)

@@ -11,11 +11,10 @@ from contextlib import suppress
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unknot.encoders.encoding import representation_of
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
 from unknot.metrics.inputs import as_array, check_latents, column_names, prepare
@@ -23,10 +22,11 @@ from unknot.metrics.score import Score, identity, parse_identity
 from unknot.metrics.verdict import information_shares, verdicts
 from unknot.progress import Progress, silent
 from unknot.representation import Representation, read_representation
-from unknot.runs.run import Run
-from unknot.scoring.kept_scores import keep_scores
 from unknot.scoring.rows import Data, chosen
 from unknot.scoring.scorecard import Plan, Record, Scorecard
+
+if TYPE_CHECKING:
+    from unknot.runs.run import Run
 
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 
@@ -52,10 +52,12 @@ def score(
     """
     scored = _as_run(latents)
     if scored is not None:
-        latents = representation_of(scored, progress=progress)
+        latents = _encoded(scored, progress)
     todo = plan(latents, factors, **options)
     card = scorecard(todo, run(todo, jobs=jobs, progress=progress))
     if scored is not None and factors is None:  # with factors of one's own they are no scores of the run alone
+        from unknot.scoring.kept_scores import keep_scores
+
         try:
             keep_scores(scored, card, latents)
         except UnknotError as error:
@@ -151,8 +153,8 @@ def run(todo: Plan, *, jobs: int = 1, progress: Progress = silent) -> Iterator[R
 
 def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:
     """Gather the records of a plan, in its order, with a verdict on each factor."""
-    found = {record.id: record for record in records}
-    ordered = {id_: found[id_] for id_ in todo.ids if id_ in found}
+    by_id = {record.id: record for record in records}
+    ordered = {id_: by_id[id_] for id_ in todo.ids if id_ in by_id}
     if todo.rows is None:
         return Scorecard(todo, ordered)
     shares = information_shares(todo.rows)
@@ -165,7 +167,7 @@ def _gather(
 ) -> Representation:
     scored = _as_run(latents)
     if scored is not None:
-        latents = representation_of(scored)
+        latents = _encoded(scored)
     if isinstance(latents, str | Path | Representation):
         _nothing_beside(latents, factors, latents_test, factors_test, names)
     if isinstance(latents, str | Path):
@@ -181,11 +183,23 @@ def _gather(
     )
 
 
-def _as_run(latents: Any) -> Run | None:
-    """The run that is to be scored, if it is one."""
+def _as_run(latents: Any) -> "Run | None":
+    """The run that is to be scored, if it is one; what a run needs is not imported for arrays and files."""
+    named = isinstance(latents, str | Path)
+    if isinstance(latents, np.ndarray | Representation) or (named and not Path(latents).is_dir()):
+        return None
+    from unknot.runs.run import Run
+
     if isinstance(latents, Run):
         return latents
-    return Run(latents) if isinstance(latents, str | Path) and Run.at(latents).begun else None
+    return Run(latents) if named and Run.at(latents).begun else None
+
+
+def _encoded(run: "Run", progress: Progress = silent) -> Path:
+    """The file of a run's representation."""
+    from unknot.encoders.encoding import representation_of
+
+    return representation_of(run, progress=progress)
 
 
 def _nothing_beside(
@@ -200,11 +214,11 @@ def _nothing_beside(
         "factors_test": factors_test,
         "factor_names": names if len(names) else None,
     }
-    given = [name for name, value in beside.items() if value is not None]
-    if given:
+    names_beside = [name for name, value in beside.items() if value is not None]
+    if names_beside:
         what = "a Representation" if isinstance(latents, Representation) else f"the file {latents}"
         raise UnknotError(
-            f"score: {', '.join(given)} beside {what} would be passed over; pass arrays throughout, or put "
+            f"score: {', '.join(names_beside)} beside {what} would be passed over; pass arrays throughout, or put "
             "all of them into one Representation."
         )
 
@@ -250,8 +264,8 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
         except UnknotError as error:
             refused = str(error)
     # constant factors are announced once, by `plan`, not by each metric again
-    said = dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, UnknotWarning))
-    return Record(id_, name, dict(options), result, time.perf_counter() - start, refused, interval, tuple(said))
+    texts = dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, UnknotWarning))
+    return Record(id_, name, dict(options), result, time.perf_counter() - start, refused, interval, tuple(texts))
 
 
 def _data(todo: Plan, name: str, shared: dict[Any, Data]) -> Data:
