@@ -25,7 +25,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from unknot.models.codes import represent
 from unknot.processes.memory import kept_memory
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.trainer import Trainer
 from unknot.runs.training import build_model, feed, train
 from unknot.worlds import open_world

@@ -140,9 +140,9 @@ def _state(folder: Path) -> tuple[dict[str, int], str]:
     done = {word: sum(kind not in kinds for _, kinds in missing) for kind, word in STAGES.items()}
     done["ranked"] = len(list((folder / "ranks").glob("*.json")))
     begun = [
-        _word(store.run_folder(run), kinds[0])
+        _word(store.run(run).folder, kinds[0])
         for run, kinds in missing
-        if kinds and store.run_folder(run).is_dir()
+        if kinds and store.run(run).folder.is_dir()
     ]
     if not any(kinds for _, kinds in missing):
         all_ranked = done["ranked"] == len(store.plan.groups) * len(store.plan.rankings)

@@ -12,7 +12,7 @@ MODELS: dict[str, dict[str, Any]] = {"beta_vae": {"beta": 4.0}, "beta_tc_vae": {
 
 def one(model: str, folder: Path) -> list[dict[str, Any]]:
     """Five runs of a model, one for each published combination of dSprites, and what heads read from them."""
-    from unknot.runs.run import RunSpec
+    from unknot.runs.spec import RunSpec
     from unknot.tasks.combinations.task import combinations
 
     spec = RunSpec(

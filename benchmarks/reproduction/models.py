@@ -7,7 +7,8 @@ from typing import Any
 
 from reproduce import table, workers
 
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 
 STEPS = 3_000
 # A hundredth of the papers' steps is in reach of two cores; the learning rate of mahon2024 makes up for part of it.

@@ -12,7 +12,8 @@ from reproduce import table
 
 from reproduction.slots import spec as sprites_spec
 from reproduction.sprite_tuples import write_tuples
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.tasks.result import TaskResult
 
 IMAGES, TUPLES = 6_000, 512
@@ -78,7 +79,9 @@ def run(folder: Path, jobs: int) -> str:
     import torch
 
     from unknot.runs.training import train
+    from unknot.tasks.algebra.meter import coat_meter
     from unknot.tasks.algebra.task import algebra
+    from unknot.worlds import open_world
     from unknot.worlds.scenes.dataset import write_scenes
     from unknot.worlds.scenes.making import make_corpus
 
@@ -88,8 +91,9 @@ def run(folder: Path, jobs: int) -> str:
     rows, curves = list(pixel_rows(corpus)), []
     for model, fields in MODELS.items():
         spec = RunSpec(world=str(folder / "train"), model=model, precision="bfloat16", **fields)
-        often = {"coat_every": spec.steps // 2, "checkpoint_every": spec.steps // 2}
-        trained = train(spec, folder / "runs", coat=corpus.folder, **often)
+        half = spec.steps // 2
+        meter = coat_meter(corpus.folder, open_world(spec.world), spec.image_size, every=half)
+        trained = train(spec, folder / "runs", checkpoint_every=half, meters=[meter])
         result = algebra(trained, corpus, pictures=0, folder=folder / "codes")
         rows += [about(trained) | row for row in coat_rows(result)]
         curves += list(curve_rows(trained))

@@ -15,7 +15,7 @@ METRICS = ["mig", "snc", "modularity", "dci", "beta_vae_score", "factor_vae_scor
 def one(of: tuple[str, int], folder: Path) -> dict[str, Any]:
     """Train and score one run."""
     from unknot.encoders.encoding import representation_of
-    from unknot.runs.run import RunSpec
+    from unknot.runs.spec import RunSpec
     from unknot.runs.training import train
     from unknot.scoring.scoring import score
 

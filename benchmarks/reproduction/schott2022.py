@@ -16,7 +16,7 @@ ROWS = 10_000  # test images, and training images of the readout
 
 def one(of: tuple[str, str, str], folder: Path) -> dict[str, Any]:
     """Train one model in one split, and measure R² on its test part."""
-    from unknot.runs.run import RunSpec
+    from unknot.runs.spec import RunSpec
     from unknot.runs.training import train
     from unknot.tasks.generalisation.task import generalisation
 

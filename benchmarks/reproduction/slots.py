@@ -5,7 +5,7 @@ from typing import Any
 
 from reproduce import table
 
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 
 STEPS = 8_000
 OPTIONS: dict[str, Any] = {

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from unknot.factors import Factor, FactorSpace
     from unknot.ranking.ranking import Ranking, rank
     from unknot.representation import Representation, read_representation
-    from unknot.runs.run import Run, RunSpec
+    from unknot.runs.run import Run
+    from unknot.runs.spec import RunSpec
     from unknot.runs.training import train
-    from unknot.scoring.scoring import Scorecard, score
+    from unknot.scoring.scorecard import Scorecard
+    from unknot.scoring.scoring import score
     from unknot.tasks.algebra.task import algebra
     from unknot.tasks.combinations.task import combinations
     from unknot.tasks.fairness.task import fairness
@@ -33,8 +35,8 @@ _HOMES = {
     "Ranking": "unknot.ranking.ranking",
     "Representation": "unknot.representation",
     "Run": "unknot.runs.run",
-    "RunSpec": "unknot.runs.run",
-    "Scorecard": "unknot.scoring.scoring",
+    "RunSpec": "unknot.runs.spec",
+    "Scorecard": "unknot.scoring.scorecard",
     "Split": "unknot.worlds.splits.split",
     "TaskResult": "unknot.tasks.result",
     "UnknotError": "unknot.errors",

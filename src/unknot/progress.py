@@ -1,5 +1,6 @@
 """How far long work is: the one way to say it."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 
@@ -42,5 +43,18 @@ def named(progress: Progress, stage: str) -> Progress:
 
     def told(_: str, done: int, total: int, /, **facts: Any) -> None:
         progress(stage, done, total, **facts)
+
+    return told
+
+
+def counted(count: Callable[[int, int], None]) -> Progress:
+    """Progress for one who wants to know how much is done, and of how much, but not of what.
+
+    >>> counted(print)("encoding", 1, 4, loss=0.5)
+    1 4
+    """
+
+    def told(stage: str, done: int, total: int, /, **facts: Any) -> None:
+        count(done, total)
 
     return told

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from unknot.cli import app
 from unknot.representation import read_representation
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
 
 WORLD = "dsprites_rendered"

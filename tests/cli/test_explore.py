@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from unknot.cli import app
 from unknot.cli.leaderboard import leaderboard
 from unknot.errors import UnknotError
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
 from unknot.tasks.result import read_result
 

@@ -9,7 +9,8 @@ import pandas as pd
 from typer.testing import CliRunner
 
 from unknot.cli import app
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 
 
 def _unknot(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -52,3 +53,16 @@ def test_a_page_that_cannot_be_written_is_refused_without_a_traceback(tmp_path: 
     done = _unknot("report", _study(tmp_path / "study"), "-o", tmp_path / "file" / "page.html")
     assert done.returncode == 2
     assert "cannot be written" in done.stderr
+
+
+def test_a_run_that_was_encoded_and_scored_by_hand_has_its_scores_on_its_page(tmp_path: Path) -> None:
+    small = ("--world", "dsprites_rendered", "--image-size", "32", "--steps", "3", "--batch-size", "8")
+    unknot = CliRunner()
+    trained = unknot.invoke(app, ["train", *small, "--output", str(tmp_path)])
+    folder = trained.stdout.strip().splitlines()[-1]
+    for words in (["encode", folder], ["score", folder, "--metrics", "mig"], ["report", folder]):
+        done = unknot.invoke(app, words)
+        assert done.exit_code == 0, done.output
+    html = (Path(folder) / "report.html").read_text()
+    assert "Not scored yet" not in html
+    assert "mig[bins=20]" in html

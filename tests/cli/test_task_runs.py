@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unknot.cli import app
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
 from unknot.tasks import TASKS, read_result
 from unknot.worlds.scenes.toy_corpus import toy_corpus

@@ -19,8 +19,8 @@ from unknot.cli import app
 from unknot.cli.train import model_options
 from unknot.errors import UnknotError
 from unknot.models import MODELS
-from unknot.runs.run import Run, RunSpec
-from unknot.runs.trainer import Progress
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 
 SMALL = ["--world", "dsprites_rendered", "--image-size", "32", "--batch-size", "8"]
 ENDLESS = [*SMALL, "--steps", "10000000", "--checkpoint-every", "5"]
@@ -194,13 +194,6 @@ def test_ctrl_c_before_the_first_step_is_no_traceback(tmp_path: Path, monkeypatc
     done = CliRunner().invoke(app, ["train", *SMALL, "--output", str(tmp_path)])
     assert done.exit_code == 130
     assert "interrupted; the same command goes on" in done.stderr
-
-
-def test_the_bar_shows_terms_and_speed_and_counts_from_where_a_run_goes_on() -> None:
-    from unknot.cli.train import _said as sentence
-
-    progress = Progress(50, 100, {"reconstruction": 123.456, "kl": 7.0, "gradient_norm": 3.0}, 512.3)
-    assert sentence(progress) == "reconstruction 123.5  kl 7  512 images/s"
 
 
 def test_options_of_a_model_are_read_in_their_types() -> None:

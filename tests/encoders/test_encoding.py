@@ -14,7 +14,8 @@ from unknot.models.model import Posterior
 from unknot.models.terms import kl_per_latent
 from unknot.representation import read_representation
 from unknot.runs.batches import as_tensor
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import load_model, train, training_split
 from unknot.worlds import ArrayWorld, open_world
 from unknot.worlds.world import Images
@@ -189,12 +190,12 @@ def test_few_images_are_in_memory_at_a_time() -> None:
         return level(images)
 
     world = Counting(np.zeros((1000, 2, 2), dtype=np.uint8), np.arange(1000)[:, None], name="many")
-    told: list[tuple[int, int]] = []
-    encode(watching, world, watch=lambda done, total: told.append((done, total)))
+    told: list[tuple[str, int, int]] = []
+    encode(watching, world, progress=lambda *now: told.append(now))
     assert max(world.asked) == CHUNK
     assert max(seen) == 128
-    assert told[-1] == (1000, 1000)
-    assert [done for done, _ in told] == list(np.cumsum(seen))
+    assert told[-1] == ("encoding", 1000, 1000)
+    assert [done for _, done, _ in told] == list(np.cumsum(seen))
 
 
 def test_slots_stay_slots_and_a_pair_is_means_and_log_variances() -> None:

@@ -12,7 +12,7 @@ from unknot.models import build
 from unknot.models._bit_network import BiTNetwork, StandardisedConv, npz_names
 from unknot.models._pretrained import fill
 from unknot.models.model import Setting
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import load_model, train
 from unknot.worlds import open_world
 

@@ -11,8 +11,8 @@ from torch import nn
 from unknot.errors import UnknotError
 from unknot.models import MODELS, build, options_of
 from unknot.models.model import Batch, Posterior, Setting, players
-from unknot.runs import trainer
-from unknot.runs.run import RunSpec
+from unknot.runs import meters, trainer
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model, feed, load_model, train
 from unknot.worlds import open_world
 from unknot.worlds.world import World
@@ -42,7 +42,7 @@ world_of = cache(open_world)
 
 @pytest.fixture(autouse=True)
 def _few_images_for_the_kl(monkeypatch):
-    monkeypatch.setattr(trainer, "KL_IMAGES", 16)
+    monkeypatch.setattr(meters, "KL_IMAGES", 16)
 
 
 def spec_of(name: str, world: str = GREY, **fields: Any) -> RunSpec:
@@ -128,12 +128,12 @@ def test_a_run_stopped_half_way_ends_with_the_weights_of_one_that_was_not(name, 
     spec = spec_of(name, steps=6, batch_size=4)
     whole = load_model(train(spec, tmp_path / "whole"), world=world_of(GREY)).state_dict()
 
-    def stop(progress: trainer.Progress) -> None:
-        if progress.step:
+    def stop(stage: str, done: int, total: int, **facts: object) -> None:
+        if done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(spec, tmp_path / "halves", checkpoint_every=3, watch=stop)
+        train(spec, tmp_path / "halves", checkpoint_every=3, progress=stop)
     run = train(spec, tmp_path / "halves")
     resumed = load_model(run, world=world_of(GREY)).state_dict()
     assert all(torch.equal(whole[key], resumed[key]) for key in whole)

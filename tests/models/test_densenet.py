@@ -10,8 +10,8 @@ from unknot.models import build
 from unknot.models._pretrained import fill
 from unknot.models.densenet import PUBLISHED, DenseNetwork, renamed
 from unknot.models.model import Setting
-from unknot.runs import trainer
-from unknot.runs.run import RunSpec
+from unknot.runs import meters, trainer
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import load_model, train
 from unknot.worlds import open_world
 
@@ -109,18 +109,18 @@ def test_read_in_evaluation_mode_an_image_does_not_depend_on_its_company():
 
 def test_a_run_stopped_half_way_has_the_running_statistics_of_one_that_was_not(tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "LOG_EVERY", 2)
-    monkeypatch.setattr(trainer, "KL_IMAGES", 4)
+    monkeypatch.setattr(meters, "KL_IMAGES", 4)
     spec = RunSpec(
         world="dsprites_rendered", model="densenet121", options={"growth": 4}, image_size=32, steps=4, batch_size=4
     )
 
-    def stop(progress: trainer.Progress) -> None:
-        if progress.step:
+    def stop(stage: str, done: int, total: int, **facts: object) -> None:
+        if done:
             raise KeyboardInterrupt
 
     world = open_world(spec.world)
     whole = load_model(train(spec, tmp_path / "whole"), world=world).state_dict()
     with pytest.raises(KeyboardInterrupt):
-        train(spec, tmp_path / "halves", checkpoint_every=1, watch=stop)
+        train(spec, tmp_path / "halves", checkpoint_every=1, progress=stop)
     halves = load_model(train(spec, tmp_path / "halves"), world=world).state_dict()
     assert all(torch.equal(whole[name], halves[name]) for name in whole)

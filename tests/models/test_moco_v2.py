@@ -21,9 +21,9 @@ from unknot.models._augment import (
 from unknot.models.moco_v2 import MoCoV2, info_nce
 from unknot.models.model import Batch, Setting, players
 from unknot.models.networks import initialise
-from unknot.runs import trainer
+from unknot.runs import meters, trainer
 from unknot.runs.optimisers import optimiser_of
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import load_model, train
 from unknot.worlds import open_world
 
@@ -134,17 +134,17 @@ def test_training_lowers_the_loss_against_one_queue():
 
 def test_a_stopped_run_has_the_same_queue_as_one_that_was_not(tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "LOG_EVERY", 4)
-    monkeypatch.setattr(trainer, "KL_IMAGES", 16)
+    monkeypatch.setattr(meters, "KL_IMAGES", 16)
     spec = RunSpec(world=WORLD, model="moco_v2", options={"queue": 16}, image_size=32, steps=6, batch_size=4)
     world = open_world(WORLD)
     whole = load_model(train(spec, tmp_path / "whole"), world=world).state_dict()
 
-    def stop(progress):
-        if progress.step:
+    def stop(stage, done, total, **facts):
+        if done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(spec, tmp_path / "halves", checkpoint_every=3, watch=stop)
+        train(spec, tmp_path / "halves", checkpoint_every=3, progress=stop)
     halves = load_model(train(spec, tmp_path / "halves"), world=world).state_dict()
     assert int(halves["cursor"]) == 6 * 4 % 16
     assert all(torch.equal(whole[name], halves[name]) for name in whole)

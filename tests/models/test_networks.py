@@ -5,8 +5,8 @@ from torch import nn
 from unknot.errors import UnknotError
 from unknot.models.model import Setting
 from unknot.models.networks import ARCHITECTURES, Decoder, Encoder, GaussianAutoencoder, initialise
-from unknot.runs import trainer
-from unknot.runs.run import RunSpec
+from unknot.runs import meters, trainer
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model, feed, load_model, train
 from unknot.worlds import open_world
 
@@ -148,7 +148,7 @@ def test_a_part_that_is_a_copy_of_another_is_told_when_weights_are_drawn():
 
 def test_the_network_of_s2_trains_at_its_size(tmp_path, monkeypatch):
     """A few steps of the VAE of the COAT paper: 128 pixels, 256 latents, squared errors."""
-    monkeypatch.setattr(trainer, "KL_IMAGES", 4)
+    monkeypatch.setattr(meters, "KL_IMAGES", 4)
     monkeypatch.setattr(trainer.Trainer, "_draw", lambda *_, **__: None)
     of_s2 = {"architecture": "coat128", "decoder": "gaussian", "latents": 256, "image_size": 128, "lr": 2e-4}
     run = train(RunSpec(world="shapes3d_rendered", model="vae", batch_size=2, steps=8, **of_s2), tmp_path)

@@ -7,8 +7,8 @@ from unknot.errors import UnknotError
 from unknot.models.model import Batch, Setting
 from unknot.models.networks import initialise
 from unknot.models.pcl import PCL, others
-from unknot.runs import trainer
-from unknot.runs.run import RunSpec
+from unknot.runs import meters, trainer
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import load_model, train
 
 SMALL = Setting(pixels=32, latents=4)
@@ -140,16 +140,16 @@ def test_gradients_reach_every_parameter():
 
 def test_a_run_stopped_half_way_ends_with_the_same_weights_and_statistics(tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "LOG_EVERY", 2)
-    monkeypatch.setattr(trainer, "KL_IMAGES", 4)
+    monkeypatch.setattr(meters, "KL_IMAGES", 4)
     spec = RunSpec(world="dsprites_rendered", model="pcl", steps=4, batch_size=4, image_size=32, lr=1e-2)
     whole = load_model(train(spec, tmp_path / "whole")).state_dict()
 
-    def stop(progress: trainer.Progress) -> None:
-        if progress.step == 4:
+    def stop(stage: str, done: int, total: int, **facts: object) -> None:
+        if done == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(spec, tmp_path / "halves", checkpoint_every=2, watch=stop)
+        train(spec, tmp_path / "halves", checkpoint_every=2, progress=stop)
     resumed = load_model(train(spec, tmp_path / "halves")).state_dict()
     assert all(torch.equal(whole[key], resumed[key]) for key in whole)
     assert whole["norm.num_batches_tracked"] == 4

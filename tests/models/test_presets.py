@@ -10,7 +10,7 @@ import torch
 from unknot.models import MODELS, build, options_of
 from unknot.models.model import Setting
 from unknot.models.terms import reconstruction
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.worlds import open_world
 
 BETAS = (1, 2, 4, 6, 8, 16)

@@ -10,7 +10,7 @@ from unknot.models import MODELS, build
 from unknot.models.model import Batch, Setting
 from unknot.models.networks import initialise
 from unknot.models.regression import FactorRegressor, _dropped
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import feed, load_model, train
 from unknot.worlds import open_world
 

@@ -1,7 +1,7 @@
 """What the models of a ranking are called."""
 
 from unknot.ranking.candidates import _spec_labels
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 
 
 def test_rankings_name_runs_by_the_same_values_as_ever() -> None:

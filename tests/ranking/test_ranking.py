@@ -12,7 +12,8 @@ from unknot.metrics.udr import udr_pair
 from unknot.ranking import pair_scores
 from unknot.ranking.ranking import Ranking, median, rank
 from unknot.representation import Representation
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
 
 WORLD = "dsprites_rendered"
@@ -220,7 +221,7 @@ def test_models_may_differ_in_size() -> None:
 
 def test_progress_reaches_its_total() -> None:
     told: list[tuple[str, int, int]] = []
-    rank(_models(4), groups=[0, 0, 1, 1], watch=lambda *now: told.append(now))
+    rank(_models(4), groups=[0, 0, 1, 1], progress=lambda *now: told.append(now))
     assert told == [("comparing", 2, 4), ("comparing", 4, 4)]
 
 
@@ -331,7 +332,9 @@ def test_runs_are_encoded_once_and_grouped_by_all_but_the_seed(
     )
     told: list[tuple[str, int, int]] = []
     found = rank(
-        [runs[0], runs[1].folder, str(runs[2].folder), runs[3]], watch=lambda *now: told.append(now), threshold=-1
+        [runs[0], runs[1].folder, str(runs[2].folder), runs[3]],
+        progress=lambda *now: told.append(now),
+        threshold=-1,
     )
     assert found.settings == ("beta 1.0", "beta 1.0", "beta 4.0", "beta 4.0")
     assert found.names == tuple(run.folder.name for run in runs)
@@ -365,7 +368,7 @@ def test_an_interrupt_passes_through() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        rank(_models(3), watch=stop)
+        rank(_models(3), progress=stop)
 
 
 def test_a_ranking_is_the_same_whatever_the_order_and_sign_of_latents() -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from unknot.encoders.encoding import encode
 from unknot.factors import space
-from unknot.reports.scorecard import scorecard_record, to_json
 from unknot.representation import Representation
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
+from unknot.scoring.kept_scores import keep_scores
 from unknot.scoring.scoring import score
 from unknot.tasks import TASKS, TaskResult
 from unknot.worlds.scenes.toy_corpus import toy_corpus
@@ -25,9 +26,8 @@ SPEC = RunSpec(world=WORLD, latents=4, image_size=32, steps=20, batch_size=8)
 def scored_run(parent: Path, spec: RunSpec = SPEC) -> Run:
     """A run trained for a few steps, encoded, scored by two metrics, all files where a study has them."""
     run = train(spec, parent)
-    path = encode(run, rows=400).write(run.folder / "latents.npz")
-    card = score(path, metrics=["mig", "sap"])
-    (run.folder / "scores.json").write_text(to_json(scorecard_record(card, [path])))
+    path = encode(run, rows=400).write(run.latents)
+    keep_scores(run, score(path, metrics=["mig", "sap"]), path)
     return run
 
 

@@ -27,6 +27,7 @@ from unknot.reports.kit.page import Grid, Section, write_page
 from unknot.reports.run_page import write_run_page
 from unknot.reports.study_page import write_study_page
 from unknot.reports.task_page import write_task_page
+from unknot.runs.run import Run
 from unknot.tasks import TASKS, TaskResult
 from unknot.tasks.kept_results import keep_result
 
@@ -156,8 +157,10 @@ def pages(
     table = Grid(("name", "value"), [[NASTY, 1.5], ["=1+1", None], ['a, "b"', -2], ["Zoë", 10]], name=NASTY)
     run = Path(shutil.copytree(trained, folder / "run"))
     for result in task_results.values():
-        keep_result(run, result)
-    keep_result(run, replace(task_results["fairness"], settings=task_results["fairness"].settings | {"seed": 1}))
+        keep_result(Run(run), result)
+    keep_result(
+        Run(run), replace(task_results["fairness"], settings=task_results["fairness"].settings | {"seed": 1})
+    )
     (run / "tasks" / "by_hand" / "damaged.json").write_text("{")
     named = [replace(result, source=NASTY, world=NASTY, notes=[NASTY]) for result in task_results.values()]
     return {

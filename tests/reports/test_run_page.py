@@ -13,12 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from unknot.cli import app
-from unknot.encoders.encoder import digest
 from unknot.errors import UnknotError
 from unknot.reports.commands import score_command, train_command
 from unknot.reports.run_page import write_run_page
 from unknot.reports.score_page import in_words, read_scores, write_score_page
 from unknot.runs.run import Run
+from unknot.scoring.kept_scores import keep_scores
+from unknot.scoring.scoring import score
 from unknot.tasks import TaskResult
 from unknot.tasks.kept_results import keep_result
 
@@ -53,8 +54,7 @@ def test_the_command_of_a_run_trains_the_very_same_run(trained: Path) -> None:
 
 
 def test_the_command_of_a_score_makes_that_score(trained: Path, tmp_path: Path) -> None:
-    record = read_scores(trained)
-    assert record is not None
+    record = read_scores(trained / "scores.json")
     words = shlex.split(score_command([str(trained / "latents.npz")], "mig[bins=20]").text)
     done = CliRunner().invoke(app, [*words[1:], "--json", str(tmp_path / "again.json")])
     assert done.exit_code == 0, done.output
@@ -67,7 +67,7 @@ def test_what_a_run_lacks_is_named_with_the_command_that_makes_it(copy: Path, tm
     for name in ("scores.json", "latents.npz", "curve.parquet", "kl.parquet", "weights.safetensors"):
         (copy / name).unlink()
     html = write_run_page(tmp_path / "page.html", copy).read_text()
-    assert f"unknot score {copy} --json" in html
+    assert f"Not scored yet: unknot score {copy}" in html
     assert f"unknot encode {copy} --pictures" in html
     assert "not finished yet" in html
 
@@ -104,7 +104,22 @@ def test_names_from_a_run_s_files_cannot_become_markup(copy: Path, tmp_path: Pat
 def test_damaged_scores_are_an_error_that_says_how_to_make_them_again(copy: Path, text: str) -> None:
     (copy / "scores.json").write_text(text)
     with pytest.raises(UnknotError, match=r"is damaged .* unknot score"):
-        read_scores(copy)
+        read_scores(copy / "scores.json")
+
+
+def test_scores_of_other_latents_or_settings_have_a_section_of_their_own(copy: Path, tmp_path: Path) -> None:
+    run = Run(copy)
+    for seed in (0, 3):
+        keep_scores(run, score(run.latents, metrics=["mig"], limit=200, seed=seed), run.latents)
+    html = unescape(write_run_page(tmp_path / "page.html", copy).read_text())
+    titles = re.findall("<h2>(Scores.*)</h2>", html)
+    assert titles[0] == "Scores"
+    assert set(titles[1:]) == {
+        "Scores of latents.npz, at most 200 rows",
+        "Scores of latents.npz, seed 3, at most 200 rows",
+    }
+    assert all(f"{path.name}: " in html for path in run.scores[1:])
+    assert f"unknot score {run.latents} --metrics 'mig[bins=20]' --seed 3 --limit 200" in html
 
 
 def test_tasks_are_shown_and_what_is_missing_is_named(
@@ -112,7 +127,7 @@ def test_tasks_are_shown_and_what_is_missing_is_named(
 ) -> None:
     assert f"unknot task fairness {copy}" in write_run_page(tmp_path / "page.html", copy).read_text()
     fair = task_results["fairness"]
-    keep_result(copy, fair)
+    keep_result(Run(copy), fair)
     fair.write(copy / "tasks" / "fairness-of_a_study.json")  # the same settings are shown once
     html = write_run_page(tmp_path / "page.html", copy).read_text()
     assert html.count("<h2>Task: ") == html.count('aria-label="latents"') == 1
@@ -124,8 +139,8 @@ def test_several_results_of_a_task_stand_side_by_side_and_say_what_differs(
 ) -> None:
     puzzles = task_results["reasoning"]
     for changed in ({}, {"relations": 1}, {"relations": 1, "seed": 3}):
-        keep_result(copy, replace(puzzles, settings=puzzles.settings | changed))
-    keep_result(copy, replace(puzzles, world="elsewhere"))
+        keep_result(Run(copy), replace(puzzles, settings=puzzles.settings | changed))
+    keep_result(Run(copy), replace(puzzles, world="elsewhere"))
     html = write_run_page(tmp_path / "page.html", copy).read_text()
     (section,) = re.findall('<section id="task--reasoning">(.*?)</section>', html, re.DOTALL)
     assert re.findall("<summary>(\\d.*)</summary>", section) == [
@@ -154,7 +169,7 @@ def test_several_results_of_a_task_stand_side_by_side_and_say_what_differs(
 def test_a_damaged_result_is_named_on_the_page_and_costs_no_other(
     copy: Path, task_results: dict[str, TaskResult], tmp_path: Path, text: str, complaint: str
 ) -> None:
-    keep_result(copy, task_results["fairness"])
+    keep_result(Run(copy), task_results["fairness"])
     (copy / "tasks" / "by_hand" / "damaged.json").write_text(text)
     html = unescape(write_run_page(tmp_path / "page.html", copy).read_text())
     assert "Task: fairness" in html
@@ -165,9 +180,9 @@ def test_a_result_of_weights_that_are_no_more_is_not_shown(
     copy: Path, task_results: dict[str, TaskResult], tmp_path: Path
 ) -> None:
     fair = task_results["fairness"]
-    for weights, shown in ((digest(copy / "weights.safetensors"), True), ("others", False)):
+    for weights, shown in ((Run(copy).weights_hash, True), ("others", False)):
         about = {"encoder": {"kind": "run", "weights": weights}}
-        keep_result(copy, replace(fair, settings=fair.settings | about))  # in place of the one before
+        keep_result(Run(copy), replace(fair, settings=fair.settings | about))  # in place of the one before
         html = write_run_page(tmp_path / "page.html", copy).read_text()
         assert ("<h2>Task: fairness</h2>" in html) == shown == ("weights that the run no longer has" not in html)
 

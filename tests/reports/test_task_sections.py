@@ -1,13 +1,11 @@
 """The sections of the novel-combinations and fairness tasks."""
 
 import re
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from unknot.reports.kit.matrix_chart import matrix
 from unknot.reports.kit.page import Drawing, Gallery, Grid
 from unknot.reports.task_page import write_task_page
 from unknot.representation import Representation
@@ -39,20 +37,6 @@ def novel(grid: np.ndarray) -> TaskResult:
 @pytest.fixture(scope="module")
 def fair(grid: np.ndarray) -> TaskResult:
     return fairness(Representation(grid * 1.0, grid, ("shape", NASTY, "x")), rounds=3, points=10)
-
-
-def test_a_cell_is_the_stronger_the_nearer_to_one_and_a_gap_has_none() -> None:
-    svg = ElementTree.fromstring(matrix("title", ["a", "b"], ["c", "d"], [[0.25, 1.0], [NAN, 0.0]]))
-    cells = [float(rect.get("fill-opacity", "")) for rect in svg.iter("rect") if rect.get("class") == "down"]
-    assert cells == [0.25, 1.0, 0.0]
-    assert [title.text for title in svg.iter("title")] == ["a, c: 0.250", "a, d: 1.000", "b, d: 0.000"]
-
-
-def test_names_in_a_matrix_are_escaped_and_long_ones_are_slanted() -> None:
-    svg = matrix(NASTY, [NASTY], [NASTY], [[0.5]])
-    assert "<script" not in svg and "rotate(-45)" in svg
-    assert "rotate" not in matrix("t", ["a"], ["b"], [[0.5]])
-    ElementTree.fromstring(svg)
 
 
 def test_the_table_of_means_has_a_row_for_each_head_and_both_test_sets(novel: TaskResult) -> None:

@@ -7,7 +7,7 @@ import torch
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace, space
 from unknot.runs.batches import PAIRS, Feed, as_tensor, pair_law
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model, feed
 from unknot.worlds import conventions, open_world
 from unknot.worlds.array_world import ArrayWorld

@@ -7,7 +7,8 @@ import pytest
 
 from unknot.encoders.encoding import encode
 from unknot.errors import UnknotError
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model, feed, load_model, train
 from unknot.worlds import open_world
 

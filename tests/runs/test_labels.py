@@ -1,7 +1,7 @@
 """Names that tell runs apart."""
 
 from unknot.runs.labels import differing, settings
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 
 
 def test_settings_that_differ_little_keep_different_labels() -> None:

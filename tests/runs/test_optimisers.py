@@ -7,7 +7,7 @@ from torch import nn
 from unknot.errors import UnknotError
 from unknot.models.model import Batch, Player
 from unknot.runs.optimisers import optimiser_of, set_rate
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import load_model, train
 
 WORLD = "dsprites_rendered"

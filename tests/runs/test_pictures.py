@@ -7,13 +7,13 @@ import pytest
 import torch
 from PIL import Image
 
-import unknot.runs.trainer
 from unknot.encoders.encoding import encode
 from unknot.errors import UnknotWarning
 from unknot.models import MODELS
 from unknot.runs import pictures
-from unknot.runs.pictures import draw, draw_hinton, draw_run, shown_images
-from unknot.runs.run import RunSpec
+from unknot.runs.pictures import draw, draw_hinton, shown_images
+from unknot.runs.redraw import draw_run
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model, feed, train
 from unknot.worlds import open_world
 
@@ -39,11 +39,11 @@ def test_a_run_draws_at_checkpoints_and_at_its_end_and_is_no_other_for_it(
         titles.append(str(options["title"]))
         return draw(*arguments, **options)
 
-    monkeypatch.setattr(unknot.runs.trainer, "draw", watched)
+    monkeypatch.setattr(pictures, "draw", watched)
     drawn = train(SPEC, tmp_path / "a", checkpoint_every=3)
     assert [title.rpartition(", ")[2] for title in titles] == ["step 3", "step 4"]
     assert _names(drawn.folder / "pictures") == DRAWN
-    monkeypatch.setattr(unknot.runs.trainer, "draw", lambda *_, **__: [])
+    monkeypatch.setattr(pictures, "draw", lambda *_, **__: [])
     plain = train(SPEC, tmp_path / "b", checkpoint_every=3)
     assert plain.weights.read_bytes() == drawn.weights.read_bytes()
 
@@ -54,7 +54,7 @@ def test_a_picture_that_cannot_be_drawn_does_not_cost_the_run(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("no paint")
 
-    monkeypatch.setattr(unknot.runs.trainer, "draw", broken)
+    monkeypatch.setattr(pictures, "draw", broken)
     with pytest.warns(UnknotWarning, match="no paint"):
         assert train(SPEC, tmp_path).finished
 

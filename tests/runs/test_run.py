@@ -1,80 +1,16 @@
-"""Specs and the folders of runs."""
+"""The folders of runs."""
 
 import json
 import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from unknot.errors import UnknotError
-from unknot.runs.run import Run, RunBusyError, RunSpec
+from unknot.runs.run import Run, RunBusyError
+from unknot.runs.spec import RunSpec
 
 SPEC = RunSpec(world="dsprites_rendered", options={"beta": 4.0}, steps=10)
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    beta=st.floats(0, 1e6),
-    steps=st.integers(1, 10**7),
-    lr=st.floats(1e-9, 1e3),
-    seed=st.integers(0, 2**63),
-    flag=st.booleans(),
-)
-def test_a_spec_is_the_same_after_json(beta: float, steps: int, lr: float, seed: int, flag: bool) -> None:
-    spec = RunSpec(world="w", options={"beta": beta, "flag": flag, "n": 3}, steps=steps, lr=lr, seed=seed)
-    again = RunSpec(**json.loads(json.dumps(spec.model_dump())))
-    assert again == spec
-    assert again.id == spec.id
-    assert type(again.options["flag"]) is bool
-    assert type(again.options["n"]) is int
-
-
-def test_the_name_of_a_folder_changes_with_every_field() -> None:
-    changes = {
-        "world": "other",
-        "model": "vae",
-        "options": {"beta": 5.0},
-        "latents": 9,
-        "architecture": "burgess64",
-        "decoder": "gaussian",
-        "init": "torch",
-        "steps": 11,
-        "batch_size": 32,
-        "lr": 1e-3,
-        "precision": "bfloat16",
-        "image_size": 32,
-        "split": "random",
-        "pairs": "laplace",
-        "seed": 1,
-    }
-    assert set(changes) == set(RunSpec.model_fields)
-    ids = {SPEC.id, *(SPEC.replace(**{name: value}).id for name, value in changes.items())}
-    assert len(ids) == 1 + len(changes)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({}, "run: world is missing"),
-        ({"latents": 0}, "run: latents is 0; input should be greater than or equal to 1"),
-        ({"steps": 0}, "run: steps is 0"),
-        ({"batch_size": 1}, "run: batch_size is 1"),
-        ({"lr": 0.0}, "run: lr is 0.0; input should be greater than 0"),
-        ({"lr": math.inf}, "run: lr is inf; input should be a finite number"),
-        ({"seed": -1}, "run: seed is -1"),
-        ({"precision": "float16"}, "run: precision is 'float16'; input should be 'float32' or 'bfloat16'"),
-        ({"decoder": "laplace"}, "run: decoder is 'laplace'"),
-        ({"options": {"beta": [1]}}, r"run: options\.beta is \[1\]"),
-        ({"options": {"beta": math.nan}}, r"run: options\.beta is nan; expected a finite number"),
-        ({"latnets": 4}, "unknown field of a run 'latnets'; did you mean 'latents'"),
-    ],
-)
-def test_a_wrong_field_is_named(fields: dict[str, object], message: str) -> None:
-    world = {"world": "dsprites_rendered"} if fields else {}
-    with pytest.raises(UnknotError, match=message):
-        RunSpec(**world, **fields)
 
 
 def test_a_record_says_what_was_asked_and_what_it_ran_on(tmp_path: Path) -> None:
@@ -140,3 +76,51 @@ def test_facts_can_be_noted_in_the_record(tmp_path: Path) -> None:
     run.note(training_seconds=12.5)
     assert Run(run.folder).record["training_seconds"] == 12.5
     assert Run(run.folder).spec == SPEC
+
+
+def test_a_run_that_is_not_begun_has_its_paths_and_nothing_in_them(tmp_path: Path) -> None:
+    run = Run.at(tmp_path / "abc")
+    assert not run.begun and not run.finished
+    assert run.scores == run.results() == run.results(by_hand=True) == []
+    assert run.latents_source() is None and math.isnan(run.minutes)
+    assert Run.inside(tmp_path) == []
+    Run.create(tmp_path, SPEC)
+    assert [inside.folder.name for inside in Run.inside(tmp_path)] == [SPEC.id]
+
+
+def test_files_are_where_they_always_were(tmp_path: Path) -> None:
+    run = Run.at(tmp_path)
+    paths = {
+        "weights.safetensors": run.weights,
+        "checkpoint.pt": run.checkpoint,
+        "latents.npz": run.latents,
+        "latents-default.npz": run.latents_of("default"),
+        "scores.json": run.scores_of(run.latents),
+        "scores-default.json": run.scores_of(run.latents_of("default")),
+        "scores-abc.json": run.scores_of(run.latents, "abc"),
+        "pictures/hinton.png": run.picture("hinton"),
+        "pictures/traversals.gif": run.picture("film"),
+        "tasks/fairness-abc.json": run.result_of("fairness", "abc"),
+        "tasks/by_hand/fairness-abc.json": run.result_of("fairness", "abc", by_hand=True),
+    }
+    assert {name: tmp_path / name for name in paths} == paths
+
+
+def test_results_of_a_study_and_those_made_by_hand_are_told_apart(tmp_path: Path) -> None:
+    run = Run.at(tmp_path)
+    for task in ("fairness", "algebra"):
+        for by_hand in (False, True):
+            path = run.result_of(task, "0", by_hand=by_hand)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+    assert run.results("fairness") == [tmp_path / "tasks" / "fairness-0.json"]
+    assert [path.name for path in run.results()] == ["algebra-0.json", "fairness-0.json"]
+    assert [path.parent.name for path in run.results(by_hand=True)] == ["by_hand"] * 2
+
+
+def test_the_time_of_all_steps_follows_from_that_of_some(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, SPEC)
+    run.keep_speed(3.0, 5)
+    assert run.minutes == pytest.approx(10 * 3 / 5 / 60)
+    run.keep_speed(3.0, 0)
+    assert math.isnan(run.minutes)

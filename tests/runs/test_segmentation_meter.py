@@ -6,12 +6,11 @@ import torch
 from torch import nn
 
 from unknot.factors import space
-from unknot.runs import segmentation_meter, trainer
+from unknot.runs import meters, trainer
 from unknot.runs.batches import Feed
-from unknot.runs.run import Run, RunSpec
-from unknot.runs.segmentation_meter import segmentation_row, true_segments
-from unknot.runs.trainer import Trainer
-from unknot.runs.training import build_model, feed, train
+from unknot.runs.segmentation_meter import SegmentationMeter, true_segments
+from unknot.runs.spec import RunSpec
+from unknot.runs.training import train
 from unknot.worlds import WorldDefaults, open_world
 
 CPU = torch.device("cpu")
@@ -54,15 +53,19 @@ def batches(**fields) -> Feed:
     return Feed(world=Halves(), batch_size=4, seed=0, **fields)
 
 
+def row(model: nn.Module, feed: Feed, n: int = 4) -> dict[str, float]:
+    return SegmentationMeter(feed, every=1, n=n).row(model, CPU)
+
+
 def test_a_model_that_knows_the_objects_scores_one_and_one_that_knows_nothing_zero():
-    assert segmentation_row(Oracle(), batches(), CPU, n=8) == {"fg_ari": 1.0, "ari": 1.0}
-    assert segmentation_row(Lump(), batches(), CPU, n=8) == {"fg_ari": 0.0, "ari": 0.0}
+    assert row(Oracle(), batches(), 8) == {"fg_ari": 1.0, "ari": 1.0}
+    assert row(Lump(), batches(), 8) == {"fg_ari": 0.0, "ari": 0.0}
 
 
 def test_there_is_no_row_where_model_or_world_have_no_masks():
-    assert segmentation_row(nn.Linear(1, 1), batches(), CPU) == {}
+    assert row(nn.Linear(1, 1), batches()) == {}
     world = open_world("dsprites_rendered")
-    assert segmentation_row(Oracle(), Feed(world=world, batch_size=4, seed=0), CPU) == {}
+    assert row(Oracle(), Feed(world=world, batch_size=4, seed=0)) == {}
 
 
 def test_ids_are_resized_by_the_nearest_pixel():
@@ -71,23 +74,21 @@ def test_ids_are_resized_by_the_nearest_pixel():
     assert half.shape == (2, 16, 16)
     assert np.array_equal(half, Halves().masks(classes)[:, 1::2, 1::2])
     assert set(np.unique(true_segments(batches(image_size=48), classes))) == {0, 1, 2}
-    assert segmentation_row(Oracle(), batches(image_size=64), CPU, n=4)["fg_ari"] > 0.95
+    assert row(Oracle(), batches(image_size=64))["fg_ari"] > 0.95
 
 
-def test_measuring_leaves_the_mode_and_the_random_state_alone():
-    model = Oracle().train()
+def test_measuring_leaves_the_random_state_alone():
     before = torch.get_rng_state()
-    segmentation_row(model, batches(), CPU, n=4)
-    assert model.training and torch.equal(torch.get_rng_state(), before)
+    row(Oracle(), batches())
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 SMALL = {"slots": 3, "slot_size": 8, "channels": 8, "stride": 2, "full_layers": 0, "warm_up": 0}
 
 
 def test_a_run_writes_its_curve_and_its_sheet_of_slots_and_keeps_both_over_a_stop(tmp_path, monkeypatch):
-    monkeypatch.setattr(trainer, "MEASURE_EVERY", 2)
+    monkeypatch.setattr(meters, "MEASURE_EVERY", 2)
     monkeypatch.setattr(trainer, "LOG_EVERY", 2)
-    monkeypatch.setattr(segmentation_meter, "SEGMENTED", 4)
     monkeypatch.setattr("unknot.runs.training.open_world", lambda name, data=None: Halves())
     spec = RunSpec(world="halves", model="slot_attention", options=SMALL, steps=5, batch_size=4)
     whole = train(spec, tmp_path / "whole")
@@ -97,27 +98,10 @@ def test_a_run_writes_its_curve_and_its_sheet_of_slots_and_keeps_both_over_a_sto
     assert (whole.folder / "pictures" / "slots.png").is_file()
     assert not (whole.folder / "kl.parquet").exists()
 
-    def stop(progress):
-        if progress.step == 4:
+    def stop(stage, done, total, **facts):
+        if done == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(spec, tmp_path / "halves", checkpoint_every=2, watch=stop)
+        train(spec, tmp_path / "halves", checkpoint_every=2, progress=stop)
     assert train(spec, tmp_path / "halves").segmentation().equals(table)
-
-
-def test_a_checkpoint_from_before_there_were_such_curves_is_read(tmp_path):
-    spec = RunSpec(
-        world="dsprites_rendered", model="slot_attention", options=SMALL, steps=2, batch_size=2, image_size=32
-    )
-    world = open_world(spec.world)
-    model, spec = build_model(spec, world)
-    run = Run.create(tmp_path, spec)
-    first = Trainer(run, model, feed(spec, model, world), CPU)
-    first.advance()
-    first._checkpoint()
-    state = torch.load(run.checkpoint, weights_only=True)
-    state["tables"] = state["tables"].replace(', "segmentation": []', "")
-    torch.save(state, run.checkpoint)
-    again = Trainer(run, model, feed(spec, model, world), CPU)
-    assert again.step == 1 and again.segmentation == []

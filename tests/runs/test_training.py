@@ -18,8 +18,9 @@ from unknot.models import MODELS
 from unknot.models.model import Batch, Player, Setting
 from unknot.models.networks import GaussianAutoencoder
 from unknot.models.terms import kl
-from unknot.runs.run import Run, RunSpec
-from unknot.runs.trainer import Progress, Trainer
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
+from unknot.runs.trainer import Trainer
 from unknot.runs.training import build_model, feed, load_model, represent, train
 from unknot.worlds import open_world
 
@@ -85,9 +86,9 @@ def test_a_killed_run_ends_with_the_same_bits_as_one_never_stopped(
     left = Run(tmp_path / spec.id)
     assert not left.finished
     assert left.checkpoint.is_file()
-    seen: list[Progress] = []
-    again = train(spec, tmp_path, checkpoint_every=1000, watch=seen.append)
-    assert seen[0].step == (26 if where == "in a step" else 13)
+    seen: list[int] = []
+    again = train(spec, tmp_path, checkpoint_every=1000, progress=lambda _, done, *__, **facts: seen.append(done))
+    assert seen[0] == (26 if where == "in a step" else 13)
     _same(again, whole[model])
     assert not again.checkpoint.exists()
     assert not list(again.folder.glob(".*.part"))
@@ -96,16 +97,17 @@ def test_a_killed_run_ends_with_the_same_bits_as_one_never_stopped(
 def test_ctrl_c_lets_the_step_end_and_the_run_goes_on_there(whole: dict[str, Run], tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
 
-    def press(progress: Progress) -> None:
-        if progress.step == 50:
+    def press(stage: str, done: int, total: int, **facts: object) -> None:
+        if done == 50:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt, match="stopped after step 50 of 60; the same command goes on there"):
-        train(whole["beta_vae"].spec, tmp_path, watch=press)
+        train(whole["beta_vae"].spec, tmp_path, progress=press)
     assert signal.getsignal(signal.SIGINT) is before
-    seen: list[Progress] = []
-    again = train(whole["beta_vae"].spec, tmp_path, watch=seen.append)
-    assert [progress.step for progress in seen] == [50, 60]
+    seen: list[tuple[object, ...]] = []
+    again = train(whole["beta_vae"].spec, tmp_path, progress=lambda *now, **facts: seen.append((*now, {*facts})))
+    assert [now[:3] for now in seen] == [("training", 50, 60), ("training", 60, 60)]
+    assert seen[0][3] == set() and seen[1][3] >= {"loss", "reconstruction", "kl", "images_per_second"}
     _same(again, whole["beta_vae"])
 
 
@@ -128,7 +130,9 @@ def test_ctrl_c_in_a_step_waits_for_its_end(
 def test_a_finished_run_is_returned_at_once(whole: dict[str, Run]) -> None:
     run, seen = whole["beta_vae"], []
     stamp = run.weights.stat().st_mtime_ns
-    again = train(RunSpec(**SMALL), run.folder.parent, watch=seen.append)  # options left out are the defaults
+    again = train(  # options left out are the defaults
+        RunSpec(**SMALL), run.folder.parent, progress=lambda *now, **facts: seen.append(now)
+    )
     assert again.folder == run.folder
     assert not seen
     assert run.weights.stat().st_mtime_ns == stamp

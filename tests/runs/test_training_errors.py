@@ -22,8 +22,8 @@ from unknot.models import MODELS
 from unknot.models.model import Batch, Setting
 from unknot.models.networks import GaussianAutoencoder
 from unknot.models.terms import kl
-from unknot.runs.run import Run, RunSpec
-from unknot.runs.trainer import Progress
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import load_model, train
 
 SMALL: dict[str, Any] = {"world": "dsprites_rendered", "image_size": 32, "batch_size": 8, "steps": 60, "lr": 1e-3}
@@ -112,12 +112,12 @@ def test_a_learning_rate_far_too_high_is_reported_as_divergence(tmp_path: Path) 
 def _stopped(folder: Path, spec: RunSpec) -> Run:
     """A run with a checkpoint after step 50."""
 
-    def press(progress: Progress) -> None:
-        if progress.step == 50:
+    def press(stage: str, done: int, total: int, **facts: object) -> None:
+        if done == 50:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        train(spec, folder, watch=press)
+        train(spec, folder, progress=press)
     return Run(folder / spec.id)
 
 

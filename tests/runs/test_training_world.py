@@ -8,9 +8,10 @@ from PIL import Image
 
 from unknot.encoders.encoding import encode, representation_of
 from unknot.errors import UnknotError
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
-from unknot.runs.training_world import BLOCK, BLOCKS, fingerprint
+from unknot.runs.training_world import BLOCK, BLOCKS, world_fingerprint
 from unknot.tasks.generalisation.task import generalisation
 from unknot.tasks.reasoning.task import reasoning
 
@@ -64,21 +65,21 @@ def test_from_another_folder_the_error_names_the_run_and_world_finds_the_file(
 
 
 def test_a_fingerprint_is_of_contents_and_of_names_and_sizes(tmp_path: Path) -> None:
-    assert fingerprint("dsprites_rendered") == fingerprint(str(tmp_path / "nowhere.npz")) == ""
+    assert world_fingerprint("dsprites_rendered") == world_fingerprint(str(tmp_path / "nowhere.npz")) == ""
     large = tmp_path / "large.npy"
     found = set()
     for start in (b"a", b"b"):
         with large.open("wb") as file:
             file.write(start)
             file.truncate(BLOCK * BLOCKS + 5)  # a sparse file
-        found.add(fingerprint(str(large)))
+        found.add(world_fingerprint(str(large)))
     assert len(found) == 2
     folder = tmp_path / "pictures"
     folder.mkdir()
-    assert fingerprint(str(folder)) == ""
+    assert world_fingerprint(str(folder)) == ""
     Image.new("RGB", (8, 8)).save(folder / "one.png")
-    before = fingerprint(str(folder))
+    before = world_fingerprint(str(folder))
     (folder / "notes.txt").write_text("not looked at")
-    assert fingerprint(str(folder)) == before
+    assert world_fingerprint(str(folder)) == before
     Image.new("RGB", (8, 8)).save(folder / "two.png")
-    assert fingerprint(str(folder)) != before
+    assert world_fingerprint(str(folder)) != before

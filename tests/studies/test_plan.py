@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model
 from unknot.studies.folder import StudyFolder
 from unknot.studies.plan import StudyPlan, plan_study

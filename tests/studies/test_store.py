@@ -2,9 +2,14 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import unknot
+from unknot.encoders import encoding
+from unknot.encoders.encoding import encode
 from unknot.errors import UnknotError
+from unknot.studies.folder import StudyFolder
 from unknot.studies.store import Store
 
 from .conftest import TINY, planned
@@ -13,7 +18,7 @@ from .conftest import TINY, planned
 def test_what_is_missing_is_read_off_the_files(finished: Path, tmp_path: Path) -> None:
     store = Store(finished, planned(tmp_path))
     run = store.runs[0]
-    folder = store.run_folder(run)
+    folder = store.run(run).folder
     assert store.missing(run) == []
     (folder / "scores.json").write_text("{")
     assert store.missing(run) == ["score"]
@@ -40,6 +45,21 @@ def test_a_new_version_of_a_metric_is_scored_again(
     assert store.unscored(store.runs[0]) == ()
     monkeypatch.setattr(METRICS["mig"], "facts", replace(METRICS["mig"].facts, version=99))
     assert store.unscored(store.runs[0]) == ("mig[bins=20]",)
+
+
+def test_scoring_a_run_by_hand_costs_its_study_nothing(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(finished, planned(tmp_path))
+    run, before = store.runs[0], StudyFolder(finished).scores
+    monkeypatch.setattr(encoding, "ROWS", 200)
+    monkeypatch.setattr(encoding, "encode", lambda run, **options: encode(run, rows=200, **options))
+    for options in ({}, {"seed": 1}, {"limit": 50}):
+        unknot.score(store.run(run).folder, metrics=["mig", "modularity"], **options)
+    assert len(store.run(run).scores) == 4
+    assert store.missing(run) == []
+    store.write_tables()
+    pd.testing.assert_frame_equal(StudyFolder(finished).scores, before)
 
 
 def test_a_folder_of_another_study_or_of_something_else_is_refused(finished: Path, tmp_path: Path) -> None:

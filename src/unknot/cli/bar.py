@@ -1,7 +1,7 @@
-"""The one bar that shows how far long work is."""
+"""The one bar of the command line."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,17 +9,24 @@ import typer
 
 from unknot.progress import Progress
 
-EVERY = 30.0  # seconds between two lines where there is no terminal
+EVERY = 30  # seconds between two lines where there is no bar
+RATE = "_per_second"
 
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A bar on stderr for the stage under way; where that is no terminal, a line for each stage and now and then."""
+    """What long work is given to say how far it is: a bar on stderr, begun anew with every stage.
+
+    Where stderr is no terminal there is a line for each stage, and one now and then.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines()
+        return
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -27,23 +34,50 @@ def progress_bar() -> Iterator[Progress]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[facts]}", markup=False),
     )
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        line = bar.add_task("", total=None, facts="")
-        now, told = "", 0.0
+    with Bar(*columns, console=console, transient=True, refresh_per_second=4) as bar:
+        task = bar.add_task("", visible=False, facts="")
+        shown: tuple[str, int] = "", 0
 
         def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
-            nonlocal now, told
-            words = ", ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in facts.items())
-            if stage != now:  # a new bar, so that the time left is that of this stage
-                bar.reset(line, description=stage, total=total, completed=done)
-            bar.update(line, completed=done, total=total, facts=words)
-            if not console.is_terminal and (stage != now or time.monotonic() - told > EVERY):
-                typer.echo(stage if stage != now else f"{stage}: {done} of {total} {words}".rstrip(), err=True)
-                told = time.monotonic()
-            now = stage
+            nonlocal shown
+            if stage != shown[0] or done < shown[1]:
+                bar.reset(task, description=stage, completed=done, total=total or None, visible=True)
+            shown = stage, done
+            bar.update(task, completed=done, total=total or None, facts=in_words(facts))
 
         yield progress
 
 
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _lines() -> Progress:
+    """Progress as lines of a log."""
+    shown, since = "", 0.0
+
+    def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
+        nonlocal shown, since
+        now = time.monotonic()
+        if stage != shown:
+            typer.echo(stage, err=True)
+        elif now - since >= EVERY:
+            typer.echo(f"{stage}: {done} of {total}  {in_words(facts)}".rstrip(), err=True)
+        else:
+            return
+        shown, since = stage, now
+
+    return progress
+
+
+def in_words(facts: Mapping[str, Any]) -> str:
+    """What is known besides how far it is.
+
+    >>> in_words({"metric": "mig[bins=20]", "loss": 123.456, "images_per_second": 512.3})
+    'mig[bins=20]  loss 123.5  512 images/s'
+    """
+    words = []
+    for name, value in facts.items():
+        if isinstance(value, str):
+            words.append(value)
+        elif name.endswith(RATE):
+            words.append(f"{value:.0f} {name.removesuffix(RATE)}/s")
+        else:
+            words.append(f"{name} {value:.4g}")
+    return "  ".join(words)

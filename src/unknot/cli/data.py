@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unknot.cli.bar import progress_bar
 from unknot.cli.data_scenes import write_corpus, write_scenes
 from unknot.cli.data_split import split_world
 
 if TYPE_CHECKING:
     from unknot.worlds.published.check import Checked
 
+MB = 10**6  # bytes
 app = typer.Typer(no_args_is_help=True, help="Worlds with known factors: list, preview, split, download, check.")
 app.command("split")(split_world)
 app.command("scenes")(write_scenes)
@@ -69,7 +71,6 @@ def download_world(
 ) -> None:
     """Get the published files of a world; an interrupted download is continued."""
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
     from unknot.errors import UnknotError, unknown
     from unknot.worlds import WORLDS
@@ -83,15 +84,11 @@ def download_world(
         raise UnknotError(f"{name}: is rendered, so there is nothing to download; it can be used at once.")
     folder = data_folders(data)[0]
     console = Console()
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     for file in entry.files:
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-            task = progress.add_task(file.name, total=file.size)
+        with progress_bar() as progress:
 
-            def advance(
-                stage: str, done: int, total: int, /, bar: Progress = progress, task: TaskID = task, **_: Any
-            ) -> None:
-                bar.update(task, completed=done, total=total)
+            def advance(_: str, done: int, total: int, /, stage: str = f"{file.name} (MB)", **facts: Any) -> None:
+                progress(stage, done // MB, total // MB)
 
             try:
                 path = download(file, folder, advance)
@@ -113,19 +110,12 @@ def check_file(
 ) -> None:
     """Compare a file with what was published: arrays, labels, mean colour, checksum. Exit code 1 if it differs."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from unknot.worlds.published.check import check
 
     console = Console(stderr=json)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("reading")
-
-        def advance(stage: str, done: int, total: int, /, **_: Any) -> None:
-            progress.update(task, description=stage, completed=done, total=total)
-
-        checked = check(file, quick=quick, progress=advance)
+    with progress_bar() as progress:
+        checked = check(file, quick=quick, progress=progress)
     if json:
         from dataclasses import asdict
         from json import dumps

@@ -1,16 +1,12 @@
 """`unknot data scenes` and `unknot data corpus`: pictures of objects, written to a folder."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from unknot.cli.bar import progress_bar
 from unknot.errors import UnknotError
-
-if TYPE_CHECKING:
-    from unknot.progress import Progress
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for this set alone.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides every picture.")]
@@ -38,7 +34,7 @@ def write_scenes(
     """
     from unknot.worlds.scenes.dataset import write_scenes as write
 
-    with _bar("pictures") as progress:
+    with progress_bar() as progress:
         world = write(
             output, setting=setting, n=n, size=read_size(size), seed=seed, form=form, split=split, jobs=jobs,
             progress=progress,
@@ -63,7 +59,7 @@ def write_corpus(
     from unknot.worlds.scenes.making import make_corpus
 
     target = None if preview is None else check_picture_name(preview)
-    with _bar("tuples") as progress:
+    with progress_bar() as progress:
         corpus = make_corpus(
             output,
             n=n,
@@ -91,21 +87,3 @@ def read_size(text: str) -> int | tuple[int, int]:
             f"--size '{text}' is no size; write a side such as 128, or HEIGHTxWIDTH such as 240x320."
         )
     return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
-
-
-@contextmanager
-def _bar(what: str) -> "Iterator[Progress]":
-    """A progress bar on stderr, shown if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
-
-        def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield progress

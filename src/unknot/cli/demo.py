@@ -1,7 +1,7 @@
 """`unknot demo`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,14 +20,12 @@ def demo(
     from unknot.studies.live import shown
 
     console = Console(stderr=True)
+
+    def stage(name: str, done: int, total: int, /, **facts: Any) -> None:
+        console.print(name)  # a line each: the study has a display of its own
+
     try:
-        page = demo(
-            output,
-            study=study,
-            jobs=jobs,
-            progress=lambda stage, done, total, /, **facts: console.print(stage),
-            live=lambda: shown(console),
-        )
+        page = demo(output, study=study, jobs=jobs, progress=stage, live=lambda: shown(console))
     except KeyboardInterrupt:
         typer.echo(f"unknot: {output}: stopped; the same command goes on.", err=True)
         raise typer.Exit(130) from None

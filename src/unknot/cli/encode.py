@@ -1,13 +1,12 @@
 """`unknot encode`: the representation of a run, or of any encoder."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
+from unknot.cli.bar import progress_bar
 from unknot.errors import UnknotError
 
 ROWS = 15_000
@@ -45,8 +44,6 @@ def encode(
     ] = False,
 ) -> None:
     """Encode images into one .npz: latents, factors, and the KL of each latent."""
-    from rich.console import Console
-
     if (run is None) == (not encoder):
         raise UnknotError("encode: give either the folder of a run or --encoder" + (", not both." if run else "."))
     if run is None and pictures:
@@ -59,11 +56,10 @@ def encode(
     target = output or _target(cast(Path, run), world, wanted, split, seed)
     if target.suffix != ".npz":
         raise UnknotError(f"encode: '{target}' does not end in .npz.")
-    console = Console(stderr=True)
-    with encoding_bar(console) as watch:
+    with progress_bar() as progress:
         from unknot.encoders.encoding import encode
 
-        made = encode(
+        representation = encode(
             run if run is not None else encoder,
             world or None,
             rows=wanted,
@@ -74,29 +70,18 @@ def encode(
             data=data,
             pool=pool,
             image_size=image_size,
-            watch=watch,
+            progress=progress,
         )
-        made.write(target)
-    size = " x ".join(str(n) for n in made.latents.shape)
-    also = f" and {len(made.latents_test)} test rows" if made.latents_test is not None else ""
-    console.print(f"{size} latents{also} of {made.source['world']}", highlight=False, soft_wrap=True)
+        representation.write(target)
+    size, test = " x ".join(map(str, representation.latents.shape)), representation.latents_test
+    also = f" and {len(test)} test rows" if test is not None else ""
+    typer.echo(f"{size} latents{also} of {representation.source['world']}", err=True)
     if run is not None and pictures:
-        from unknot.runs.pictures import draw_run
+        from unknot.runs.redraw import draw_run
 
-        for path in draw_run(run, made, data=data):
+        for path in draw_run(run, representation, data=data):
             typer.echo(path)
     typer.echo(target)
-
-
-@contextmanager
-def encoding_bar(console: Any) -> Iterator[Callable[[int, int], None]]:
-    """A bar for the rows done, which appears with the first of them."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("encoding", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _rows(text: str) -> Any:
@@ -110,9 +95,11 @@ def _rows(text: str) -> Any:
 def _target(run: Path, world: str, rows: int | str, split: str, seed: int) -> Path:
     """Where latents go by default: a name for each setting, so that none takes another's place.
 
-    `latents.npz` in a run's folder is that of the default setting alone, which `unknot score RUN` reads.
+    The name without more words is that of the default setting alone, which `unknot score RUN` reads.
     """
+    from unknot.runs.run import Run
+
     parts = [re.sub(r"\W+", "_", word).strip("_") for word in (world, split)]
     parts += [str(rows)] if rows != ROWS else []
     parts += [f"seed{seed}"] if seed else []
-    return run / ("-".join(["latents", *filter(None, parts)]) + ".npz")
+    return Run(run).latents_of(*filter(None, parts))

@@ -1,19 +1,17 @@
 """`unknot rank`: which of these models should I pick, with no labels?"""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
+from unknot.cli.bar import progress_bar
 from unknot.cli.score import check_targets, names_in, put
 from unknot.errors import UnknotError, UnknotWarning
 
 if TYPE_CHECKING:
     from unknot.metrics.udr import Method, Normaliser
-    from unknot.ranking.ranking import Watch
 
 
 def rank(
@@ -65,7 +63,7 @@ def rank(
     quiet = "-" in (json, csv)
     console = Console(stderr=quiet)
     try:
-        with _bar(console) as watch, warnings.catch_warnings():
+        with progress_bar() as progress, warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknotWarning)  # the notes say what was left out
             ranking = rank(
                 models,
@@ -79,20 +77,19 @@ def rank(
                 normaliser=cast("Normaliser", normaliser),
                 seed=seed,
                 data=data,
-                watch=watch,
+                progress=progress,
             )
             settings = compare_settings(ranking, seed=seed)
             agreed = None
             if against:
-                table = supervised_scores(models, names_in(against), watch=lambda i, n: watch("scoring", i, n))
-                agreed = agreement(ranking, table)
+                agreed = agreement(ranking, supervised_scores(models, names_in(against), progress=progress))
     except KeyboardInterrupt:
         typer.echo("unknot: interrupted; runs that were encoded stay so.", err=True)
         raise typer.Exit(130) from None
     if json:
-        from unknot.reports.scorecard import to_json
+        from unknot.files import as_json
 
-        put(json, to_json(ranking_record(ranking, settings, agreed)))
+        put(json, as_json(ranking_record(ranking, settings, agreed)))
     if csv:
         put(csv, ranking_csv(ranking))
     if plot is not None or matrix is not None:
@@ -118,23 +115,6 @@ def _check_outputs(plot: Path | None, matrix: Path | None, against: str) -> None
         from unknot.metrics.score import parse_identity
 
         parse_identity(name, METRICS)
-
-
-@contextmanager
-def _bar(console: Any) -> Iterator["Watch"]:
-    """A bar for whatever is being done now."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        tasks: dict[str, Any] = {}
-
-        def watch(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(stage, total=total)
-            bar.update(tasks[stage], completed=done, total=total)
-
-        yield watch
 
 
 def _alpha(text: str) -> float | Literal["cv"]:

@@ -5,16 +5,18 @@ import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unknot.cli.bar import progress_bar
 from unknot.errors import UnknotError, UnknotWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from unknot.scoring.scoring import Scorecard
+    from unknot.runs.run import Run
+    from unknot.scoring.scorecard import Plan, Record, Scorecard
 
 
 def score(
@@ -39,17 +41,16 @@ def score(
 ) -> None:
     """Score a representation: is it disentangled, compact, explicit?"""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from unknot.representation import read_representation
-    from unknot.scoring.scoring import Record, plan, run, scorecard
+    from unknot.scoring.scoring import plan, scorecard
 
     check_targets([file, factors_file], {"--json": json, "--csv": csv, "--plot": plot, "--html": html})
     quiet = "-" in (json, csv)
     console = Console(stderr=quiet)
-    run_folder = file if file.is_dir() else None
-    if run_folder is not None:
-        file = _encoded(run_folder, console)
+    scored = _as_run(file)
+    if scored is not None:
+        file = _encoded(scored)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UnknotWarning)
         representation = read_representation(file, factors_file)
@@ -75,36 +76,27 @@ def score(
             limit=limit,
             bootstrap=bootstrap,
         )
-    records: list[Record] = []
-    interrupted = False
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("scoring", total=len(todo.tasks))
-        try:
-            for record in run(todo, jobs=jobs, starting=lambda id_: progress.update(task, description=id_)):
-                records.append(record)
-                progress.advance(task)
-        except KeyboardInterrupt:
-            interrupted = True
+    records, interrupted = _run(todo, jobs)
     card = scorecard(todo, records)
-    title = file.stem
-    if run_folder is not None:
+    title, files = file.stem, [file, *([factors_file] if factors_file else [])]
+    if scored is not None:
         title = fill(representation.source["encoder"]["title"], 40)
         if plot is None and card.shares is not None:
-            plot = run_folder / "pictures" / "hinton.png"
-    files = [file, *([factors_file] if factors_file else [])]
+            plot = scored.picture("hinton")
     _write(card, files, json, csv, plot, title)
     if html is not None:
         from unknot.reports.score_page import write_score_page
-        from unknot.reports.scorecard import scorecard_record
+        from unknot.scoring.record import scorecard_record
 
-        write_score_page(
-            html, scorecard_record(card, files), [str(f) for f in ([run_folder] if run_folder else files)]
-        )
+        named = [str(path) for path in ([scored.folder] if scored else files)]
+        write_score_page(html, scorecard_record(card, files), named)
     if not quiet:
         from unknot.reports.terminal import show
 
         show(card, console)
+    if scored is not None and factors_file is None and records:
+        own = {"factors": names_in(factors), "flatten_slots": flatten_slots}
+        _keep(scored, card, file, {name: value for name, value in own.items() if value}, console)
     if interrupted:
         console.print(f"interrupted: {len(records)} of {len(todo.tasks)} metrics are done.")
         raise typer.Exit(130)
@@ -112,21 +104,55 @@ def score(
         raise UnknotError("no metric could be computed: " + "; ".join(r.refused for r in records))
 
 
-def _encoded(folder: Path, console: "Console") -> Path:
+def _as_run(file: Path) -> "Run | None":
+    """The run that a folder is."""
+    from unknot.runs.run import Run
+
+    return Run(file) if file.is_dir() else None
+
+
+def _encoded(run: "Run") -> Path:
     """The latents of a run with default settings, encoded now unless they are there already."""
-    from unknot.cli.encode import encoding_bar
     from unknot.encoders.encoding import representation_of
 
-    with encoding_bar(console) as watch:
-        return representation_of(folder, watch=watch)
+    with progress_bar() as progress:
+        return representation_of(run, progress=progress)
+
+
+def _run(todo: "Plan", jobs: int) -> "tuple[list[Record], bool]":
+    """The records of a plan, and whether Ctrl-C cut them short."""
+    from unknot.scoring import scoring
+
+    records = []
+    with progress_bar() as progress:
+        try:
+            for record in scoring.run(todo, jobs=jobs, progress=progress):
+                records.append(record)
+        except KeyboardInterrupt:
+            return records, True
+    return records, False
+
+
+def _keep(run: "Run", card: "Scorecard", latents: Path, own: dict[str, Any], console: "Console") -> None:
+    """Write scores to the folder of their run; where that cannot be written, they are not lost over it."""
+    from unknot.scoring.kept_scores import keep_scores
+
+    try:
+        path = keep_scores(run, card, latents, **own)
+    except UnknotError as error:
+        typer.echo(f"unknot: the scores are not kept with the run: {error}", err=True)
+        return
+    text = f"{path} (shown by unknot report {run.folder})"
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def _write(card: "Scorecard", files: list[Path], json: str, csv: str, plot: Path | None, title: str) -> None:
     if json or csv:
-        from unknot.reports.scorecard import scorecard_record, to_csv, to_json
+        from unknot.files import as_json
+        from unknot.scoring.record import scorecard_record, to_csv
 
         if json:
-            put(json, to_json(scorecard_record(card, files)))
+            put(json, as_json(scorecard_record(card, files)))
         if csv:
             put(csv, to_csv(card))
     if plot is not None and card.shares is not None:

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unknot.cli.bar import progress_bar
 from unknot.errors import UnknotError
 from unknot.processes.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
-    from unknot.runs.run import Run, RunSpec
-    from unknot.runs.training import Progress
+    from unknot.runs.meters import Meter
+    from unknot.runs.run import Run
+    from unknot.runs.spec import RunSpec
 
 # Options of a model, such as --beta, are not known before the model is: they are read by `model_options`.
 ANY_OPTION = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -52,7 +54,7 @@ def train(
     coat_every: Annotated[int, typer.Option(help="Steps between two measurements of COAT.")] = 1000,
 ) -> None:
     """Train a model on a world; options of the model follow as --NAME VALUE (such as --beta 4)."""
-    from unknot.runs.run import RunSpec
+    from unknot.runs.spec import RunSpec
 
     options = model_options(context.args)
     _flags_must_be_boolean(model, options)
@@ -78,8 +80,7 @@ def train(
         "data": data,
         "checkpoint_every": checkpoint_every,
         "compiled": compiled,
-        "coat": coat,
-        "coat_every": coat_every,
+        "meters": _meters(spec, data, coat, coat_every),
     }
     try:
         with sigterm_is_ctrl_c():
@@ -90,59 +91,41 @@ def train(
     typer.echo(run.folder)
 
 
+def _meters(spec: "RunSpec", data: Path | None, coat: Path | None, every: int) -> "list[Meter]":
+    """What is measured while it trains, besides what always is."""
+    if coat is None:
+        return []
+    from unknot.tasks.algebra.meter import coat_meter
+    from unknot.worlds import open_world
+
+    return [coat_meter(coat, open_world(spec.world, data=data), spec.image_size, every=every)]
+
+
 def _train_watched(spec: "RunSpec", folder: Path, wait: bool, **how: Any) -> "Run":
     """Train with a bar, which is told where training starts; if it never is, there was nothing left to train."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
     from unknot.runs.run import RunBusyError
     from unknot.runs.training import train
 
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    last = TextColumn("{task.fields[said]}", markup=False)
-    shown = console.is_terminal  # else a line now and then, for those who read a log
-    with Bar(*columns, last, console=console, transient=True, refresh_per_second=2, disable=not shown) as bar:
-        task = bar.add_task(escape(spec.model), total=spec.steps, said="", start=False)
-        started = False
+    started = False
+    with progress_bar() as bar:
 
-        def watch(progress: "Progress") -> None:
+        def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
             nonlocal started
-            if not started:
-                bar.reset(task, completed=progress.step)
-                if progress.step:
-                    typer.echo(f"going on after step {progress.step} of {progress.steps}", err=True)
-            else:
-                bar.update(task, completed=progress.step, said=_said(progress))
-                if not shown and _worth_a_line(progress):
-                    typer.echo(f"step {progress.step} of {progress.steps}  {_said(progress)}", err=True)
+            if not started and done:
+                typer.echo(f"going on after step {done} of {total}", err=True)
             started = True
+            bar(stage, done, total, **{name: fact for name, fact in facts.items() if not name.endswith("norm")})
 
         try:
-            run = train(spec, folder, watch=watch, **how)
+            run = train(spec, folder, progress=progress, **how)
         except RunBusyError:
             if not wait:
                 raise
             typer.echo("another process is training this run; waiting for it", err=True)
-            run = train(spec, folder, watch=watch, wait=True, **how)
+            run = train(spec, folder, progress=progress, wait=True, **how)
     if not started:
         typer.echo(f"already trained: {spec.steps} steps", err=True)
     return run
-
-
-def _worth_a_line(progress: "Progress", lines: int = 20) -> bool:
-    """Whether one more of so many equal parts of the run was ended by the latest steps."""
-    from unknot.runs.trainer import LOG_EVERY
-
-    before = max(0, progress.step - LOG_EVERY)
-    return progress.step * lines // progress.steps > before * lines // progress.steps
-
-
-def _said(progress: "Progress") -> str:
-    terms = "  ".join(f"{name} {value:.4g}" for name, value in progress.terms.items() if not name.endswith("norm"))
-    return f"{terms}  {progress.images_per_second:.0f} images/s"
 
 
 def model_options(words: list[str]) -> dict[str, Any]:

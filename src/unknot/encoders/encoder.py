@@ -12,7 +12,6 @@ In Python a function itself is an encoder too, and so is a `torch.nn.Module`, wh
 [0, 1] and is read in evaluation mode.
 """
 
-import hashlib
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -25,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.runs.run import Run, RunSpec
-from unknot.runs.training_world import home_world
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
+from unknot.runs.training_world import open_training_world
 from unknot.worlds.world import Images, World
 
 POOLS = ("own", "mean", "class", "slots")
@@ -84,7 +84,7 @@ timm:NAME or hf:NAME.
         option = "pool" if pool else "image_size"
         raise UnknotError(f"encode: {option} is for timm and hf networks; other encoders see images as they are.")
     if isinstance(which, Run):
-        return _run_encoder(which, shape, device, home or home_world(which, data=data))
+        return _run_encoder(which, shape, device, home or open_training_world(which, data=data))
     if isinstance(which, str):
         which = _imported(which)
     if hasattr(which, "state_dict") and hasattr(which, "forward"):
@@ -110,13 +110,7 @@ def must_exist(which: Any) -> None:
 
 def run_record(run: Run) -> dict[str, Any]:
     """What a file of latents says about the run that made them; other weights give another record."""
-    return {"kind": "run", "id": run.spec.id, "title": run.spec.title, "weights": digest(run.weights)}
-
-
-def digest(path: Path) -> str:
-    """The first half of a file's SHA-256."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+    return {"kind": "run", "id": run.spec.id, "title": run.spec.title, "weights": run.weights_hash}
 
 
 def writable(images: Images) -> Images:

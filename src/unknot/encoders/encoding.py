@@ -21,9 +21,10 @@ from unknot.errors import UnknotError
 from unknot.factors import Classes, Indices
 from unknot.metrics.inputs import as_array
 from unknot.processes.threads import threads_of_torch
+from unknot.progress import Progress, silent
 from unknot.representation import Representation, read_representation
 from unknot.runs.run import Run
-from unknot.runs.training_world import fingerprint, home_world, is_home
+from unknot.runs.training_world import open_training_world, trained_on, world_fingerprint
 from unknot.worlds.catalogue import conventions, open_world, recorded_name
 from unknot.worlds.splits.named import canonical_split, named_split
 from unknot.worlds.splits.split import Split
@@ -31,8 +32,6 @@ from unknot.worlds.world import World
 
 ROWS = 15_000  # the literature's 10,000 training and 5,000 test rows
 CHUNK = 256  # images in memory at a time; fixed, so that a stochastic world looks the same at every batch size
-
-Watch = Callable[[int, int], None]  # rows done, rows in all
 
 
 def encode(
@@ -48,7 +47,7 @@ def encode(
     pool: str = "",
     image_size: int | None = None,
     threads: int = 1,
-    watch: Watch | None = None,
+    progress: Progress = silent,
 ) -> Representation:
     """The representation of a world's images by a run or by any encoder.
 
@@ -67,31 +66,32 @@ def encode(
         pool: how the positions of a timm or hf network become one code: see `encoders.POOLS`.
         image_size: resize images to this many pixels, for timm and hf networks.
         threads: of torch; one is the fastest on a shared machine.
-        watch: called with the number of rows done and the number of rows in all.
+        progress: told how many rows are encoded.
 
     >>> def brightness(images):
     ...     return images.mean(axis=(1, 2)) / 255
-    >>> made = encode(brightness, "dsprites_rendered", rows=100)
-    >>> made.latents.shape, made.factors.shape, made.factor_names[2]
+    >>> representation = encode(brightness, "dsprites_rendered", rows=100)
+    >>> representation.latents.shape, representation.factors.shape, representation.factor_names[2]
     ((100, 1), (100, 5), 'orientation')
     """
     _check(rows, seed, batch_size)
     split = canonical_split(split) if split else ""
-    found, opened, named = opened_encoder(
+    ready, opened, name = opened_encoder(
         encoder, world, device=device, data=data, pool=pool, image_size=image_size
     )
-    kept = named_split(split, opened.factors, conventions(opened.key).rule) if split else None
-    parts = [draw_points(opened, kept, part, rows, seed) for part in (("train", "test") if split else ("train",))]
+    halves = named_split(split, opened.factors, conventions(opened.key).rule) if split else None
+    parts = [
+        draw_points(opened, halves, part, rows, seed) for part in (("train", "test") if split else ("train",))
+    ]
     total, before = sum(map(len, parts)), 0
     outputs = []
     with threads_of_torch(threads):
         for i, classes in enumerate(parts):
 
             def tell(done: int, before: int = before) -> None:
-                if watch is not None:
-                    watch(before + done, total)
+                progress("encoding", before + done, total)
 
-            outputs.append(_encode(found, opened, classes, [seed, i], min(batch_size, CHUNK), tell))
+            outputs.append(_encode(ready, opened, classes, [seed, i], min(batch_size, CHUNK), tell))
             before += len(classes)
     labelled = opened.factors.names != ("image",)  # told apart by number alone is no factor
     means, logvars = outputs[0]
@@ -103,7 +103,7 @@ def encode(
         factors_test=parts[1] if split and labelled else None,
         kl=None if logvars is None else mean_kl(means, logvars),
         logvars=logvars,
-        source=_source(found.record, named, rows, split, seed),
+        source=_source(ready.record, name, rows, split, seed),
     )
 
 
@@ -119,13 +119,13 @@ def opened_encoder(
     """An encoder ready for a world, that world, opened, and its recorded name; arguments are those of `encode`."""
     run = _as_run(encoder)
     if world is not None:
-        named, opened = recorded_name(world), open_world(world, data=data)
+        name, opened = recorded_name(world), open_world(world, data=data)
     elif run is not None:
-        named, opened = run.spec.world, home_world(run, data=data)
+        name, opened = run.spec.world, open_training_world(run, data=data)
     else:
         raise UnknotError("encode: an encoder of one's own needs a world; name one, such as dsprites_rendered.")
-    at_home = world is None or (run is not None and isinstance(world, str | Path) and is_home(run, str(world)))
-    found = find_encoder(
+    at_home = world is None or (run is not None and isinstance(world, str | Path) and trained_on(run, str(world)))
+    ready = find_encoder(
         run or encoder,
         opened.image_shape,
         device=device,
@@ -134,7 +134,7 @@ def opened_encoder(
         image_size=image_size,
         home=opened if at_home else None,
     )
-    return found, opened, named
+    return ready, opened, name
 
 
 def encode_points(
@@ -145,7 +145,7 @@ def encode_points(
     seed: Sequence[int] = (0,),
     batch_size: int = 128,
     threads: int = 1,
-    watch: Watch | None = None,
+    progress: Progress = silent,
 ) -> NDArray[np.float32]:
     """Latents, or slots, of chosen points of a world, one for each row of classes and in their order.
 
@@ -156,37 +156,36 @@ def encode_points(
         seed: decides the random parts of stochastic worlds.
         batch_size: images the encoder sees at a time, 256 at most.
         threads: of torch.
-        watch: called with the number of rows done and the number of rows in all.
+        progress: told how many rows are encoded.
     """
 
     def tell(done: int) -> None:
-        if watch is not None:
-            watch(done, len(classes))
+        progress("encoding", done, len(classes))
 
     with threads_of_torch(threads):
         return _encode(encoder, world, classes, list(seed), min(batch_size, CHUNK), tell)[0]
 
 
-def representation_of(run: Run | Path | str, *, watch: Watch | None = None, data: Path | None = None) -> Path:
+def representation_of(run: Run | Path | str, *, data: Path | None = None, progress: Progress = silent) -> Path:
     """The file of a run's representation with default settings, encoded now unless it is there already."""
     run = run if isinstance(run, Run) else Run(run)
-    run.must_match_world(fingerprint(run.spec.world) if run.world_file else "")
+    run.must_match_world(world_fingerprint(run.spec.world) if run.world_file else "")
     # A study keeps latents of other rows under the first name; those are its own, and stay.
-    usual, beside = run.folder / "latents.npz", run.folder / "latents-default.npz"
+    usual, beside = run.latents, run.latents_of("default")
     expected = _source(run_record(run), run.spec.world, ROWS, "", 0) if run.finished else None
     taken = False
     for path in (usual, beside):
         if path.is_file() and expected is not None:
-            found = read_representation(path).source
-            if found == expected:
+            source = read_representation(path).source
+            if source == expected:
                 return path
-            taken = taken or (path == usual and _other_rows(found, expected))
-    return encode(run, watch=watch, data=data).write(beside if taken else usual)
+            taken = taken or (path == usual and _other_rows(source, expected))
+    return encode(run, progress=progress, data=data).write(beside if taken else usual)
 
 
-def _other_rows(found: Any, expected: Any) -> bool:
+def _other_rows(source: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
     """Whether two sources differ in the rows asked for, not only in the weights."""
-    return any(found.get(key) != expected.get(key) for key in ("world", "rows", "split", "seed"))
+    return any(source.get(key) != expected.get(key) for key in ("world", "rows", "split", "seed"))
 
 
 def _check(rows: int | str, seed: int, batch_size: int) -> None:
@@ -210,17 +209,17 @@ def _source(encoder: Mapping[str, Any], world: str, rows: int | str, split: str,
     return {"encoder": dict(encoder), "world": world, "rows": rows, "split": split, "seed": seed}
 
 
-def draw_points(world: World, kept: Split | None, part: str, rows: int | str, seed: int) -> Classes:
+def draw_points(world: World, split: Split | None, part: str, rows: int | str, seed: int) -> Classes:
     """Classes of so many rows (or "all"), of the whole world or of the "train" or "test" part of a split."""
     pool: Indices
     if world.rows is not None:
         pool = np.arange(len(world.rows))
-        if kept is not None:
-            inside = kept.rows(world.rows)
+        if split is not None:
+            inside = split.rows(world.rows)
             pool = np.flatnonzero(inside if part == "train" else ~inside)
         size = len(pool)
-    elif kept is not None:
-        pool = kept.train_indices() if part == "train" else kept.test_indices()
+    elif split is not None:
+        pool = split.train_indices() if part == "train" else split.test_indices()
         size = len(pool)
     else:
         pool, size = np.empty(0, dtype=np.int64), world.factors.size  # the whole grid is not listed
@@ -260,9 +259,9 @@ def _encode(
 
 
 def checked_codes(encoder: Encoder, images: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
-    """What an encoder says of a batch, checked: one array, or means and log-variances."""
+    """The codes of a batch of images, checked: one array, or means and log-variances."""
     try:
-        said = encoder.encode(images)
+        output = encoder.encode(images)
     except UnknotError:
         raise
     except Exception as error:
@@ -270,7 +269,7 @@ def checked_codes(encoder: Encoder, images: NDArray[np.uint8]) -> list[NDArray[n
             f"encoder '{encoder.name}': failed on images of shape {images.shape} ({type(error).__name__}: {error})."
         ) from error
     codes = []
-    for part in said if isinstance(said, tuple) else (said,):
+    for part in output if isinstance(output, tuple) else (output,):
         array = as_array(part)
         wanted = f"({len(images)}, d) latents or ({len(images)}, k, d) slots"
         if array.dtype.kind not in "fiub" or array.ndim not in (2, 3) or 0 in array.shape[1:]:

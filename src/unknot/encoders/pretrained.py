@@ -21,8 +21,9 @@ from typing import Any
 
 from unknot.encoders._hub import hub_or_cache
 from unknot.encoders._torchvision import import_timm, import_torchvision
-from unknot.encoders.encoder import POOLS, Encoder, Shape, digest, writable
+from unknot.encoders.encoder import POOLS, Encoder, Shape, writable
 from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.files import file_hash
 from unknot.worlds.world import Images
 
 UNTRAINED = "untrained"
@@ -116,7 +117,7 @@ def hf_encoder(
         return _pooled(f"hf:{name}", features, pool, max(features.shape[1] - n_patches, 0))
 
     file = Path(name).expanduser() / "model.safetensors"
-    weights = digest(file) if file.is_file() else str(getattr(config, "_commit_hash", None) or "")
+    weights = file_hash(file) if file.is_file() else str(getattr(config, "_commit_hash", None) or "")
     record = {"kind": "hf", "name": name, "weights": weights, "pool": pool}
     return _encoder(network, forward, record, shape, device, size, mean, std)
 
@@ -246,7 +247,7 @@ def _weights_record(weights: str, setting: dict[str, Any]) -> str:
     """The tag of published weights, such as tv_in1k; or the digest of a file."""
     if weights in ("", UNTRAINED):
         return weights or str(setting.get("tag") or "published")
-    return digest(Path(weights).expanduser())
+    return file_hash(Path(weights).expanduser())
 
 
 def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
@@ -267,7 +268,7 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
     logging.disable_progress_bar()  # it would run into ours
     try:
         with _source_of(name):
-            network, said = AutoModel.from_pretrained(
+            network, report = AutoModel.from_pretrained(
                 name, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
             )
     except Exception as error:  # of many kinds: no network, no such name, no safetensors
@@ -278,7 +279,7 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
     finally:
         if bars:
             logging.enable_progress_bar()
-    return getattr(network, "vision_model", network), list(said["missing_keys"])
+    return getattr(network, "vision_model", network), list(report["missing_keys"])
 
 
 def _source_of(name: str) -> AbstractContextManager[None]:
@@ -291,8 +292,8 @@ def _hf_statistics(name: str) -> tuple[Sequence[float], Sequence[float]]:
 
     try:
         with _source_of(name):
-            found, _ = ImageProcessingMixin.get_image_processor_dict(name)
-        return found["image_mean"], found["image_std"]
+            settings, _ = ImageProcessingMixin.get_image_processor_dict(name)
+        return settings["image_mean"], settings["image_std"]
     except (OSError, KeyError):
         warnings.warn(
             f"hf:{name}: has no preprocessor_config.json with a mean and a standard deviation; images are given in "

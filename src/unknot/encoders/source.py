@@ -16,8 +16,9 @@ from unknot.factors import Classes, FactorSpace
 from unknot.files import array_hash, json_hash
 from unknot.progress import Progress, silent
 from unknot.representation import Representation, read_representation
-from unknot.runs.run import Run, RunSpec
-from unknot.runs.training_world import home_world, is_home
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
+from unknot.runs.training_world import open_training_world, trained_on
 from unknot.worlds.catalogue import WORLDS, conventions, open_world, recorded_name
 from unknot.worlds.entry import Conventions
 from unknot.worlds.world import World
@@ -176,9 +177,9 @@ class Source:
     def home(self) -> World:
         """The world a run was trained on, also where its file is at another place by now."""
         run = cast(Run, self.run)
-        if isinstance(self._world, str | Path) and is_home(run, str(self._world)):
+        if isinstance(self._world, str | Path) and trained_on(run, str(self._world)):
             return self.world
-        return home_world(run, data=self.opening.data)
+        return open_training_world(run, data=self.opening.data)
 
     @property
     def encoder(self) -> Encoder:
@@ -293,8 +294,4 @@ class Source:
         self, classes: Classes, *, seed: Sequence[int] = (0,), progress: Progress = silent
     ) -> NDArray[np.float32]:
         """Codes of chosen points of its world, one for each row of classes; see `encode_points`."""
-
-        def watch(done: int, total: int) -> None:
-            progress("encoding", done, total)
-
-        return encode_points(self.encoder, self.world, classes, seed=seed, watch=watch)
+        return encode_points(self.encoder, self.world, classes, seed=seed, progress=progress)

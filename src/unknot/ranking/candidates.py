@@ -17,7 +17,8 @@ from unknot.errors import UnknotError
 from unknot.metrics.inputs import as_array
 from unknot.representation import Representation, read_representation
 from unknot.runs.labels import differing
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 
 SAMPLE = ("world", "rows", "split", "seed")  # what `Representation.source` says of its rows
 
@@ -42,7 +43,7 @@ class Candidate:
 def candidates(
     models: Any, names: Sequence[str] | None = None, kl: Sequence[Any] | None = None
 ) -> list[Candidate]:
-    """Everything that can be ranked, in one form; nothing but run.json files is read yet.
+    """Everything that can be ranked, in one form; nothing but the specs of runs is read yet.
 
     Args:
         models: representations, arrays (n, d), files, runs or their folders, folders of runs or files, or functions
@@ -56,53 +57,56 @@ def candidates(
         models = [models]
     if isinstance(models, Representation | Run):
         raise UnknotError("rank: one model was given; ranking compares several. Give a list of them.")
-    found = [_candidate(model, i) for i, model in enumerate(m for given in models for m in _inside(given))]
-    if len(found) < 2:
-        raise UnknotError(f"rank: {len(found)} model(s) given; ranking compares at least two, better six or more.")
-    for what, given in (("names", names), ("kl", kl)):
-        if given is not None and len(given) != len(found):
-            raise UnknotError(f"rank: {len(given)} {what} for {len(found)} models; give one each.")
-    _not_twice(found)
-    _one_world(found)
-    labels = list(map(str, names)) if names is not None else _short_names(found)
+    every = [inner for model in models for inner in _inside(model)]
+    listed = [_candidate(model, i) for i, model in enumerate(every)]
+    if len(listed) < 2:
+        raise UnknotError(
+            f"rank: {len(listed)} model(s) given; ranking compares at least two, better six or more."
+        )
+    for what, values in (("names", names), ("kl", kl)):
+        if values is not None and len(values) != len(listed):
+            raise UnknotError(f"rank: {len(values)} {what} for {len(listed)} models; give one each.")
+    _not_twice(listed)
+    _one_world(listed)
+    labels = list(map(str, names)) if names is not None else _short_names(listed)
     if len(set(labels)) < len(labels):
         again = next(label for label in labels if labels.count(label) > 1)
         raise UnknotError(f"rank: two models are called '{again}'; give each a name of its own.")
-    found = [replace(c, name=label) for c, label in zip(found, labels, strict=True)]
+    listed = [replace(c, name=label) for c, label in zip(listed, labels, strict=True)]
     if kl is not None:
-        found = [replace(c, load=partial(_with_kl, c.load, k, c.name)) for c, k in zip(found, kl, strict=True)]
-    return found
+        listed = [replace(c, load=partial(_with_kl, c.load, k, c.name)) for c, k in zip(listed, kl, strict=True)]
+    return listed
 
 
-def trained(found: Sequence[Candidate]) -> list[int]:
+def trained(models: Sequence[Candidate]) -> list[int]:
     """Positions of the models that can be ranked: all but runs that are not trained to their end."""
-    kept = [i for i, c in enumerate(found) if c.run is None or c.run.finished]
+    kept = [i for i, c in enumerate(models) if c.run is None or c.run.finished]
     if len(kept) < 2:
-        others = ", ".join(c.name for i, c in enumerate(found) if i not in kept)
+        others = ", ".join(c.name for i, c in enumerate(models) if i not in kept)
         raise UnknotError(
-            f"rank: {len(kept)} of {len(found)} models can be compared, and at least two are needed; not trained "
+            f"rank: {len(kept)} of {len(models)} models can be compared, and at least two are needed; not trained "
             f"to the end (stopped, diverged or still training): {others}."
         )
     return kept
 
 
-def settings_of(found: Sequence[Candidate], groups: Sequence[Any] | str | None) -> tuple[str, ...]:
+def settings_of(models: Sequence[Candidate], groups: Sequence[Any] | str | None) -> tuple[str, ...]:
     """The setting of each model: given, found in its name by a pattern, or all of a run's spec but the seed.
 
     Args:
-        found: the models.
+        models: from `candidates`.
         groups: a label for each model; or a regular expression, whose groups (or whole match) in the path of a
             file, the title of a run, or a name are the label. If left out, runs are grouped by their spec, and
             anything else is one group.
     """
     if groups is None:
-        specs = [c.run.spec for c in found if c.run is not None]
-        return tuple(_spec_labels(specs)) if len(specs) == len(found) else ("",) * len(found)
+        specs = [c.run.spec for c in models if c.run is not None]
+        return tuple(_spec_labels(specs)) if len(specs) == len(models) else ("",) * len(models)
     if isinstance(groups, str):
-        return tuple(_matched(groups, c) for c in found)
-    if len(groups) != len(found):
+        return tuple(_matched(groups, c) for c in models)
+    if len(groups) != len(models):
         raise UnknotError(
-            f"rank: {len(groups)} groups for {len(found)} models; give each model's, in their order."
+            f"rank: {len(groups)} groups for {len(models)} models; give each model's, in their order."
         )
     return tuple(map(str, groups))
 
@@ -151,13 +155,12 @@ def kl_of(representation: Representation) -> NDArray[np.float64] | None:
 
 def _inside(model: Any) -> list[Any]:
     """The runs, or else the files, in a folder that is no run itself; anything else is one model."""
-    if not isinstance(model, str | Path) or not Path(model).is_dir() or (Path(model) / "run.json").exists():
+    if not isinstance(model, str | Path) or not Path(model).is_dir() or Run.at(model).begun:
         return [model]
-    folder = Path(model)
-    found = sorted(path.parent for path in folder.glob("*/run.json")) or sorted(folder.glob("*.npz"))
-    if not found:
-        raise UnknotError(f"{folder}: is not a run, and holds neither runs nor .npz files of latents.")
-    return list(found)
+    inside = Run.inside(model) or sorted(Path(model).glob("*.npz"))
+    if not inside:
+        raise UnknotError(f"{model}: is not a run, and holds neither runs nor .npz files of latents.")
+    return list(inside)
 
 
 def _candidate(model: Any, i: int) -> Candidate:
@@ -190,10 +193,10 @@ def _run_candidate(run: Run) -> Candidate:
 
 
 def _called(make: Callable[[], Any], name: str) -> Representation:
-    made = make()
-    if callable(made):
+    model = make()
+    if callable(model):
         raise UnknotError(f"rank: the function of {name} returned a function; expected latents or a file.")
-    return _candidate(made, 0).load()
+    return _candidate(model, 0).load()
 
 
 def _as_representation(model: Any, name: str) -> Representation:
@@ -218,10 +221,10 @@ def _naming(name: str) -> Iterator[None]:
         raise UnknotError(f"rank: {name}: {str(error).removeprefix('representation: ')}") from None
 
 
-def _not_twice(found: Sequence[Candidate]) -> None:
+def _not_twice(models: Sequence[Candidate]) -> None:
     """A model given twice would find itself very similar."""
     seen: dict[Path, str] = {}
-    for c in found:
+    for c in models:
         if Path(c.path).exists():
             real = Path(c.path).resolve()
             if real in seen:
@@ -229,8 +232,8 @@ def _not_twice(found: Sequence[Candidate]) -> None:
             seen[real] = c.path
 
 
-def _one_world(found: Sequence[Candidate]) -> None:
-    worlds = {c.run.spec.world: c.path for c in found if c.run is not None and c.run.finished}
+def _one_world(models: Sequence[Candidate]) -> None:
+    worlds = {c.run.spec.world: c.path for c in models if c.run is not None and c.run.finished}
     if len(worlds) > 1:
         which = "; ".join(f"{path} on {world}" for world, path in worlds.items())
         raise UnknotError(
@@ -238,14 +241,14 @@ def _one_world(found: Sequence[Candidate]) -> None:
         )
 
 
-def _short_names(found: Sequence[Candidate]) -> list[str]:
+def _short_names(models: Sequence[Candidate]) -> list[str]:
     """The last part of each path, and as many parts before it as tell it from the others."""
-    parts = [Path(c.path).with_suffix("").parts if c.run is None else Path(c.path).parts for c in found]
+    parts = [Path(c.path).with_suffix("").parts if c.run is None else Path(c.path).parts for c in models]
     for length in range(1, max(map(len, parts)) + 1):
         names = ["/".join(p[-length:]) for p in parts]
         if len(set(names)) == len(names):
             return names
-    return [os.fspath(c.path) for c in found]
+    return [os.fspath(c.path) for c in models]
 
 
 def _spec_labels(specs: Sequence[RunSpec]) -> list[str]:

@@ -2,7 +2,7 @@
 and whether labels agree.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from unknot.errors import UnknotError
 from unknot.metrics.correlations import RankCorrelations, rank_correlations
 from unknot.metrics.inputs import as_array
 from unknot.metrics.ranks import average_ranks, correlation
+from unknot.progress import Progress, silent
 from unknot.ranking.candidates import candidates, trained
 from unknot.ranking.ranking import Ranking, median
 
@@ -68,7 +69,7 @@ def compare_settings(ranking: Ranking, *, draws: int = 1000, seed: int = 0) -> t
             medians[:, s] = _medians(ranking, targets, targets if partners is None else partners)
     top = np.where(np.isnan(medians), -np.inf, medians)
     best = (top == top.max(axis=1, keepdims=True)) & np.isfinite(top)
-    found = [
+    scores = [
         SettingScore(
             setting=name,
             models=tuple(int(i) for i in models),
@@ -78,7 +79,7 @@ def compare_settings(ranking: Ranking, *, draws: int = 1000, seed: int = 0) -> t
         )
         for s, (name, models) in enumerate(groups.items())
     ]
-    return tuple(sorted(found, key=lambda f: -np.inf if np.isnan(f.score) else f.score, reverse=True))
+    return tuple(sorted(scores, key=lambda s: -np.inf if np.isnan(s.score) else s.score, reverse=True))
 
 
 @dataclass(frozen=True)
@@ -138,21 +139,21 @@ def partner_stability(
         raise UnknotError(f"partner_stability: {len(kept)} models have both scores; at least three are needed.")
     of_model = _by_target(ranking, kept)
     fewest = min(len(values) for values in of_model)
-    asked = list(sizes)
-    usable = tuple(size for size in asked if 1 <= size <= fewest)
+    wanted = list(sizes)
+    usable = tuple(size for size in wanted if 1 <= size <= fewest)
     if not usable:
         raise UnknotError(
             f"partner_stability: some model was compared with {fewest} others only, and sizes are "
-            f"{asked}; rank with more partners or give smaller sizes."
+            f"{wanted}; rank with more partners or give smaller sizes."
         )
     rng = np.random.default_rng(seed)
-    found = np.empty((len(usable), draws))
+    correlations = np.empty((len(usable), draws))
     for s, size in enumerate(usable):
         for draw in range(draws):
             subset = np.stack([rng.choice(values, size=size, replace=False) for values in of_model])
             pair = average_ranks(np.stack([median(subset), target[kept]], axis=1))
-            found[s, draw] = correlation(pair[:, :1], pair[:, 1:])[0, 0]
-    return Stability(usable, found)
+            correlations[s, draw] = correlation(pair[:, :1], pair[:, 1:])[0, 0]
+    return Stability(usable, correlations)
 
 
 def agreement(ranking: Ranking, scores: Any) -> RankCorrelations:
@@ -183,7 +184,7 @@ def supervised_scores(
     metrics: Sequence[str],
     *,
     seed: int = 0,
-    watch: Callable[[int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> dict[str, NDArray[np.float64]]:
     """Scores of models that come with factors, metric by metric, in the form `agreement` takes.
 
@@ -191,24 +192,23 @@ def supervised_scores(
         representations: as given to `rank`.
         metrics: such as `["mig", "dci[lasso]"]`.
         seed: of the metrics.
-        watch: told how many models are done, and of how many.
+        progress: told how many models are scored.
 
     Edge cases: NaN where a metric refused a model; runs that are not trained to their end are left out, as `rank` does.
     """
     from unknot.scoring.scoring import score
 
-    given = candidates(representations)
-    found = [given[i] for i in trained(given)]
+    listed = candidates(representations)
+    models = [listed[i] for i in trained(listed)]
     columns: dict[str, NDArray[np.float64]] = {}
-    for i, model in enumerate(found):
+    for i, model in enumerate(models):
         representation = model.load()
         if representation.factors is None:
             raise UnknotError(f"rank: {model.name} has no factors, so nothing to score it against.")
         card = score(representation, metrics=list(metrics), seed=seed)
         for name, value in card.values().items():
-            columns.setdefault(name, np.full(len(found), np.nan))[i] = value
-        if watch is not None:
-            watch(i + 1, len(found))
+            columns.setdefault(name, np.full(len(models), np.nan))[i] = value
+        progress("scoring", i + 1, len(models))
     return columns
 
 

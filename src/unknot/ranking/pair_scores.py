@@ -17,13 +17,13 @@ HELD = 256 * 2**20  # bytes of latents kept in memory
 PAIRS, SLOW_PAIRS = 20_000, 500  # compared between two looks at the clock and at Ctrl-C
 
 
-class Shelf:
-    """Models as they are compared, read when asked for; the latest ones stay in memory."""
+class LatentCache:
+    """The informative latents of models, read when asked for; the latest ones stay in memory."""
 
     def __init__(
-        self, found: Sequence[Candidate], method: Method, threshold: float, rows: int | str, seed: int
+        self, models: Sequence[Candidate], method: Method, threshold: float, rows: int | str, seed: int
     ) -> None:
-        self.found, self.method, self.threshold, self.rows, self.seed = found, method, threshold, rows, seed
+        self.models, self.method, self.threshold, self.rows, self.seed = models, method, threshold, rows, seed
         self.masks: dict[int, NDArray[np.bool_]] = {}
         self.without_kl: set[int] = set()
         self.same = SameRows()
@@ -54,7 +54,7 @@ class Shelf:
         self._held.clear()
 
     def _read(self, i: int) -> Informative:
-        name, representation = self.found[i].name, self.found[i].load()
+        name, representation = self.models[i].name, self.models[i].load()
         latents = as_array(representation.latents)
         if latents.ndim == 3:
             raise UnknotError(
@@ -79,20 +79,20 @@ class Shelf:
 
 
 def compare(
-    shelf: Shelf, pairs: NDArray[np.int64], alpha: float | Literal["cv"], normaliser: Normaliser
+    cache: LatentCache, pairs: NDArray[np.int64], alpha: float | Literal["cv"], normaliser: Normaliser
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Positions and scores of some pairs after another, two blocks of models in memory at a time."""
     if not len(pairs):
         return
     present = np.unique(pairs)
-    block = np.searchsorted(present, pairs) // shelf.block(int(present[0]))
+    block = np.searchsorted(present, pairs) // cache.block(int(present[0]))
     low, high = np.sort(block, axis=1).T
-    size = SLOW_PAIRS if alpha == "cv" and shelf.method == "lasso" else PAIRS
+    size = SLOW_PAIRS if alpha == "cv" and cache.method == "lasso" else PAIRS
     for i, j in combinations_with_replacement(np.unique(block), 2):
         inside = np.flatnonzero((low == i) & (high == j))
         for start in range(0, len(inside), size):
             part = inside[start : start + size]
             together = np.unique(pairs[part])
-            models = [shelf[int(m)] for m in together]
+            compared = [cache[int(m)] for m in together]
             local = [(int(a), int(b)) for a, b in np.searchsorted(together, pairs[part])]
-            yield part, udr_scores(models, local, alpha=alpha, normaliser=normaliser)
+            yield part, udr_scores(compared, local, alpha=alpha, normaliser=normaliser)

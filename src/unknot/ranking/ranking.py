@@ -8,7 +8,7 @@ all, they are read again block by block.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.metrics.udr import ACTIVE_STD, Method, Normaliser
+from unknot.progress import Progress, silent
 from unknot.ranking.candidates import Candidate, candidates, settings_of, trained
-from unknot.ranking.pair_scores import Shelf, compare
+from unknot.ranking.pair_scores import LatentCache, compare
 from unknot.representation import read_representation
 
 ROWS: dict[str, int] = {"lasso": 10_000, "spearman": 1_000}  # the paper's
-FEW = 5  # partners below which the paper found ranks unstable
-
-Watch = Callable[[str, int, int], None]  # what is being done ("encoding", "comparing"), how many done, of how many
+FEW = 5  # partners below which the paper models ranks unstable
 
 
 @dataclass(frozen=True)
@@ -94,12 +93,12 @@ class Ranking:
 
         A model that leaves factors out is more easily alike to others, so scores compare best at equal numbers.
         """
-        found: dict[int, int] = {}
+        models: dict[int, int] = {}
         counts = self.n_informative
         for i in self.order:
             if not np.isnan(self.scores[i]):
-                found.setdefault(int(counts[i]), i)
-        return dict(sorted(found.items(), reverse=True))
+                models.setdefault(int(counts[i]), i)
+        return dict(sorted(models.items(), reverse=True))
 
     def groups(self) -> dict[str, NDArray[np.int64]]:
         """Setting -> positions of its models."""
@@ -150,7 +149,7 @@ def rank(
     names: Sequence[str] | None = None,
     kl: Sequence[Any] | None = None,
     data: Path | None = None,
-    watch: Watch | None = None,
+    progress: Progress = silent,
 ) -> Ranking:
     """Unsupervised disentanglement ranking: how alike each model's latents are to those of its partners.
 
@@ -185,7 +184,7 @@ def rank(
         names: of the models, for a list.
         kl: (d,) of each model, for arrays.
         data: folder of data files, for runs that must be encoded.
-        watch: told what is being done, how much of it is done, and of how much.
+        progress: told how many runs are encoded, then how many pairs are compared.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=(1000, 3))
@@ -195,60 +194,59 @@ def rank(
     (array([0.9, 0.9, 0.9, 0.3]), 3)
     """
     _check(method, alpha, normaliser, rows, partners, seed)
-    given = candidates(representations, names, kl)
-    kept = trained(given)
-    found = [given[i] for i in kept]
-    if groups is not None and not isinstance(groups, str) and len(groups) == len(given):
+    listed = candidates(representations, names, kl)
+    kept = trained(listed)
+    models = [listed[i] for i in kept]
+    if groups is not None and not isinstance(groups, str) and len(groups) == len(listed):
         groups = [groups[i] for i in kept]
-    unfinished = [c.name for i, c in enumerate(given) if i not in kept]
-    settings = settings_of(found, groups)
-    members = [np.arange(len(found))] if all_to_all else _members(settings)
+    unfinished = [c.name for i, c in enumerate(listed) if i not in kept]
+    settings = settings_of(models, groups)
+    members = [np.arange(len(models))] if all_to_all else _members(settings)
     if max(map(len, members)) < 2:
         raise UnknotError(
-            f"rank: each of the {len(found)} models is alone in its setting; train more seeds of one setting, or "
+            f"rank: each of the {len(models)} models is alone in its setting; train more seeds of one setting, or "
             "compare across settings with all_to_all (--all-to-all)."
         )
-    tell = watch or (lambda stage, done, total: None)
-    found = _encoded(found, data, tell)
-    shelf = Shelf(found, method, threshold, ROWS[method] if rows is None else rows, seed)
+    models = _encoded(models, data, progress)
+    cache = LatentCache(models, method, threshold, ROWS[method] if rows is None else rows, seed)
     chosen = [_partners(group, partners, seed) for group in members]
     total, done = sum(c.size for c in chosen), 0
-    scores = np.full(len(found), np.nan)
+    scores = np.full(len(models), np.nan)
     pairs, pair_scores = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
     for group, table in zip(members, chosen, strict=True):
         wanted = np.stack([table.ravel(), np.repeat(group, table.shape[1])], axis=1)
         values = np.full(len(wanted), np.nan)
-        for part, result in compare(shelf, wanted, alpha, normaliser):
+        for part, result in compare(cache, wanted, alpha, normaliser):
             values[part] = result
             done += len(part)
-            tell("comparing", done, total)
+            progress("comparing", done, total)
         for i in group:  # those that nobody was compared with
-            shelf.mask(int(i))
+            cache.mask(int(i))
         if table.shape[1]:
             scores[group] = median(values.reshape(table.shape))
         pairs.append(wanted)
         pair_scores.append(values)
-        shelf.forget()
-    serious = [*_left_out(unfinished), *_without_score(found, settings, members, shelf)]
+        cache.forget()
+    serious = [*_left_out(unfinished), *_without_score(models, settings, members, cache)]
     for note in serious:
         warnings.warn(f"rank: {note}", UnknotWarning, stacklevel=2)
     fewest = min(table.shape[1] for table in chosen if table.shape[1])
     return Ranking(
-        names=tuple(c.name for c in found),
+        names=tuple(c.name for c in models),
         settings=settings,
         scores=scores,
-        masks=tuple(shelf.masks[i] for i in range(len(found))),
+        masks=tuple(cache.masks[i] for i in range(len(models))),
         pairs=np.concatenate(pairs),
         pair_scores=np.concatenate(pair_scores),
         method=method,
         alpha=alpha,
         all_to_all=all_to_all,
         partners=partners,
-        rows=shelf.n_rows,
+        rows=cache.n_rows,
         threshold=threshold,
         normaliser=normaliser,
         seed=seed,
-        notes=(*serious, *_assumed(len(found), fewest, shelf, partners)),
+        notes=(*serious, *_assumed(len(models), fewest, cache, partners)),
     )
 
 
@@ -281,17 +279,17 @@ def _partners(group: NDArray[np.int64], wanted: int | None, seed: int) -> NDArra
     return np.array(others, dtype=np.int64).reshape(len(group), size)
 
 
-def _encoded(found: Sequence[Candidate], data: Path | None, tell: Watch) -> list[Candidate]:
+def _encoded(models: Sequence[Candidate], data: Path | None, progress: Progress) -> list[Candidate]:
     """The models with every run encoded; the same images for all, since rows depend on world and seed alone."""
-    total, done, ready = sum(c.run is not None for c in found), 0, []
-    for c in found:
+    total, done, ready = sum(c.run is not None for c in models), 0, []
+    for c in models:
         if c.run is not None:
             from unknot.encoders.encoding import representation_of
 
-            tell("encoding", done, total)
+            progress("encoding", done, total)
             c = replace(c, load=partial(read_representation, representation_of(c.run, data=data)))
             done += 1
-            tell("encoding", done, total)
+            progress("encoding", done, total)
         ready.append(c)
     return ready
 
@@ -325,10 +323,10 @@ def _left_out(unfinished: Sequence[str]) -> list[str]:
 
 
 def _without_score(
-    found: Sequence[Candidate], settings: Sequence[str], members: Sequence[NDArray[np.int64]], shelf: Shelf
+    models: Sequence[Candidate], settings: Sequence[str], members: Sequence[NDArray[np.int64]], cache: LatentCache
 ) -> list[str]:
     notes = []
-    dead = [c.name for i, c in enumerate(found) if not shelf.masks[i].any()]
+    dead = [c.name for i, c in enumerate(models) if not cache.masks[i].any()]
     if dead:
         notes.append(f"no informative latent, so no score and no say in others' scores: {_listed(dead)}.")
     alone = [settings[group[0]] for group in members if len(group) == 1]
@@ -337,19 +335,19 @@ def _without_score(
     return notes
 
 
-def _assumed(n: int, fewest: int, shelf: Shelf, partners: int | None) -> list[str]:
+def _assumed(n: int, fewest: int, cache: LatentCache, partners: int | None) -> list[str]:
     notes = []
     if partners is not None and fewest < partners:
         notes.append(f"{partners} partners were asked for; the smallest setting has {fewest} to offer.")
     if fewest < FEW:
         notes.append(f"scores that rest on fewer than {FEW} partners ({fewest} here) are unstable.")
-    if shelf.without_kl:
-        which = "all models" if len(shelf.without_kl) == n else f"{len(shelf.without_kl)} of {n} models"
+    if cache.without_kl:
+        which = "all models" if len(cache.without_kl) == n else f"{len(cache.without_kl)} of {n} models"
         notes.append(
             f"the KL of latents is not known for {which}: those with a standard deviation above {ACTIVE_STD} count as "
             "informative."
         )
-    if shelf.same.unsure:
+    if cache.same.unsure:
         notes.append("nothing in the input says that all models saw the same inputs in the same order: assumed.")
     return notes
 

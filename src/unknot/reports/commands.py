@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from unknot.reports.kit.page import Command
-from unknot.runs.run import RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.studies.spec import RankingSpec
 
 
@@ -36,16 +37,16 @@ def score_command(target: Sequence[str], metric: str, *, seed: int = 0, limit: i
     return Command(tuple(words))
 
 
-def encode_command(folder: Path, source: Mapping[str, Any]) -> Command:
+def encode_command(run: Run, source: Mapping[str, Any]) -> Command:
     """What made the latents in a run's folder, by the source they name.
 
-    >>> encode_command(Path("runs/a"), {"rows": 500, "split": "", "seed": 0}).text
+    >>> encode_command(Run.at("runs/a"), {"rows": 500, "split": "", "seed": 0}).text
     'unknot encode runs/a --rows 500 --output runs/a/latents.npz'
     """
-    words = ["unknot", "encode", str(folder), "--rows", str(source.get("rows", "all"))]
+    words = ["unknot", "encode", str(run.folder), "--rows", str(source.get("rows", "all"))]
     for name in ("split", "seed"):
         words += [f"--{name}", str(source[name])] if source.get(name) else []
-    return Command((*words, "--output", str(folder / "latents.npz")), "encodes it")
+    return Command((*words, "--output", str(run.latents)), "encodes it")
 
 
 def rank_command(
@@ -74,4 +75,4 @@ def rank_command(
     else:
         settings = list(dict.fromkeys(runs.values()))
         words += ["--groups", ",".join(str(1 + settings.index(setting)) for setting in runs.values())]
-    return Command((*words, *(str(folder / "runs" / run / "latents.npz") for run in runs)))
+    return Command((*words, *(str(Run.at(folder / "runs" / run).latents) for run in runs)))

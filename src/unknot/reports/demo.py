@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from unknot.examples import example_file
-from unknot.metrics import METRICS
 from unknot.progress import Progress, silent
 from unknot.reports.kit.page import Grid, Picture, Section, write_page
-from unknot.scoring.scoring import Scorecard, score
+from unknot.scoring.record import score_rows
+from unknot.scoring.scorecard import Scorecard
+from unknot.scoring.scoring import score
 from unknot.worlds.splits.rules import SplitKind
 
 WORLDS = ("dsprites_rendered", "abstract_dsprites_rendered", "shapes3d_rendered", "mpi3d_rendered")
@@ -130,11 +131,10 @@ def _example() -> Section:
 
 
 def _scores(card: Scorecard) -> Iterator[list[str | float]]:
-    for record in card.records.values():
-        if record.score is not None:
-            facts = METRICS[record.name].facts
-            better = "higher" if facts.higher_is_better else "lower"
-            yield [record.id, facts.measures, round(record.score.value, 3), better]
+    for row in score_rows(card):
+        if not row.part and not row.refused:
+            better = "higher" if row.higher_is_better else "lower"
+            yield [row.metric, row.measures, round(row.value, 3), better]
 
 
 def _span(classes: tuple[int, ...]) -> str:

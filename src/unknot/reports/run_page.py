@@ -1,28 +1,29 @@
 """One run as part of a page, or as a page: what `unknot report RUN` writes.
 
-Reads the run's folder only: run.json, scores.json, the curves, the pictures and the results of tasks that are there.
-What is not there yet is named with the command that makes it.
+Reads the run's folder only: its spec, scores, curves, pictures and results of tasks, as far as they are there. What is
+not there yet is named with the command that makes it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
 from unknot.reports.commands import encode_command, train_command
-from unknot.reports.kit.charts import SWITCHED_OFF, curves
+from unknot.reports.kit.charts import curves
+from unknot.reports.kit.latent_pictures import SWITCHED_OFF
 from unknot.reports.kit.page import KINDS, Command, Content, Drawing, Gallery, Grid, Picture, Section, write_page
 from unknot.reports.run_tasks import run_tasks
-from unknot.reports.score_page import in_words, read_scores, score_grid, score_rows, verdict_contents
+from unknot.reports.score_page import in_words, read_scores, record_grid, verdict_contents
 from unknot.runs.run import Run
-from unknot.studies.steps import read_source
 
-PICTURES = {
-    "reconstructions.png": "Images, and under each what the model makes of it.",
-    "traversals.png": "One latent moves in each row, the most informative first; greyed rows are switched off: "
+CAPTIONS = {
+    "reconstructions": "Images, and under each what the model makes of it.",
+    "traversals": "One latent moves in each row, the most informative first; greyed rows are switched off: "
     f"their KL is below {SWITCHED_OFF} and they say nothing about the image.",
-    "traversals.gif": "The same as a film: every latent moves there and back.",
-    "slots.png": "Images, what the model makes of them, which slot owns each pixel, and what each slot draws.",
+    "film": "The same as a film: every latent moves there and back.",
+    "slots": "Images, what the model makes of them, which slot owns each pixel, and what each slot draws.",
+    "hinton": "Which latent knows which factor.",
 }
 MASKS = {"fg_ari": "FG-ARI", "ari": "ARI"}
 
@@ -56,32 +57,39 @@ def run_section(run: Run, title: str, before: list[Content], *, opened: bool = F
 
 def run_parts(run: Run, *, film: bool = True) -> Iterator[Section]:
     """What the run's folder holds: scores, pictures, curves."""
-    folder = run.folder
-    record = read_scores(folder)
-    if record is None:
-        yield Section(
-            "Scores", [f"Not scored yet: unknot score {latents_of(run)} --json {folder / 'scores.json'}"]
-        )
-    else:
-        grid = score_grid(score_rows(record), [latents_of(run)], record, name=f"scores of {folder.name}")
-        yield Section("Scores", in_words(record), [*verdict_contents(record), grid])
-    pictures = [
-        picture for name in PICTURES if film or not name.endswith("gif") for picture in _picture(run, name)
-    ]
-    drawn = (
-        [] if pictures else [f"No pictures: unknot encode {folder} --pictures draws them if there is a decoder."]
-    )
-    hinton = [] if record and record["verdicts"] else list(_picture(run, "hinton.png"))
-    yield Section("What it sees", drawn, [*pictures, *hinton])
+    records = {path: read_scores(path) for path in run.scores}
+    yield from _scores(run, records)
+    if not records:
+        yield Section("Scores", [f"Not scored yet: unknot score {run.folder}"])
+    shown = ["reconstructions", "traversals", *(["film"] if film else []), "slots"]
+    pictures = [picture for name in shown for picture in _picture(run, name)]
+    words = f"No pictures: unknot encode {run.folder} --pictures draws them if there is a decoder."
+    verdicts = any(record["verdicts"] for record in records.values())
+    hinton = [] if verdicts else list(_picture(run, "hinton"))
+    yield Section("What it sees", [] if pictures else [words], [*pictures, *hinton])
     yield Section("How it learned", contents=list(_curves(run)))
 
 
+def _scores(run: Run, records: Mapping[Path, Mapping[str, Any]]) -> Iterator[Section]:
+    """A section for each file of scores; where there are several, those after the first say which they are."""
+    for i, (path, record) in enumerate(records.items()):
+        files = [run.folder / Path(file["name"]).name for file in record["input"].get("files", [])[:1]]
+        about = [file.name for file in files]
+        about += [f"seed {record['seed']}"] if record["seed"] else []
+        about += [f"at most {limit} rows"] if (limit := record["parameters"].get("limit")) else []
+        which = f" of {', '.join(about)}" if i else ""
+        target = [str(file) for file in files if file.is_file()] or [latents_of(run)]
+        grid = record_grid(record, target, f"scores of {run.folder.name}{which}")
+        words = [f"{path.name}: {text}" if i else text for text in in_words(record)]
+        yield Section(f"Scores{which}", words, [*verdict_contents(record), grid])
+
+
 def _picture(run: Run, name: str) -> Iterator[Picture]:
-    path = run.folder / "pictures" / name
+    path = run.picture(name)
     if path.is_file():
         content = path.read_bytes()
         if content[:4] in KINDS:
-            yield Picture(content, PICTURES.get(name, "Which latent knows which factor."))
+            yield Picture(content, CAPTIONS[name])
 
 
 def _curves(run: Run) -> Iterator[Content]:
@@ -139,15 +147,14 @@ def _table(read: Any) -> Any:
 
 def latents_of(run: Run) -> str:
     """What `unknot score` is given: the latents that were scored; the run where there are none yet."""
-    path = run.folder / "latents.npz"
-    return str(path if path.is_file() else run.folder)
+    return str(run.latents if run.latents.is_file() else run.folder)
 
 
 def _commands(run: Run) -> list[Content]:
-    source = read_source(run.folder)
-    encoded = [] if source is None else [encode_command(run.folder, source)]
-    words = ("unknot", "score", latents_of(run), "--json", str(run.folder / "scores.json"))
-    return [train_command(run.spec, run.folder.parent), *encoded, Command(words, "scores it")]
+    source = run.latents_source()
+    encoded = [] if source is None else [encode_command(run, source)]
+    score = Command(("unknot", "score", latents_of(run)), "scores it")
+    return [train_command(run.spec, run.folder.parent), *encoded, score]
 
 
 def _plain(value: Any) -> str:

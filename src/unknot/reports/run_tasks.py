@@ -6,7 +6,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from unknot.encoders.encoder import digest
 from unknot.reports.kit.page import Grid, Section
 from unknot.reports.task_page import headline, task_section
 from unknot.runs.labels import differing
@@ -20,10 +19,10 @@ UNSAID = (*WHOSE, "world")  # settings that a title does not need
 
 def run_tasks(run: Run) -> Iterator[Section]:
     """A section for each task that the run's folder has results of; then what could not be shown, and why."""
-    found, faults = kept_results(run.folder)
-    weights = digest(run.weights) if run.finished else None
+    results, faults = kept_results(run)
+    weights = run.weights_hash if run.finished else None
     drawn: list[tuple[TaskResult, Section]] = []
-    for path, result in found.items():
+    for path, result in results.items():
         if weights is not None and _weights(result) not in (None, weights):
             faults.append(f"{path}: is of weights that the run no longer has. {_again(run, path, result)}")
             continue
@@ -34,8 +33,8 @@ def run_tasks(run: Run) -> Iterator[Section]:
                 f"{path}: cannot be drawn ({type(error).__name__}: {error}). {_again(run, path, result)}"
             )
     for _, pairs in groupby(drawn, key=lambda pair: pair[0].task):
-        results, sections = zip(*pairs, strict=True)
-        yield sections[0] if len(sections) == 1 else _together(results, sections)
+        of_task, sections = zip(*pairs, strict=True)
+        yield sections[0] if len(sections) == 1 else _together(of_task, sections)
     if faults:
         yield Section("Results that are not shown", faults)
     elif not drawn:
@@ -91,6 +90,6 @@ def _weights(result: TaskResult) -> str | None:
 
 
 def _again(run: Run, path: Path, result: TaskResult) -> str:
-    if path.parent.name != "by_hand":
+    if path in run.results():
         return "Move it away, and the study makes it anew."
     return f"unknot task {result.task} {run.folder} with the same options makes it anew."

@@ -4,17 +4,17 @@ Everything is read from the record of a scorecard: what `unknot score --json` wr
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.metrics import METRICS
 from unknot.reports.commands import score_command
 from unknot.reports.kit.charts import hinton
 from unknot.reports.kit.page import Cell, Content, Drawing, Grid, Section, write_page
+from unknot.scoring.record import ScoreRow, score_rows
 
 KNOWN, CLEARLY = 0.3, 0.8  # share of a factor that one latent knows: partly, clearly
 
@@ -24,7 +24,7 @@ def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequen
 
     Args:
         path: of the page.
-        record: from `unknot.reports.scorecard.scorecard_record`.
+        record: from `unknot.scoring.record.scorecard_record`.
         target: the files, or the run, as they were named on the command line.
     """
     about = record["input"]
@@ -36,7 +36,7 @@ def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequen
     versions = [[name, version] for name, version in record["versions"].items()]
     sections = [
         Section("In words", in_words(record), verdict_contents(record)),
-        Section("Scores", contents=[score_grid(score_rows(record), target, record)]),
+        Section("Scores", contents=[record_grid(record, target)]),
         Section(
             "Where it comes from",
             [*_left_out(record)],
@@ -49,20 +49,18 @@ def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequen
     return write_page(path, f"Scores of {' and '.join(Path(word).name for word in target)}", lead, sections)
 
 
-def read_scores(folder: Path) -> dict[str, Any] | None:
-    """The record in a run's folder, if it was scored."""
-    path = folder / "scores.json"
-    if not path.is_file():
-        return None
+def read_scores(path: Path) -> dict[str, Any]:
+    """The record of a scorecard in a run's folder."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         if not all(isinstance(record[key], dict) for key in ("scores", "input", "parameters")):
             raise TypeError("its scores are not in it")
         [(verdict["factor"], verdict["share"], verdict["text"]) for verdict in record["verdicts"]]
         [(score["value"], score["parts"], score["version"]) for score in record["scores"].values()]
+        [file["name"] for file in record["input"].get("files", [])]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnknotError(
-            f"{path}: is damaged ({error}); make it again: unknot score {folder} --json {path}."
+            f"{path}: is damaged ({error}); move it away and make it again: unknot score {path.parent}."
         ) from None
     loaded: dict[str, Any] = record
     return loaded
@@ -111,32 +109,30 @@ def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
     return contents
 
 
-def score_rows(record: Mapping[str, Any]) -> Iterator[tuple[str, str, float | None, str, bool, int]]:
-    """Metric, part, value, what it measures, whether more is better, version: headline numbers and those beside."""
-    for id_, score in record["scores"].items():
-        facts = METRICS[name].facts if (name := id_.partition("[")[0]) in METRICS else None
-        higher = facts.higher_is_better if facts else True
-        yield id_, "", score["value"], facts.measures if facts else "", higher, score["version"]
-        for part, measures in (facts.also if facts else {}).items():
-            if part in score["parts"]:
-                yield id_, part, score["parts"][part], measures, higher, score["version"]
-
-
 def score_grid(
-    rows: Iterator[tuple[str, str, float | None, str, bool, int]] | Sequence[Any],
+    rows: Iterable[ScoreRow],
     target: Sequence[str],
-    record: Mapping[str, Any] | None,
+    *,
+    seed: int = 0,
+    limit: int | None = None,
     name: str = "scores",
 ) -> Grid:
-    """Every number with the command that makes it."""
-    seed, limit = (record["seed"], record["parameters"].get("limit")) if record else (0, None)
+    """Every number with the command that makes it; refusals are left out."""
     cells: list[list[Cell]] = []
-    for metric, part, value, measures, higher, version in rows:
-        number = float(value) if isinstance(value, str) else value  # "inf" in JSON
-        command = score_command(target, metric, seed=seed, limit=limit)
-        cells.append([metric, part, number, measures, "higher" if higher else "lower", version, command])
+    for row in rows:
+        if not row.refused:
+            number = float(row.value) if isinstance(row.value, str) else row.value  # "inf" in JSON
+            better = "higher" if row.higher_is_better else "lower"
+            command = score_command(target, row.metric, seed=seed, limit=limit)
+            cells.append([row.metric, row.part, number, row.measures, better, row.version, command])
     header = ("metric", "part", "value", "measures", "better", "version", "made by")
     return Grid(header, cells, name=name)
+
+
+def record_grid(record: Mapping[str, Any], target: Sequence[str], name: str = "scores") -> Grid:
+    """The numbers of a record; the arguments are those of `score_grid`."""
+    limit = record["parameters"].get("limit")
+    return score_grid(score_rows(record), target, seed=record["seed"], limit=limit, name=name)
 
 
 def _left_out(record: Mapping[str, Any]) -> Iterator[str]:

@@ -31,6 +31,7 @@ from unknot.reports.study_ranking import ranking_sections, rankings
 from unknot.reports.study_words import summary
 from unknot.reports.task_page import task_section
 from unknot.runs.run import Run
+from unknot.scoring.record import ScoreRow
 from unknot.studies.folder import StudyFolder
 from unknot.studies.measures import Measure
 from unknot.tasks import Task, find_task
@@ -110,10 +111,8 @@ class _Sections:
             "Mean place: within a world and split, the mean over questions (what is measured) of the mean place over "
             "the metrics that ask it; 1 is best. It sums up, it is not a measurement: sort by the metric you need."
         )
-        folder = self.study.folder / "runs"
-        command = Command(
-            ("unknot", "score", f"{folder}/RUN/latents.npz", "--metrics", "METRIC"), "makes any score of the table"
-        )
+        latents = Run.at(self.study.folder / "runs" / "RUN").latents
+        command = Command(("unknot", "score", str(latents), "--metrics", "METRIC"), "makes any score of the table")
         return Section("Leaderboard", [words], [Grid(header, rows, name="leaderboard"), command])
 
     def _settings(self) -> Section:
@@ -182,10 +181,11 @@ class _Sections:
             if run is None:
                 raise UnknotError(f"{id_}: its folder is gone.")
             before: list[Content] = []
-            if not (run.folder / "scores.json").is_file():
-                rows = self.study.scores[self.study.scores["id"] == id_]
+            if not run.scores:
+                table = self.study.scores[self.study.scores["id"] == id_]
                 named = ["metric", "part", "value", "measures", "higher_is_better", "version"]
-                before = [score_grid(rows[named].values.tolist(), [latents_of(run)], None, f"scores of {id_}")]
+                rows = [ScoreRow(*row) for row in table[named].itertuples(index=False)]
+                before = [score_grid(rows, [latents_of(run)], name=f"scores of {id_}")]
             return run_section(run, title, before, opened=opened)
         except UnknotError as error:  # one damaged run does not cost the page
             return Section(title, [str(error)], name=f"run-{id_}")

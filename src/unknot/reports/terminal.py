@@ -1,7 +1,7 @@
 """A scorecard in the terminal."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import numpy as np
 from rich.console import Console
@@ -11,7 +11,8 @@ from rich.text import Text
 from unknot.metrics import METRICS
 from unknot.metrics.score import Facts, Measure
 from unknot.reports.kit.hinton import hinton_text
-from unknot.scoring.scoring import Record, Scorecard
+from unknot.scoring.record import ScoreRow, score_rows
+from unknot.scoring.scorecard import Scorecard
 
 QUESTIONS: dict[Measure, str] = {
     "modularity": "Does each latent know one factor?",
@@ -28,11 +29,14 @@ WIDEST = 60  # latents shown in the terminal's Hinton diagram
 
 def show(card: Scorecard, console: Console) -> None:
     """Print the scores by the question they answer, a verdict on each factor, and a Hinton diagram."""
-    labels = [label for measure in QUESTIONS for _, label, _, _ in _rows(card, measure)]
+    scored = [row for row in score_rows(card) if not row.refused]
+    width = max((len(row.label) for row in scored), default=0)
     for measure, question in QUESTIONS.items():
-        if any(True for _ in _rows(card, measure)):
+        rows = [row for row in scored if row.measures == measure]
+        if rows:
             console.print(Text.assemble((measure, "bold cyan"), (f"  {question}", "cyan")))
-            console.print(_table(card, measure, width=max(map(len, labels)), wide=console.width >= 90))
+            intervals = any(row.interval for row in scored)
+            console.print(_table(rows, width=width, intervals=intervals, wide=console.width >= 90))
     for record in card.records.values():
         if record.score is None:
             console.print(Text.assemble(("refused ", "yellow"), record.refused))
@@ -49,40 +53,26 @@ def show(card: Scorecard, console: Console) -> None:
     console.print(Text(f"\n{len(card.records)} metrics in {seconds:.1f} s, seed {card.plan.seed}", style="dim"))
 
 
-def _table(card: Scorecard, measure: Measure, *, width: int, wide: bool) -> Table:
+def _table(rows: Sequence[ScoreRow], *, width: int, intervals: bool, wide: bool) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(min_width=width + 2, no_wrap=True)
     table.add_column(justify="right", min_width=9, no_wrap=True)
-    with_interval = any(record.interval for record in card.records.values())
-    if with_interval:
+    if intervals:
         table.add_column(justify="right", min_width=14, no_wrap=True)
     table.add_column(min_width=6, no_wrap=True, style="dim")
     table.add_column(style="dim", overflow="fold")
     if wide:
         table.add_column(justify="right", style="dim", no_wrap=True)
-    for record, label, value, headline in _rows(card, measure):
-        facts = METRICS[record.name].facts
-        cells = [Text(f"  {label}"), _number(value)]
-        if with_interval:
-            low_high = record.interval if headline else None
-            cells.append(Text(f"{low_high[0]:.3f}..{low_high[1]:.3f}" if low_high else ""))
-        cells += [Text("higher" if facts.higher_is_better else "lower"), Text(_chance(facts) if headline else "")]
+    for row in rows:
+        cells = [Text(f"  {row.label}"), _number(float(row.value))]
+        if intervals:
+            cells.append(Text("{:.3f}..{:.3f}".format(*row.interval) if row.interval else ""))
+        chance = "" if row.part else _chance(METRICS[row.metric.partition("[")[0]].facts)
+        cells += [Text("higher" if row.higher_is_better else "lower"), Text(chance)]
         if wide:
-            cells.append(Text(f"{record.seconds:.2f} s" if headline else ""))
+            cells.append(Text("" if row.part else f"{row.seconds:.2f} s"))
         table.add_row(*cells)
     return table
-
-
-def _rows(card: Scorecard, measure: Measure) -> Iterator[tuple[Record, str, float, bool]]:
-    for record in card.records.values():
-        if record.score is None:
-            continue
-        facts = METRICS[record.name].facts
-        if facts.measures == measure:
-            yield record, record.id, record.score.value, True
-        for part, measures in facts.also.items():
-            if measures == measure and part in record.score.parts:
-                yield record, f"{record.id} {part}", float(record.score.parts[part]), False
 
 
 def _verdicts(card: Scorecard) -> Table:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 
 APART = {"options", "seed", "world", "split", "model"}  # fields that the label of a setting leaves out
 

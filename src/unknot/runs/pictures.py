@@ -32,7 +32,8 @@ from unknot.reports.kit.latent_pictures import (
 from unknot.reports.kit.slot_pictures import slot_sheet
 from unknot.representation import Representation
 from unknot.runs.batches import Feed
-from unknot.runs.run import Run
+from unknot.runs.run import PICTURES, Run
+from unknot.runs.trainer import Draw
 
 SHOWN_SLOTS = 10  # images on the sheet of slots
 SHOWN = 36  # images reconstructed; the first of them is the one that is traversed
@@ -79,11 +80,11 @@ def draw(
         plan = plan_traversal(means, kl)
         plan = replace(plan, order=plan.order[:MOVED])
         written = [
-            write_picture(reconstructions(seen, decode(means[:SHOWN])), folder / "reconstructions.png"),
-            write_picture(traversals(decode, means[0], plan, title=title), folder / "traversals.png"),
+            write_picture(reconstructions(seen, decode(means[:SHOWN])), folder / PICTURES["reconstructions"]),
+            write_picture(traversals(decode, means[0], plan, title=title), folder / PICTURES["traversals"]),
         ]
         if animated:
-            written.append(write_film(film(decode, means[0], plan), folder / "traversals.gif"))
+            written.append(write_film(film(decode, means[0], plan), folder / PICTURES["film"]))
     finally:
         model.train(training)
     return written
@@ -96,42 +97,41 @@ def _draw_slots(model: nn.Module, images: Tensor, folder: Path, title: str) -> l
     pictures = drawn.pictures[:SHOWN_SLOTS].float().permute(0, 1, 3, 4, 2).cpu().numpy()
     sheet = slot_sheet(seen[:SHOWN_SLOTS], pictures, drawn.masks[:SHOWN_SLOTS].float().cpu().numpy(), title=title)
     return [
-        write_picture(reconstructions(seen, _channels_last(drawn.combined())), folder / "reconstructions.png"),
-        write_picture(sheet, folder / "slots.png"),
+        write_picture(
+            reconstructions(seen, _channels_last(drawn.combined())), folder / PICTURES["reconstructions"]
+        ),
+        write_picture(sheet, folder / PICTURES["slots"]),
     ]
 
 
-def shown_images(batches: Feed) -> Tensor:
+def shown_images(feed: Feed) -> Tensor:
     """The training images that the pictures of a run show: the same at every step of a seed."""
-    rng = np.random.default_rng([batches.seed, 2**33])
-    return batches.tensor(batches.region.sample(MEASURED, rng), rng)
+    rng = np.random.default_rng([feed.seed, 2**33])
+    return feed.tensor(feed.region.sample(MEASURED, rng), rng)
 
 
-def draw_run(run: Run | Path | str, made: Representation, *, data: Path | None = None) -> list[Path]:
-    """Draw all pictures of a finished run again, with the representation it was encoded to."""
-    from unknot.runs.training import feed, load_model
-    from unknot.runs.training_world import home_world
+def pictures_of(run: Run, feed: Feed, device: torch.device) -> Draw:
+    """Draws the pictures of a run while it trains."""
 
-    run = run if isinstance(run, Run) else Run(run)
-    world = home_world(run, data=data)
-    model = load_model(run, world=world)
-    images = shown_images(feed(run.spec, model, world))
-    folder = run.folder / "pictures"
-    written = draw(model, images, folder, kl=made.kl, title=run.spec.title, animated=True)
-    return written + draw_hinton(made, folder, title=run.spec.title)
+    def draw_step(model: nn.Module, step: int, *, kl: NDArray[np.float64] | None, animated: bool) -> list[Path]:
+        images, title = shown_images(feed).to(device), f"{run.spec.title}, step {step:,}"
+        return draw(model, images, run.pictures, kl=kl, title=title, animated=animated)
+
+    return draw_step
 
 
-def draw_hinton(made: Representation, folder: Path, *, title: str = "") -> list[Path]:
+def draw_hinton(representation: Representation, folder: Path, *, title: str = "") -> list[Path]:
     """Draw which latent of a representation knows which factor; nothing if it has no factors."""
     from unknot.metrics.inputs import prepare
     from unknot.metrics.verdict import information_shares
 
-    if made.factors is None:
+    if representation.factors is None:
         return []
-    rows = prepare("hinton", made.flattened().latents, made.factors, None, None, names=made.factor_names)
-    names = [rows.names[j] for j in rows.kept]
+    latents, names = representation.flattened().latents, representation.factor_names
+    rows = prepare("hinton", latents, representation.factors, None, None, names=names)
+    names = tuple(rows.names[j] for j in rows.kept)
     title = textwrap.fill(title, 40)  # as wide as ten latents
-    return [hinton_figure(information_shares(rows), names, folder / "hinton.png", title=title)]
+    return [hinton_figure(information_shares(rows), names, folder / PICTURES["hinton"], title=title)]
 
 
 def _channels_last(images: Tensor) -> NDArray[np.float32]:

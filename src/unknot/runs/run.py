@@ -1,4 +1,4 @@
-"""One trained model on disk: what was asked for, the weights, the curve.
+"""One trained model on disk: a folder, and everything in it.
 
 A run's folder is named by the hash of its spec, so the same spec is never trained twice:
 
@@ -9,122 +9,44 @@ A run's folder is named by the hash of its spec, so the same spec is never train
     kl.parquet           KL of each latent over steps, for models that have one
     segmentation.parquet FG-ARI and ARI over steps, for models of objects on worlds that know theirs
     coat.parquet         COAT over steps, where training was given a corpus
-    latents.npz          the representation, once it is encoded
+    time.json            how fast it was trained, if a study trained it
+    latents.npz          the representation, once it is encoded; latents-*.npz are of other rows
+    scores.json          scores of latents.npz; scores-*.json are of other latents, or with other settings
     pictures/            reconstructions, traversals, and a Hinton diagram once it is encoded
-    tasks/               results of tasks it was put to
+    tasks/               results of tasks a study put it to; those of `unknot task` are in tasks/by_hand/
+
+Names of files are spelled here alone. What is in them is the business of those who make it.
 """
 
-import hashlib
 import json
+import math
 import os
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Any
 
 from unknot import __version__
-from unknot.errors import UnknotError, unknown
-from unknot.files import written_whole
+from unknot.errors import UnknotError
+from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
+from unknot.runs.spec import RunSpec
 
-FEW = 3  # options that fit the head of a table
-Option = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str
+PICTURES = {  # what is drawn of a run -> its file in pictures/
+    "reconstructions": "reconstructions.png",
+    "traversals": "traversals.png",
+    "film": "traversals.gif",
+    "slots": "slots.png",
+    "hinton": "hinton.png",
+}
 
 
 class RunBusyError(UnknotError):
     """Another process is training this run."""
-
-
-class RunSpec(BaseModel):
-    """Everything that decides the weights of a run: plain values, frozen, the same as JSON and back.
-
-    >>> spec = RunSpec(world="dsprites_rendered", options={"beta": 4.0}, steps=1000)
-    >>> spec.title, spec.id
-    ('beta_vae (beta 4.0) on dsprites_rendered, seed 0', '1dcd80baaebc')
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    world: str
-    model: str = "beta_vae"
-    options: dict[str, Option] = Field(default_factory=dict)
-    latents: int = Field(10, ge=1)
-    architecture: str = "conv64"
-    decoder: Literal["bernoulli", "gaussian"] = "bernoulli"
-    init: Literal["glorot", "torch"] = "glorot"
-    steps: int = Field(300_000, ge=1)
-    batch_size: int = Field(64, ge=2)
-    lr: float = Field(1e-4, gt=0, allow_inf_nan=False)
-    precision: Literal["float32", "bfloat16"] = "float32"
-    image_size: int | None = Field(None, ge=8)
-    split: str = ""
-    pairs: str = ""
-    seed: int = Field(0, ge=0)
-
-    def __init__(self, **fields: Any) -> None:
-        for name in fields:
-            if name not in type(self).model_fields:
-                raise unknown("field of a run", name, type(self).model_fields, field=name)
-        if isinstance(fields.get("split"), str) and ":" in fields["split"]:
-            from unknot.worlds.splits.named import (
-                canonical_split,  # here, so that a run needs no worlds to be read
-            )
-
-            try:
-                fields["split"] = canonical_split(fields["split"])
-            except UnknotError as error:
-                raise error.within("split") from None
-        try:
-            super().__init__(**fields)
-        except ValidationError as error:
-            raise _first_fault(error) from None
-
-    @property
-    def id(self) -> str:
-        """A short hash of the spec; the run's folder is called so."""
-        text = json.dumps(self.model_dump(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-    @property
-    def title(self) -> str:
-        """The spec in a few words."""
-        options = ", ".join(f"{name} {value}" for name, value in sorted(self.options.items()))
-        split = f", {self.split} split" if self.split else ""
-        return f"{self.model}{f' ({options})' if options else ''} on {self.world}{split}, seed {self.seed}"
-
-    @property
-    def label(self) -> str:
-        """The spec in fewer words, for heads of tables: the model, its options if they are few, and the seed.
-
-        >>> RunSpec(world="dsprites_rendered", steps=10, options={"beta": 4.0}).label
-        'beta_vae, beta 4, seed 0'
-        """
-        options = [
-            f"{name} {f'{value:g}' if isinstance(value, float) else value}" for name, value in self.options.items()
-        ]
-        return ", ".join([self.model, *(options if len(options) <= FEW else []), f"seed {self.seed}"])
-
-    def replace(self, **changes: Any) -> "RunSpec":
-        """The spec with some fields changed, validated again."""
-        return RunSpec(**{**self.model_dump(), **changes})
-
-
-def _first_fault(error: ValidationError) -> UnknotError:
-    """The error of a field, with its value and what was expected."""
-    first = error.errors()[0]
-    field = first["loc"][:2]  # below that are the types a value was tried as
-    value, name = first["input"], ".".join(map(str, field))
-    if first["type"] == "missing":
-        return UnknotError(f"run: {name} is missing.", who="run", field=field)
-    an_option = field[0] == "options" and len(field) > 1
-    expected = "expected a finite number, a word, true or false" if an_option else first["msg"].lower()
-    return UnknotError(f"run: {name} is {value!r}; {expected}.", who="run", field=field, value=value)
 
 
 class Run:
@@ -132,8 +54,20 @@ class Run:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
-        if not (self.folder / "run.json").is_file():
+        if not self.begun:
             raise UnknotError(f"{folder}: is not a run; it has no run.json. `unknot train` makes one.")
+
+    @classmethod
+    def at(cls, folder: Path | str) -> "Run":
+        """The run in a folder, which may hold none, or none yet: `begun` tells."""
+        run = cls.__new__(cls)
+        run.folder = Path(folder)
+        return run
+
+    @classmethod
+    def inside(cls, folder: Path | str) -> list["Run"]:
+        """The runs whose folders are in a folder, by name."""
+        return [cls(path.parent) for path in sorted(Path(folder).glob("*/run.json"))]
 
     @classmethod
     def create(cls, parent: Path | str, spec: RunSpec, *, source: str = "", world_file: str = "") -> "Run":
@@ -145,31 +79,33 @@ class Run:
             source: a hash of the file of anyone's own model, which is not part of the spec.
             world_file: the fingerprint of anyone's own file of images, which is not part of the spec either.
         """
-        folder = Path(parent) / spec.id
-        if not (folder / "run.json").exists():
+        run = cls.at(Path(parent) / spec.id)
+        if not run.begun:
             about = {"id": spec.id, "title": spec.title, "source": source, "world_file": world_file}
-            record = {"spec": spec.model_dump(), **about, **_circumstances()}
-            with written_whole(folder / "run.json") as beside:
-                beside.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        run = cls(folder)
+            write_json(run.folder / "run.json", {"spec": spec.model_dump(), **about, **_circumstances()})
         if run.spec != spec:
-            raise UnknotError(f"{folder}: holds another spec ({run.spec.title}); move it away.")
+            raise UnknotError(f"{run.folder}: holds another spec ({run.spec.title}); move it away.")
         if source != run.record.get("source", ""):
             raise UnknotError(
-                f"{folder}: the file of {spec.model} has changed since this run was started, and going on would mix "
-                "the two; undo the change, or move the folder away to train anew."
+                f"{run.folder}: the file of {spec.model} has changed since this run was started, and going on would "
+                "mix the two; undo the change, or move the folder away to train anew."
             )
         run.must_match_world(world_file)
         return run
+
+    @property
+    def begun(self) -> bool:
+        """Whether the folder is that of a run."""
+        return (self.folder / "run.json").is_file()
 
     @property
     def world_file(self) -> str:
         """The fingerprint of the file of images it was trained on; empty for named worlds and for older runs."""
         return str(self.record.get("world_file", ""))
 
-    def must_match_world(self, found: str) -> None:
+    def must_match_world(self, fingerprint: str) -> None:
         """An error if the file of images is another by now than when training began; what is not known passes."""
-        if found and self.world_file and found != self.world_file:
+        if fingerprint and self.world_file and fingerprint != self.world_file:
             raise UnknotError(
                 f"{self.folder}: {self.spec.world} has changed since this run was started, and its results would mix "
                 "the two; undo the change, or move the folder away to train anew."
@@ -194,9 +130,14 @@ class Run:
         finally:
             lock.release()
 
+    def remove_parts(self) -> None:
+        """Remove what processes killed while writing left in the folder, if nobody else writes to it now."""
+        for folder in (self.folder, self.pictures, self.folder / "tasks"):
+            remove_parts(folder)
+
     @cached_property
     def spec(self) -> RunSpec:
-        """What was asked for."""
+        """What decides its weights."""
         try:
             return RunSpec(**self.record["spec"])
         except UnknotError as error:
@@ -215,8 +156,7 @@ class Run:
     def note(self, **facts: Any) -> None:
         """Add facts to run.json."""
         self.record.update(facts)
-        with written_whole(self.folder / "run.json") as beside:
-            beside.write_text(json.dumps(self.record, indent=1) + "\n", encoding="utf-8")
+        write_json(self.folder / "run.json", self.record)
 
     def _damaged(self, error: Exception) -> UnknotError:
         return UnknotError(
@@ -230,8 +170,13 @@ class Run:
         return self.folder / "weights.safetensors"
 
     @property
+    def weights_hash(self) -> str:
+        """What tells these weights from others."""
+        return file_hash(self.weights)
+
+    @property
     def checkpoint(self) -> Path:
-        """Where to go on from."""
+        """The state of training after its latest checkpoint."""
         return self.folder / "checkpoint.pt"
 
     @property
@@ -241,27 +186,110 @@ class Run:
 
     def curve(self) -> Any:
         """Loss terms over steps, as a pandas table."""
-        return self._table("curve")
+        return self.table("curve")
 
     def kl(self) -> Any:
         """KL of each latent over steps, as a pandas table."""
-        return self._table("kl")
+        return self.table("kl")
 
     def segmentation(self) -> Any:
         """FG-ARI and ARI of masks over steps, as a pandas table."""
-        return self._table("segmentation")
+        return self.table("segmentation")
 
     def coat(self) -> Any:
         """COAT over steps, as a pandas table, with the names and numbers that `unknot task algebra` gives."""
-        return self._table("coat")
+        return self.table("coat")
 
-    def _table(self, name: str) -> Any:
+    def table(self, name: str) -> Any:
+        """What was measured over steps under this name, as a pandas table."""
         import pandas as pd
 
         path = self.folder / f"{name}.parquet"
         if not path.is_file():
             raise UnknotError(f"{self.folder}: has no {path.name} yet.")
         return pd.read_parquet(path)
+
+    def write_table(self, name: str, rows: Sequence[Mapping[str, float]]) -> None:
+        """Write what was measured over steps."""
+        import pandas as pd
+
+        with written_whole(self.folder / f"{name}.parquet") as beside:
+            pd.DataFrame(list(rows)).to_parquet(beside, index=False)
+
+    @property
+    def minutes(self) -> float:
+        """How long all of its training takes at the speed it was last trained with; NaN if that is not known."""
+        took = read_json(self.folder / "time.json")
+        try:
+            return float(took["seconds"]) / int(took["steps"]) * self.spec.steps / 60
+        except (ValueError, KeyError, TypeError, ZeroDivisionError):
+            return math.nan
+
+    def keep_speed(self, seconds: float, steps: int) -> None:
+        """Write how long so many steps took."""
+        write_json(self.folder / "time.json", {"seconds": seconds, "steps": steps})
+
+    @property
+    def latents(self) -> Path:
+        """The representation, once it is encoded."""
+        return self.latents_of()
+
+    def latents_of(self, *words: str) -> Path:
+        """The file of latents of other rows, which these words tell from the others."""
+        return self.folder / ("-".join(("latents", *words)) + ".npz")
+
+    def latents_source(self) -> dict[str, Any] | None:
+        """How `latents` were made; None without them, or if they cannot be read."""
+        import numpy as np
+
+        try:
+            with self.latents.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+                source = json.loads(str(file["source"]))
+        except Exception:  # a damaged zip fails in many ways, and all mean: encode it again
+            return None
+        return source if isinstance(source, dict) else None
+
+    def scores_of(self, latents: Path, setting: str = "") -> Path:
+        """The file of the scores of one of its files of latents.
+
+        Args:
+            latents: in its folder.
+            setting: a word for what these scores have of their own, such as a seed.
+        """
+        words = ["scores" + latents.stem.removeprefix("latents"), *filter(None, [setting])]
+        return self.folder / ("-".join(words) + ".json")
+
+    @property
+    def scores(self) -> list[Path]:
+        """The files of scores there are, those of `latents` first."""
+        first, others = self.scores_of(self.latents), sorted(self.folder.glob("scores-*.json"))
+        return [path for path in (first, *others) if path.is_file()]
+
+    @property
+    def pictures(self) -> Path:
+        """The folder of its pictures."""
+        return self.folder / "pictures"
+
+    def picture(self, name: str) -> Path:
+        """The file of one of PICTURES."""
+        return self.pictures / PICTURES[name]
+
+    def result_of(self, task: str, key: str, *, by_hand: bool = False) -> Path:
+        """The file of the result of a task.
+
+        Args:
+            task: its name.
+            key: what tells its settings from others.
+            by_hand: whether nobody but a user asked for it; a study removes its own results when they are outdated.
+        """
+        return self._results(by_hand) / f"{task}-{key}.json"
+
+    def results(self, task: str = "", *, by_hand: bool = False) -> list[Path]:
+        """The files of results of a task, or of all tasks, by name: those of a study, or those made by hand."""
+        return sorted(self._results(by_hand).glob(f"{task}-*.json" if task else "*.json"))
+
+    def _results(self, by_hand: bool) -> Path:
+        return self.folder / "tasks" / "by_hand" if by_hand else self.folder / "tasks"
 
 
 def _circumstances() -> dict[str, Any]:

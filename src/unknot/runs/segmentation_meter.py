@@ -1,5 +1,7 @@
 """How well the masks of a model fit the true objects, measured while it trains."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -19,36 +21,36 @@ def has_masks(world: object) -> bool:
     return callable(getattr(world, "masks", None))
 
 
-@torch.no_grad()
-def segmentation_row(model: nn.Module, batches: Feed, device: torch.device, *, n: int = SEGMENTED) -> Row:
-    """FG-ARI and ARI of a model's masks on images that depend on the seed alone; nothing if it or the world has none.
+@dataclass(frozen=True)
+class SegmentationMeter:
+    """FG-ARI and ARI of a model's masks, on n images that depend on the seed alone."""
 
-    The model is left in the mode it was in, and no random numbers are drawn.
-    """
-    if not has_masks(batches.world) or not hasattr(model, "masks"):
-        return {}
-    from unknot.metrics.segmentation import ari, fg_ari
+    feed: Feed
+    every: int
+    n: int = SEGMENTED
+    name: str = "segmentation"
+    identity: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
 
-    rng = np.random.default_rng([batches.seed, 2**34])
-    classes = batches.region.sample(n, rng)
-    images, true = batches.tensor(classes, rng), true_segments(batches, classes)
-    training = model.training
-    model.eval()
-    try:
-        parts = [images[start : start + AT_ONCE].to(device) for start in range(0, n, AT_ONCE)]
-        masks = [cast(Any, model).masks(part).argmax(1).cpu().numpy() for part in parts]
-    finally:
-        model.train(training)
-    found = np.concatenate(masks)
-    return {"fg_ari": fg_ari(true, found).value, "ari": ari(true, found).value}
+    @torch.no_grad()
+    def row(self, model: nn.Module, device: torch.device) -> Row:
+        """`fg_ari` and `ari` of a model in evaluation mode; nothing if it or the world has no masks."""
+        if not has_masks(self.feed.world) or not hasattr(model, "masks"):
+            return {}
+        from unknot.metrics.segmentation import ari, fg_ari
+
+        rng = np.random.default_rng([self.feed.seed, 2**34])
+        classes = self.feed.region.sample(self.n, rng)
+        images, true = self.feed.tensor(classes, rng), true_segments(self.feed, classes)
+        parts = [images[start : start + AT_ONCE].to(device) for start in range(0, self.n, AT_ONCE)]
+        masks = np.concatenate([cast(Any, model).masks(part).argmax(1).cpu().numpy() for part in parts])
+        return {"fg_ari": fg_ari(true, masks).value, "ari": ari(true, masks).value}
 
 
-def true_segments(batches: Feed, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+def true_segments(feed: Feed, classes: NDArray[np.int64]) -> NDArray[np.int64]:
     """(n, h, w) ids of the objects that own each pixel, as large as the images that the model sees."""
-    ids = np.asarray(cast(Any, batches.world).masks(classes)).astype(np.int64)
-    if batches.image_size is None or ids.shape[-1] == batches.image_size:
+    ids = np.asarray(cast(Any, feed.world).masks(classes)).astype(np.int64)
+    if feed.image_size is None or ids.shape[-1] == feed.image_size:
         return ids
-    places = [
-        ((np.arange(batches.image_size) + 0.5) * side / batches.image_size).astype(int) for side in ids.shape[1:]
-    ]
+    places = [((np.arange(feed.image_size) + 0.5) * side / feed.image_size).astype(int) for side in ids.shape[1:]]
     return ids[:, places[0][:, None], places[1][None]]  # the nearest pixel: ids cannot be averaged

@@ -6,42 +6,35 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any, Never, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.files import remove_parts, written_whole
-from unknot.models.codes import channels_last, represent
+from unknot.files import written_whole
+from unknot.models.codes import channels_last
 from unknot.models.model import Batch, Player, Terms, players
-from unknot.models.terms import kl_per_latent
 from unknot.processes.signals import interrupts
+from unknot.progress import Progress, silent
 from unknot.runs.batches import Feed
 from unknot.runs.curve import GRADIENT, Curve, Row
+from unknot.runs.meters import Meter
 from unknot.runs.optimisers import optimiser_of, set_rate
-from unknot.runs.pictures import draw, shown_images
 from unknot.runs.run import Run
-from unknot.runs.segmentation_meter import segmentation_row
-
-if TYPE_CHECKING:
-    from unknot.tasks.algebra.meter import CoatMeter
 
 LOG_EVERY = 50  # steps averaged into one row of the curve
-MEASURE_EVERY = 1000  # steps between two measurements of the KL of each latent, or of masks
-KL_IMAGES = 1024  # images it is measured on
+OLD_NAMES = {"kl": "latents"}  # of tables in checkpoints, where they are not those of the meters
+CORPUS = "_corpus"  # after a meter's name, in checkpoints: what its rows were measured on
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What a watcher is told when training starts (no terms yet) and every few steps."""
+class Draw(Protocol):
+    """Draws pictures of a model as it is at a step."""
 
-    step: int
-    steps: int
-    terms: Mapping[str, float]
-    images_per_second: float
+    def __call__(self, model: nn.Module, step: int, *, kl: NDArray[np.float64] | None, animated: bool) -> object:
+        """Draw; `kl` is that of each latent, if it was measured."""
 
 
 class Trainer:
@@ -49,20 +42,30 @@ class Trainer:
 
     The batch and the noise of a step depend on the seed and the step alone, and a checkpoint holds everything else:
     weights, optimisers, and the curve with the steps that are not in a row of it yet.
+
+    Args:
+        run: what is trained, and where.
+        model: with fresh weights; those of a checkpoint take their place.
+        feed: its batches.
+        device: it is trained on.
+        compiled: whether to use `torch.compile`.
+        meters: what is measured, in this order.
+        draw: draws its pictures, at checkpoints and at the end.
     """
 
     def __init__(
         self,
         run: Run,
         model: nn.Module,
-        batches: Feed,
+        feed: Feed,
         device: torch.device,
         *,
         compiled: bool = False,
-        coat_meter: "CoatMeter | None" = None,
+        meters: Sequence[Meter] = (),
+        draw: Draw | None = None,
     ) -> None:
-        self.run, self.spec, self.feed, self.device = run, run.spec, batches, device
-        self.coat_meter = coat_meter
+        self.run, self.spec, self.feed, self.device = run, run.spec, feed, device
+        self.meters, self.draw = meters, draw
         self.model = channels_last(model.to(device))
         self.players = players(self.model)
         self.main = _main(self.model, self.players)
@@ -81,22 +84,21 @@ class Trainer:
                 if not player.clip  # cut back, a step stays small
             ]
         )
-        self.latents: list[Row] = []  # KL of each latent
-        self.segmentation: list[Row] = []  # how well masks fit the true objects
-        self.coat: list[Row] = []  # how well objects add up, if there is a meter
-        self.coat_corpus = ""  # what it was measured on
+        self.tables: dict[str, list[Row]] = {meter.name: [] for meter in meters}
+        self.corpora: dict[str, str] = {}  # meter -> what it measured on
         self.step = self.saved = 0
         self.spent, self.began = 0.0, time.perf_counter()  # seconds of earlier processes, start of this one
-        remove_parts(run.folder)
+        run.remove_parts()
         self._resume()
-        self._same_corpus()
+        for meter in meters:
+            self._same_corpus(meter)
 
-    def train(self, checkpoint_every: int, watch: Callable[[Progress], None]) -> None:
+    def train(self, checkpoint_every: int, progress: Progress = silent) -> None:
         """Go on to the last step, and write the weights."""
         steps, began, since = self.spec.steps, self.step, time.perf_counter()
         self.model.train()
         with interrupts() as interrupted:
-            watch(Progress(began, steps, {}, 0.0))
+            progress("training", began, steps)
             while self.step < steps:
                 self.advance()
                 if self.step % LOG_EVERY == 0 or self.step == steps:
@@ -104,11 +106,10 @@ class Trainer:
                     terms = self.curve.close_row(self.step)
                     speed = (self.step - began) * self.spec.batch_size / (time.perf_counter() - since)
                     began, since = self.step, time.perf_counter()
-                    watch(Progress(self.step, steps, terms, speed))
-                if self.step % MEASURE_EVERY == 0 or self.step == steps:
-                    self._measure()
-                if self.coat_meter and (self.step % self.coat_meter.every == 0 or self.step == steps):
-                    self._measure_coat(self.coat_meter)
+                    progress("training", self.step, steps, **terms, images_per_second=speed)
+                for meter in self.meters:
+                    if self.step % meter.every == 0 or self.step == steps:
+                        self._measure(meter)
                 if self.step == steps:
                     break
                 if interrupted():
@@ -196,10 +197,13 @@ class Trainer:
             for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
                 optimiser.load_state_dict(saved)
             tables = json.loads(state["tables"])
-            self.curve.load(tables["curve"])
-            self.latents = tables["latents"]
-            self.segmentation = tables.get("segmentation", [])
-            self.coat, self.coat_corpus = tables.get("coat", []), tables.get("coat_corpus", "")
+            self.curve.load(tables.pop("curve"))
+            names = {old: name for name, old in OLD_NAMES.items()}
+            for name, value in tables.items():
+                if name.endswith(CORPUS):
+                    self.corpora[name.removesuffix(CORPUS)] = value
+                else:
+                    self.tables[names.get(name, name)] = value
             self.step = self.saved = int(state["step"])
             self.spent = float(state["seconds"])
         except UnknotError:
@@ -212,13 +216,9 @@ class Trainer:
     def _checkpoint(self) -> None:
         self.read_curve()
         self._weights_must_be_finite()
-        tables = {
-            "curve": self.curve.state(),
-            "latents": self.latents,
-            "segmentation": self.segmentation,
-            "coat": self.coat,
-            "coat_corpus": self.coat_corpus,
-        }
+        tables: dict[str, Any] = {OLD_NAMES.get(name, name): rows for name, rows in self.tables.items()}
+        tables |= {name + CORPUS: corpus for name, corpus in self.corpora.items()}
+        tables["curve"] = self.curve.state()
         state = {
             "spec": self.spec.id,
             "step": self.step,
@@ -252,74 +252,45 @@ class Trainer:
         """Time spent on the run so far, by all processes that worked on it."""
         return self.spent + time.perf_counter() - self.began
 
-    def _measure(self) -> None:
-        """KL of each latent, or the fit of masks, on images that depend on the seed alone."""
-        if hasattr(self.model, "masks"):
-            row = segmentation_row(self.model, self.feed, self.device)
-            self.segmentation += [{"step": self.step} | row] if row else []
-            return
-        rng = np.random.default_rng([self.spec.seed, 2**32])
-        images = self.feed.tensor(self.feed.region.sample(KL_IMAGES, rng), rng)
-        self.model.eval()
-        q = represent(self.model, images.to(self.device))
-        self.model.train()
-        if q.logvar is not None:
-            per_latent = kl_per_latent(q).tolist()
-            self.latents.append({"step": self.step} | {f"latent_{i}": value for i, value in enumerate(per_latent)})
-
-    def _same_corpus(self) -> None:
-        """One curve is of one corpus; which one is noted with the run."""
-        if self.coat_meter is None:
-            return
-        if self.coat and self.coat_corpus != self.coat_meter.identity:
+    def _same_corpus(self, meter: Meter) -> None:
+        """One table is of one corpus; which one is noted with the run."""
+        if self.tables[meter.name] and self.corpora.get(meter.name, "") != meter.identity:
             raise UnknotError(
-                f"{self.run.folder}: COAT was measured on another corpus up to step {self.step}, and one curve cannot "
-                "be of two; go on with that corpus, or without one."
+                f"{self.run.folder}: {meter.name} was measured on another corpus up to step {self.step}, and one curve "
+                "cannot be of two; go on with that corpus, or without one."
             )
-        self.coat_corpus = self.coat_meter.identity
-        self.run.note(coat=self.coat_meter.about)
+        if meter.identity:
+            self.corpora[meter.name] = meter.identity
+            self.run.note(**{meter.name: dict(meter.about)})
 
-    def _measure_coat(self, meter: "CoatMeter") -> None:
-        """COAT of the weights as they are; codes that cannot be scored must not cost the run."""
+    def _measure(self, meter: Meter) -> None:
+        """A row for the weights as they are; codes that cannot be measured must not cost the run."""
         self.model.eval()
         try:
-            self.coat.append({"step": self.step} | meter.row(self.model, self.device))
+            row = meter.row(self.model, self.device)
         except UnknotError as error:
-            warnings.warn(f"{self.run.folder}: no COAT at step {self.step} ({error})", UnknotWarning, stacklevel=2)
+            what = f"{self.run.folder}: {meter.name} could not be measured at step {self.step} ({error})"
+            warnings.warn(what, UnknotWarning, stacklevel=2)
+        else:
+            self.tables[meter.name] += [{"step": self.step} | row] if row else []
         finally:
             self.model.train()
 
     def _draw(self, *, animated: bool = False) -> None:
         """Pictures of the model as it is now; one that cannot be drawn must not cost the run."""
-        last = self.latents[-1] if self.latents else {}
+        if self.draw is None:
+            return
+        last = next(reversed(self.tables.get("kl", [])), {})
         kl = np.array([value for name, value in last.items() if name != "step"])
-        title = f"{self.spec.title}, step {self.step:,}"
         try:
-            images = shown_images(self.feed).to(self.device)
-            draw(
-                self.model,
-                images,
-                self.run.folder / "pictures",
-                kl=kl if len(kl) else None,
-                title=title,
-                animated=animated,
-            )
+            self.draw(self.model, self.step, kl=kl if len(kl) else None, animated=animated)
         except Exception as error:
             warnings.warn(f"{self.run.folder}: no pictures ({error})", UnknotWarning, stacklevel=2)
 
     def _write_tables(self) -> None:
-        import pandas as pd
-
-        tables = {
-            "curve": self.curve.rows,
-            "kl": self.latents,
-            "segmentation": self.segmentation,
-            "coat": self.coat,
-        }
-        for name, rows in tables.items():
+        for name, rows in {"curve": self.curve.rows, **self.tables}.items():
             if rows:
-                with written_whole(self.run.folder / f"{name}.parquet") as beside:
-                    pd.DataFrame(rows).to_parquet(beside, index=False)
+                self.run.write_table(name, rows)
 
 
 def seed_of(*words: int) -> int:
@@ -365,10 +336,10 @@ def _main(model: nn.Module, of: Sequence[Player]) -> int:
 
 
 def _parameters(player: Player) -> list[nn.Parameter]:
-    found: list[nn.Parameter] = []
+    parameters: list[nn.Parameter] = []
     for module in player.modules:
-        found += [module] if isinstance(module, nn.Parameter) else list(module.parameters())
-    return [parameter for parameter in found if parameter.requires_grad]
+        parameters += [module] if isinstance(module, nn.Parameter) else list(module.parameters())
+    return [parameter for parameter in parameters if parameter.requires_grad]
 
 
 def _to(batch: Batch, device: torch.device) -> Batch:

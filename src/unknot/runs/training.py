@@ -6,7 +6,7 @@ one that was never stopped: data and noise of a step depend on the seed and the 
 
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -20,11 +20,14 @@ from unknot.models.model import Setting
 from unknot.models.networks import initialise
 from unknot.processes.memory import kept_memory
 from unknot.processes.threads import threads_of_torch
+from unknot.progress import Progress, silent
 from unknot.runs.batches import Feed
-from unknot.runs.run import Run, RunSpec
-from unknot.runs.trainer import Progress as Progress
+from unknot.runs.meters import Meter, usual_meters
+from unknot.runs.pictures import pictures_of
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.trainer import Trainer, seed_of
-from unknot.runs.training_world import fingerprint, home_world
+from unknot.runs.training_world import open_training_world, world_fingerprint
 from unknot.worlds import conventions, open_world
 from unknot.worlds.splits.named import named_split
 from unknot.worlds.splits.split import Split
@@ -41,9 +44,8 @@ def train(
     compiled: bool = False,
     threads: int = 1,
     wait: bool = False,
-    coat: Path | str | None = None,
-    coat_every: int = 1000,
-    watch: Callable[[Progress], None] | None = None,
+    meters: Sequence[Meter] = (),
+    progress: Progress = silent,
 ) -> Run:
     """Train what the spec says, or go on where an earlier process stopped, or return what is already there.
 
@@ -56,10 +58,10 @@ def train(
         compiled: use `torch.compile`; pays on GPUs, not on CPUs, and rounds in its own way.
         threads: of torch; one is the fastest on a shared machine.
         wait: if another process is training this run, wait for it instead of refusing.
-        coat: folder of a corpus that object algebra is measured on while the model trains (see `coat_curve`). It
-            changes nothing in what is trained, so it is no part of the spec; a finished run is not measured again.
-        coat_every: steps between two such measurements.
-        watch: called with a `Progress` when training starts and every few steps; not if there is nothing to train.
+        meters: what else is measured while the model trains, such as COAT (`unknot.tasks.algebra.meter`). They
+            change nothing in what is trained, so they are no part of the spec; a finished run is not measured again.
+        progress: told how far it is when training starts and, with loss terms and speed, every few steps; not if
+            there is nothing to train.
 
     Ctrl-C lets the step end, writes a checkpoint and raises `KeyboardInterrupt` with a message that says so.
     """
@@ -67,31 +69,24 @@ def train(
         raise UnknotError(
             f"train: {spec!r} is not a RunSpec; expected one, such as RunSpec(world='dsprites_rendered', steps=1000)."
         )
-    for name, number in (
-        ("checkpoint_every", checkpoint_every),
-        ("threads", threads),
-        ("coat_every", coat_every),
-    ):
+    counts = {"checkpoint_every": checkpoint_every, "threads": threads}
+    for name, number in (counts | {f"{meter.name}_every": meter.every for meter in meters}).items():
         if number < 1:
-            raise UnknotError(f"train: {name} is {number}; expected at least 1.")
+            raise UnknotError(who="train", field=name, value=number, expected="at least 1")
     place = find_device(device)
     world = open_world(spec.world, data=data)
     model, spec = build_model(spec, world)
     batches = feed(spec, model, world)
-    meter = None
-    if coat is not None:
-        from unknot.tasks.algebra.meter import coat_meter
-
-        meter = coat_meter(coat, world, spec.image_size, every=coat_every)
     run = Run.create(
-        folder, spec, source=_source(model) + _load_pretrained(model), world_file=fingerprint(spec.world)
+        folder, spec, source=_source(model) + _load_pretrained(model), world_file=world_fingerprint(spec.world)
     )
     if run.finished:
         return run
     with run.locked(wait=wait), threads_of_torch(threads), kept_memory(), torch.random.fork_rng(devices=[]):
         if not run.finished:  # by the process that was waited for
-            trainer = Trainer(run, model, batches, place, compiled=compiled, coat_meter=meter)
-            trainer.train(checkpoint_every, watch or (lambda _: None))
+            every_meter, draw = [*usual_meters(model, batches), *meters], pictures_of(run, batches, place)
+            trainer = Trainer(run, model, batches, place, compiled=compiled, meters=every_meter, draw=draw)
+            trainer.train(checkpoint_every, progress)
     return run
 
 
@@ -167,7 +162,7 @@ def load_model(run: Run, *, data: Path | None = None, world: World | None = None
         raise UnknotError(
             f"{run.folder}: is not finished; `unknot train` with the same options goes on, unless it diverged."
         )
-    model, _ = build_model(run.spec, world or home_world(run, data=data))
+    model, _ = build_model(run.spec, world or open_training_world(run, data=data))
     try:
         model.load_state_dict(load_file(run.weights))
     except Exception as error:

@@ -12,7 +12,7 @@ BLOCK = 2**20
 BLOCKS = 64  # read of a file; a larger one is looked at in so many places, so that its size costs no time
 
 
-def fingerprint(world: str) -> str:
+def world_fingerprint(world: str) -> str:
     """What tells somebody's own file of images from what is in its place later; empty for worlds of the catalogue.
 
     Of a folder of pictures these are names and sizes, of one that Unknot wrote its description.
@@ -33,21 +33,21 @@ def fingerprint(world: str) -> str:
 
 def _of_file(path: Path) -> str:
     size = path.stat().st_size
-    found = hashlib.sha256(str(size).encode())
+    hasher = hashlib.sha256(str(size).encode())
     last = max(0, size - BLOCK)
     with path.open("rb") as file:
         for i in range(BLOCKS):
             file.seek(last * i // (BLOCKS - 1) if size > BLOCK * BLOCKS else BLOCK * i)
-            found.update(file.read(BLOCK))
-    return found.hexdigest()[:32]
+            hasher.update(file.read(BLOCK))
+    return hasher.hexdigest()[:32]
 
 
-def is_home(run: Run, world: str) -> bool:
+def trained_on(run: Run, world: str) -> bool:
     """Whether a file is the one the run was trained on, wherever it is now; of older runs that is not known."""
-    return bool(run.world_file) and fingerprint(world) == run.world_file
+    return bool(run.world_file) and world_fingerprint(world) == run.world_file
 
 
-def home_world(run: Run, *, data: Path | None = None) -> World:
+def open_training_world(run: Run, *, data: Path | None = None) -> World:
     """The world a run was trained on, opened; an error if its file is elsewhere or holds something else now."""
     name = run.spec.world
     if name not in WORLDS and not Path(name).expanduser().exists():
@@ -56,5 +56,5 @@ def home_world(run: Run, *, data: Path | None = None) -> World:
             f"{name}: there is no such file or folder here. It is the world of run {run.folder}, named as it was given "
             f"when training began; run the command from the folder it was trained in{other}."
         )
-    run.must_match_world(fingerprint(name) if run.world_file else "")
+    run.must_match_world(world_fingerprint(name) if run.world_file else "")
     return open_world(name, data=data)

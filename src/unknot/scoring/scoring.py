@@ -6,125 +6,42 @@ for, in which order, or in how many processes.
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
-from unknot.metrics.inputs import Rows, as_array, check_latents, column_names, dead, prepare
+from unknot.metrics.inputs import as_array, check_latents, column_names, prepare
 from unknot.metrics.score import Score, identity, parse_identity
-from unknot.metrics.verdict import Verdict, information_shares, verdicts
+from unknot.metrics.verdict import information_shares, verdicts
+from unknot.progress import Progress, silent
 from unknot.representation import Representation, read_representation
 from unknot.scoring.rows import Data, chosen
+from unknot.scoring.scorecard import Plan, Record, Scorecard
+
+if TYPE_CHECKING:
+    from unknot.runs.run import Run
 
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 
 
-@dataclass(frozen=True)
-class Record:
-    """One metric's result.
-
-    Attributes:
-        id: the variant's full name, such as `mig[bins=20]`.
-        name: the metric's key in METRICS.
-        options: what it was called with besides the data.
-        score: value and parts; None if the metric refused.
-        seconds: wall time, resampling included.
-        refused: why there is no score.
-        interval: 95 % bootstrap interval of the value, if asked for.
-        warnings: what was said while it ran.
-    """
-
-    id: str
-    name: str
-    options: Mapping[str, Any]
-    score: Score | None
-    seconds: float
-    refused: str = ""
-    interval: tuple[float, float] | None = None
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is to be scored, and how: made by `plan`, worked through by `run`."""
-
-    representation: Representation
-    rows: Rows | None  # None without factors
-    tasks: tuple[tuple[str, Mapping[str, Any]], ...]
-    seed: int = 0
-    limit: int | None = None
-    bootstrap: int = 0
-
-    @property
-    def ids(self) -> list[str]:
-        """Full names of the metrics, in the order they are shown."""
-        return [identity(METRICS[name], **options) for name, options in self.tasks]
-
-    @cached_property
-    def notes(self) -> tuple[str, ...]:
-        """What holds for all metrics: factors cut into bins, latents that are constant."""
-        said = [] if self.rows is None else list(self.rows.notes)
-        latents = np.asarray(self.representation.latents, dtype=np.float64)
-        gone = np.flatnonzero(dead(latents)) if len(latents) else np.empty(0, dtype=np.int64)
-        if len(gone):
-            which = ", ".join(map(str, gone[:20])) + (f" and {len(gone) - 20} more" if len(gone) > 20 else "")
-            said.append(
-                f"constant latent(s): {which}. They carry nothing but are counted, which moves metrics that divide by "
-                "the number of latents, such as modularity, completeness and mutual_info_score."
-            )
-        return tuple(said)
-
-
-@dataclass(frozen=True)
-class Scorecard:
-    """All scores of one representation, with what is needed to get them again."""
-
-    plan: Plan
-    records: Mapping[str, Record]
-    verdicts: Sequence[Verdict] = field(default_factory=tuple)
-    shares: NDArray[np.float64] | None = None  # (d, factors that vary): I(latent; factor) / H(factor)
-
-    def __getitem__(self, name: str) -> Score:
-        """The score of a metric, by its full or short name."""
-        for record in self.records.values():
-            if name in (record.id, record.name):
-                if record.score is None:
-                    raise UnknotError(f"{record.id} has no score: {record.refused}")
-                return record.score
-        raise UnknotError(f"no score of '{name}' here; there are {', '.join(self.records)}.")
-
-    def values(self) -> dict[str, float]:
-        """Full name -> value of every metric that could be computed."""
-        return {id_: float(record.score) for id_, record in self.records.items() if record.score is not None}
-
-    def __repr__(self) -> str:
-        """One line for what was scored, and one for each metric."""
-        rows, width = self.plan.representation.latents.shape
-        factors = len(self.plan.representation.factor_names)
-        lines = [f"Scorecard of {rows} rows, {width} latents, {factors} factors"]
-        wide = max(map(len, self.records), default=0)
-        for id_, record in self.records.items():
-            said = f"refused: {record.refused}" if record.score is None else f"{float(record.score):.3f}"
-            lines.append(f"{id_:{wide}}  {said}")
-        return "\n".join(lines)
-
-
-def score(latents: Any, factors: Any = None, *, jobs: int = 1, **options: Any) -> Scorecard:
-    """Score latents against factors with every metric that applies.
+def score(
+    latents: Any, factors: Any = None, *, jobs: int = 1, progress: Progress = silent, **options: Any
+) -> Scorecard:
+    """Score latents against factors with every metric that applies; those of a run are kept in its folder.
 
     Args:
-        latents: (n, d) array, torch tensor or table; or a `Representation`; or the path of its file, or of a run.
+        latents: (n, d) array, torch tensor or table; or a `Representation`; or the path of its file; or a run or its
+            folder, which is encoded now unless it is already.
         factors: (n, f) factor classes; without them only the label-free metrics run.
         jobs: number of processes.
+        progress: told how many metrics are done.
         options: `metrics`, `exclude`, `seed`, `limit`, `bootstrap`, `latents_test`, `factors_test`,
             `factor_names`: see `plan`.
 
@@ -133,8 +50,19 @@ def score(latents: Any, factors: Any = None, *, jobs: int = 1, **options: Any) -
     >>> round(unknot.score(latents, factors, metrics=["mig"])["mig"].value, 3)
     0.189
     """
+    scored = _as_run(latents)
+    if scored is not None:
+        latents = _encoded(scored, progress)
     todo = plan(latents, factors, **options)
-    return scorecard(todo, run(todo, jobs=jobs))
+    card = scorecard(todo, run(todo, jobs=jobs, progress=progress))
+    if scored is not None and factors is None:  # with factors of one's own they are no scores of the run alone
+        from unknot.scoring.kept_scores import keep_scores
+
+        try:
+            keep_scores(scored, card, latents)
+        except UnknotError as error:
+            warnings.warn(f"the scores are not kept with the run: {error}", UnknotWarning, stacklevel=2)
+    return card
 
 
 def plan(
@@ -193,36 +121,40 @@ def plan(
     return Plan(representation, rows, tasks, seed, limit, bootstrap)
 
 
-def run(todo: Plan, *, jobs: int = 1, starting: Callable[[str], None] | None = None) -> Iterator[Record]:
+def run(todo: Plan, *, jobs: int = 1, progress: Progress = silent) -> Iterator[Record]:
     """Work through a plan, yielding each metric's record as it is finished.
 
     Args:
         todo: what to do.
         jobs: number of processes.
-        starting: called with a metric's full name just before it runs (in one process only).
+        progress: told how many metrics are done and, where one runs at a time, which is next.
     """
     if jobs < 1:
         raise UnknotError(f"score: jobs is {jobs}; expected at least one process.")
-    if jobs == 1 or len(todo.tasks) == 1:
+    total = len(todo.tasks)
+    if jobs == 1 or total == 1:
         shared: dict[Any, Data] = {}
-        for (name, options), id_ in zip(todo.tasks, todo.ids, strict=True):
-            if starting is not None:
-                starting(id_)
+        for done, ((name, options), id_) in enumerate(zip(todo.tasks, todo.ids, strict=True)):
+            progress("scoring", done, total, metric=id_)
             yield _run_one(todo, name, options, shared)
+        progress("scoring", total, total)
         return
     from joblib import Parallel, delayed
 
     costs = ("minutes", "seconds", "instant")  # longest first keeps all processes busy to the end
     slow_first = sorted(todo.tasks, key=lambda task: costs.index(METRICS[task[0]].facts.cost))
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(
+    records = Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(_run_one)(todo, name, options) for name, options in slow_first
     )
+    for done, record in enumerate(records, start=1):
+        progress("scoring", done, total)
+        yield record
 
 
 def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:
     """Gather the records of a plan, in its order, with a verdict on each factor."""
-    found = {record.id: record for record in records}
-    ordered = {id_: found[id_] for id_ in todo.ids if id_ in found}
+    by_id = {record.id: record for record in records}
+    ordered = {id_: by_id[id_] for id_ in todo.ids if id_ in by_id}
     if todo.rows is None:
         return Scorecard(todo, ordered)
     shares = information_shares(todo.rows)
@@ -233,14 +165,12 @@ def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:
 def _gather(
     latents: Any, factors: Any, latents_test: Any, factors_test: Any, names: Sequence[str]
 ) -> Representation:
+    scored = _as_run(latents)
+    if scored is not None:
+        latents = _encoded(scored)
     if isinstance(latents, str | Path | Representation):
         _nothing_beside(latents, factors, latents_test, factors_test, names)
     if isinstance(latents, str | Path):
-        if (Path(latents) / "run.json").is_file():
-            from unknot.encoders.encoding import representation_of
-            from unknot.runs.run import Run
-
-            return read_representation(representation_of(Run(latents)))
         return read_representation(latents, factors)
     if isinstance(latents, Representation):
         return latents
@@ -251,6 +181,25 @@ def _gather(
         latents_test=None if latents_test is None else as_array(latents_test),
         factors_test=None if factors_test is None else as_array(factors_test),
     )
+
+
+def _as_run(latents: Any) -> "Run | None":
+    """The run that is to be scored, if it is one; what a run needs is not imported for arrays and files."""
+    named = isinstance(latents, str | Path)
+    if isinstance(latents, np.ndarray | Representation) or (named and not Path(latents).is_dir()):
+        return None
+    from unknot.runs.run import Run
+
+    if isinstance(latents, Run):
+        return latents
+    return Run(latents) if named and Run.at(latents).begun else None
+
+
+def _encoded(run: "Run", progress: Progress = silent) -> Path:
+    """The file of a run's representation."""
+    from unknot.encoders.encoding import representation_of
+
+    return representation_of(run, progress=progress)
 
 
 def _nothing_beside(
@@ -265,11 +214,11 @@ def _nothing_beside(
         "factors_test": factors_test,
         "factor_names": names if len(names) else None,
     }
-    given = [name for name, value in beside.items() if value is not None]
-    if given:
+    names_beside = [name for name, value in beside.items() if value is not None]
+    if names_beside:
         what = "a Representation" if isinstance(latents, Representation) else f"the file {latents}"
         raise UnknotError(
-            f"score: {', '.join(given)} beside {what} would be passed over; pass arrays throughout, or put "
+            f"score: {', '.join(names_beside)} beside {what} would be passed over; pass arrays throughout, or put "
             "all of them into one Representation."
         )
 
@@ -315,8 +264,8 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
         except UnknotError as error:
             refused = str(error)
     # constant factors are announced once, by `plan`, not by each metric again
-    said = dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, UnknotWarning))
-    return Record(id_, name, dict(options), result, time.perf_counter() - start, refused, interval, tuple(said))
+    texts = dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, UnknotWarning))
+    return Record(id_, name, dict(options), result, time.perf_counter() - start, refused, interval, tuple(texts))
 
 
 def _data(todo: Plan, name: str, shared: dict[Any, Data]) -> Data:

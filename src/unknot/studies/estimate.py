@@ -8,11 +8,12 @@ from typing import Any
 
 from unknot.metrics import METRICS, parse_identity
 from unknot.processes.threads import threads_of_torch
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
+from unknot.scoring.kept_scores import kept_records
 from unknot.studies.plan import PlannedRun
 from unknot.studies.steps import Kind
 from unknot.studies.store import Store
-from unknot.studies.tables import minutes
 from unknot.studies.task_times import task_seconds
 
 TRIAL = 1.0  # seconds of steps that are timed, after two that are not
@@ -130,7 +131,7 @@ def _finished(store: Store) -> dict[tuple[Any, ...], Speed]:
     """Speeds of finished runs; a row costs about a third of its share of a training step."""
     times: dict[tuple[Any, ...], list[float]] = {}
     for run in store.runs:
-        took = minutes(store, run)
+        took = store.run(run).minutes
         if store.trained(run) and took == took:
             times.setdefault(_kind(run.spec), []).append(took * 60 / run.spec.steps)
     sizes = {_kind(run.spec): run.spec.batch_size for run in store.runs}
@@ -141,8 +142,9 @@ def _finished(store: Store) -> dict[tuple[Any, ...], Speed]:
 def _scoring(store: Store) -> tuple[float, bool]:
     seen: dict[str, list[float]] = {}
     for run in store.runs:
-        for id_, score in store.scores(run).get("scores", {}).items():
-            seen.setdefault(id_, []).append(float(score["seconds"]))
+        for record in kept_records(store.run(run)):
+            for id_, score in record["scores"].items():
+                seen.setdefault(id_, []).append(float(score["seconds"]))
     known = {id_: sum(times) / len(times) for id_, times in seen.items()}
     return sum(_cost(id_, known) for run in store.runs for id_ in _unscored(store, run)), bool(known)
 

@@ -11,7 +11,7 @@ from typing import Any
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS, identity, parse_identity
 from unknot.runs.labels import defaults, settings
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.studies._yaml import Where
 from unknot.studies.spec import FIELDS, ModelEntry, StudySpec, Values, method_id
 from unknot.studies.task_options import check_tasks

@@ -23,7 +23,7 @@ from typing import Any
 
 from unknot.errors import UnknotError, unknown
 from unknot.papers import renamed
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.studies._yaml import Where, YamlSource, read_yaml
 
 PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}

@@ -4,20 +4,20 @@ A step reads and writes files of the study's folder alone, each complete or not 
 it: done twice, or begun again after a kill, it leaves the same files.
 """
 
-import json
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.files import json_hash, read_json, remove_parts, write_json, written_whole
+from unknot.files import json_hash, write_json
 from unknot.processes.threads import one_thread
 from unknot.progress import Progress, silent
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.studies.paths import StudyPaths
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ class Step:
     conditions: Conditions = Conditions()
 
     @property
-    def run_folder(self) -> Path:
-        """The folder of the run."""
-        return StudyPaths(Path(self.folder)).run(self.id)
+    def run(self) -> Run:
+        """The run, which may not be begun yet."""
+        return Run.at(StudyPaths(Path(self.folder)).run(self.id))
 
 
 def perform(
@@ -99,104 +99,91 @@ def perform(
     return None
 
 
-def latents_of(folder: Path, shared: Shared) -> "Representation":
+def latents_of(run: Run, shared: Shared) -> "Representation":
     """The latents of a run: those in memory if they were made as the file says, else those of the file."""
     from unknot.representation import read_representation
 
-    held = shared(folder.name)
-    if held is not None and held.source == read_source(folder):
+    held = shared(run.folder.name)
+    if held is not None and held.source == run.latents_source():
         return held
-    return read_representation(folder / "latents.npz")
+    return read_representation(run.latents)
 
 
 def _train(step: Step, progress: Progress) -> None:
-    from unknot.runs.training import Progress as Training
     from unknot.runs.training import train
 
     first, last, since, seconds = 0, 0, 0.0, 0.0
 
-    def watch(training: Training) -> None:
+    def told(stage: str, done: int, total: int, /, **facts: Any) -> None:
         nonlocal first, last, since, seconds
-        if not training.terms:
-            first, since = training.step, time.perf_counter()
-        last, seconds = training.step, time.perf_counter() - since
-        progress("training", training.step, training.steps)
+        if not facts:  # it starts
+            first, since = done, time.perf_counter()
+        last, seconds = done, time.perf_counter() - since
+        progress(stage, done, total, **facts)
 
-    if not (step.run_folder / "weights.safetensors").is_file():
-        (step.run_folder / "latents.npz").unlink(missing_ok=True)  # of weights that are no more
+    if not step.run.finished:
+        step.run.latents.unlink(missing_ok=True)  # of weights that are no more
     run = train(
         RunSpec(**step.values["spec"]),
-        step.run_folder.parent,
+        step.run.folder.parent,
         device=step.conditions.device,
         data=step.conditions.data,
         checkpoint_every=step.conditions.checkpoint_every,
         wait=True,  # for a process of a killed study that has not noticed yet
-        watch=watch,
+        progress=told,
     )
     if run.spec.id != step.id:
         raise UnknotError(f"{run.spec.title}: was planned as run {step.id} and trained as {run.spec.id}.")
     if last > first:
-        write_json(run.folder / "time.json", {"seconds": seconds, "steps": last - first})
+        run.keep_speed(seconds, last - first)
 
 
 def _encode(step: Step, progress: Progress) -> "Representation":
     from unknot.encoders.encoding import encode
     from unknot.representation import read_representation
 
-    run = Run(step.run_folder)
-    for folder in (run.folder, run.folder / "pictures"):
-        remove_parts(folder)
+    run = Run(step.run.folder)
+    run.remove_parts()
     representation = encode(
         run,
         rows=step.values["rows"],
         split=step.values["split"],
         device=step.conditions.device,
         data=step.conditions.data,
-        watch=lambda done, total: progress("encoding", done, total),
+        progress=progress,
     )
-    return read_representation(representation.write(run.folder / "latents.npz"))
+    return read_representation(representation.write(run.latents))
 
 
 def _score(step: Step, progress: Progress, shared: Shared) -> None:
-    from unknot.reports.scorecard import scorecard_record, to_json
     from unknot.scoring import scoring
+    from unknot.scoring.kept_scores import keep_scores, records_by_key, score_keys
 
-    folder = step.run_folder
-    remove_parts(folder)
-    latents, representation = folder / "latents.npz", latents_of(folder, shared)
-    before = read_json(folder / "scores.json")
+    run = step.run
+    run.remove_parts()
+    representation = latents_of(run, shared)
     keys = score_keys(step.values["metrics"], representation.source, step.values["limit"])
-    missing = [id_ for id_, key in keys.items() if before.get("keys", {}).get(id_) != key]
+    kept = records_by_key(run)
+    missing = [id_ for id_, key in keys.items() if key not in kept]
     if not missing:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknotWarning)  # the record says what was left out
         todo = scoring.plan(representation, metrics=missing, limit=step.values["limit"])
-        record = scorecard_record(scoring.scorecard(todo, []), [latents])
-        record |= {name: dict(before.get(name, {})) for name in ("keys", "scores", "refused")}
-        record["complete"] = True  # each entry is there or not; `keys` say which
-        for i, scored in enumerate(scoring.run(todo)):
-            entry = scorecard_record(scoring.Scorecard(todo, {scored.id: scored}))
-            for name in ("scores", "refused"):
-                record[name].pop(scored.id, None)
-                record[name] |= entry[name]
-            record["keys"][scored.id] = keys[scored.id]
-            record["parameters"]["metrics"] = list(record["keys"])
-            with written_whole(folder / "scores.json") as beside:
-                beside.write_text(to_json(record), encoding="utf-8")
+        card = scoring.scorecard(todo, [])
+        for i, record in enumerate(scoring.run(todo)):
+            keep_scores(run, replace(card, records={record.id: record}), run.latents)
             progress("scoring", i + 1, len(missing))
 
 
 def _task(step: Step, progress: Progress) -> None:
     from unknot.tasks import TASKS
 
-    run = Run(step.run_folder)
-    folder = run.folder / "tasks"
-    folder.mkdir(exist_ok=True)
-    remove_parts(folder)
-    weights, conditions = (read_source(run.folder) or {}).get("encoder", {}).get("weights"), step.conditions
+    run, conditions = Run(step.run.folder), step.conditions
+    run.remove_parts()
+    weights = (run.latents_source() or {}).get("encoder", {}).get("weights")
     for name, options in step.values["tasks"].items():
-        path = task_file(run.folder, name, options, weights)
+        path = task_file(run, name, options, weights)
         if path.is_file():
             continue
         with warnings.catch_warnings():
@@ -210,7 +197,7 @@ def _task(step: Step, progress: Progress) -> None:
                 progress=progress,
             )
         result.write(path)
-        for other in folder.glob(f"{name}-*.json"):
+        for other in run.results(name):
             if other != path:
                 other.unlink()  # of other options, or of weights that are no more
 
@@ -227,7 +214,7 @@ def _rank(step: Step, progress: Progress, shared: Shared) -> None:
 
     values, paths = step.values, StudyPaths(Path(step.folder))
     # Latents are read in their turn.
-    members = {id_: partial(latents_of, paths.run(id_), shared) for id_, _ in values["members"]}
+    members = {id_: partial(latents_of, Run.at(paths.run(id_)), shared) for id_, _ in values["members"]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknotWarning)  # the notes say it
         ranking = rank(
@@ -236,7 +223,7 @@ def _rank(step: Step, progress: Progress, shared: Shared) -> None:
             all_to_all=values["scope"] == "all",
             partners=values["partners"],
             rows=values["rows"],
-            watch=progress,
+            progress=progress,
             **(parse_method(values["method"]) or {}),
         )
     rows = [
@@ -253,37 +240,17 @@ def _rank(step: Step, progress: Progress, shared: Shared) -> None:
     write_json(paths.ranking(step.id), record)
 
 
-def read_source(folder: Path) -> dict[str, Any] | None:
-    """How the latents of a run were made; None without latents, or if they cannot be read."""
-    import numpy as np
-
-    try:
-        with (folder / "latents.npz").open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            source = json.loads(str(file["source"]))
-    except Exception:  # a damaged zip fails in many ways, and all mean: encode it again
-        return None
-    return source if isinstance(source, dict) else None
-
-
-def encoded(folder: Path, id_: str, rows: int | str, split: str) -> dict[str, Any] | None:
+def encoded(run: Run, id_: str, rows: int | str, split: str) -> dict[str, Any] | None:
     """How the latents of a run were made, if they are the ones a study wants."""
-    source = read_source(folder)
+    source = run.latents_source()
     if source is None or source.get("encoder", {}).get("id") != id_:
         return None
     wanted = {"rows": rows, "split": split, "seed": 0}
     return source if all(source.get(name) == value for name, value in wanted.items()) else None
 
 
-def score_keys(metrics: Iterable[str], source: Mapping[str, Any], limit: int | None) -> dict[str, str]:
-    """Full name of a metric -> a hash of everything its number depends on."""
-    from unknot.metrics import METRICS, parse_identity
-
-    versions = {id_: METRICS[parse_identity(id_, METRICS)[0]].facts.version for id_ in metrics}
-    return {id_: json_hash([id_, version, dict(source), limit], KEY) for id_, version in versions.items()}
-
-
-def task_file(folder: Path, name: str, options: Mapping[str, Any], weights: str | None) -> Path:
+def task_file(run: Run, name: str, options: Mapping[str, Any], weights: str | None) -> Path:
     """Where the result of a task is; its name depends on everything its numbers depend on."""
     from unknot.tasks import TASKS
 
-    return folder / "tasks" / f"{name}-{json_hash([name, TASKS[name].version, dict(options), weights], KEY)}.json"
+    return run.result_of(name, json_hash([name, TASKS[name].version, dict(options), weights], KEY))

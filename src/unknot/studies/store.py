@@ -11,10 +11,12 @@ from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import json_hash, plain, read_json, remove_parts, write_json, written_whole
 from unknot.papers import renamed
+from unknot.runs.run import Run
+from unknot.scoring.kept_scores import records_by_key, score_keys
 from unknot.studies.paths import StudyPaths
 from unknot.studies.plan import PlannedRun, RankGroup, StudyPlan
 from unknot.studies.spec import StudySpec
-from unknot.studies.steps import KEY, Kind, Step, encoded, score_keys, task_file
+from unknot.studies.steps import KEY, Kind, Step, encoded, task_file
 
 
 class Store:
@@ -73,43 +75,38 @@ class Store:
         """The runs of the plan."""
         return self.plan.runs
 
-    def run_folder(self, run: PlannedRun) -> Path:
-        """The folder of one run."""
-        return self.paths.run(run.id)
+    def run(self, run: PlannedRun) -> Run:
+        """One run on disk, which may not be begun yet."""
+        return Run.at(self.paths.run(run.id))
 
     def trained(self, run: PlannedRun) -> bool:
         """Whether training is over."""
-        return (self.run_folder(run) / "weights.safetensors").is_file()
+        return self.run(run).finished
 
     def source(self, run: PlannedRun) -> dict[str, Any] | None:
         """How the latents were made, if they are the ones the study wants."""
         if self._sources.get(run.id) is None:
             rows = self.plan.study.rows
-            self._sources[run.id] = encoded(self.run_folder(run), run.id, rows, run.spec.split)
+            self._sources[run.id] = encoded(self.run(run), run.id, rows, run.spec.split)
         return self._sources[run.id]
 
     def forget(self, run_id: str) -> None:
         """Look at a run's latents anew."""
         self._sources.pop(run_id, None)
 
-    def scores(self, run: PlannedRun) -> dict[str, Any]:
-        """The record of a run's scores; empty if there is none, or none that can be read."""
-        return read_json(self.run_folder(run) / "scores.json")
-
     def unscored(self, run: PlannedRun) -> tuple[str, ...]:
         """The metrics that have no result for the latents there are."""
         source = self.source(run)
         if source is None:
             return run.metrics
-        scored = self.scores(run).get("keys", {})
-        keys = score_keys(run.metrics, source, self.plan.study.limit)
-        return tuple(id_ for id_, key in keys.items() if scored.get(id_) != key)
+        kept, keys = records_by_key(self.run(run)), score_keys(run.metrics, source, self.plan.study.limit)
+        return tuple(id_ for id_, key in keys.items() if key not in kept)
 
     def task_files(self, run: PlannedRun) -> dict[str, Path]:
         """Task -> where its result is, or will be."""
         weights = (self.source(run) or {}).get("encoder", {}).get("weights")
         tasks = self.plan.study.tasks.items()
-        return {name: task_file(self.run_folder(run), name, options, weights) for name, options in tasks}
+        return {name: task_file(self.run(run), name, options, weights) for name, options in tasks}
 
     def undone(self, run: PlannedRun) -> list[str]:
         """The tasks that have no result for the weights there are."""

@@ -1,10 +1,12 @@
 """The tables of a study in long form, made of the files of its runs: runs, scores, tasks and ranks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from unknot.files import read_json
-from unknot.metrics import METRICS, parse_identity
+from unknot.scoring.kept_scores import records_by_key, score_keys
+from unknot.scoring.record import score_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,49 +47,31 @@ def _run_row(store: "Store", run: "PlannedRun") -> dict[str, Any]:
     spec, error = run.spec, store.error(run)
     status = "failed" if error else "waiting" if store.missing(run) else "done"
     row = {name: getattr(spec, name) for name in ("id", "world", "model", "seed", "steps", "split")}
-    row |= {"setting": run.setting, "status": status, "minutes": minutes(store, run), "error": error}
+    row |= {"setting": run.setting, "status": status, "minutes": store.run(run).minutes, "error": error}
     return row | {f"option.{name}": value for name, value in spec.options.items()}
-
-
-def minutes(store: "Store", run: "PlannedRun") -> float:
-    """How long all of a run's training takes at the speed it was last trained with; NaN if that is not known."""
-    took = read_json(store.run_folder(run) / "time.json")
-    try:
-        return float(took["seconds"]) / int(took["steps"]) * run.spec.steps / 60
-    except (ValueError, KeyError, TypeError, ZeroDivisionError):
-        return float("nan")
 
 
 def _scores_table(store: "Store") -> "pd.DataFrame":
     """One row for each number: headlines (part is empty) and the scalars that belong beside them."""
     rows: list[dict[str, Any]] = []
     for run in store.runs:
-        if store.source(run) is None:
-            continue
-        record, missing = store.scores(run), set(store.unscored(run))
-        for id_ in run.metrics:
-            if id_ not in missing:
-                rows += _score_rows(run.id, id_, record)
+        source = store.source(run)
+        if source is not None:
+            rows += _score_rows(run, records_by_key(store.run(run)), source, store.plan.study.limit)
     return _frame(rows, COLUMNS["scores"]).astype(
         {"value": "float64", "seconds": "float64", "version": "int64", "higher_is_better": "bool"}
     )
 
 
-def _score_rows(run_id: str, id_: str, record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    facts = METRICS[parse_identity(id_, METRICS)[0]].facts
-    same = {"id": run_id, "metric": id_, "higher_is_better": facts.higher_is_better, "version": facts.version}
-    if id_ in record.get("refused", {}):
-        why = record["refused"][id_]
-        return [
-            same | {"part": "", "value": float("nan"), "measures": facts.measures, "seconds": 0.0, "refused": why}
-        ]
-    score = record["scores"][id_]
-    same |= {"seconds": score["seconds"], "refused": ""}
-    rows = [same | {"part": "", "value": _number(score["value"]), "measures": facts.measures}]
-    for part, measures in facts.also.items():
-        if part in score["parts"]:
-            rows.append(same | {"part": part, "value": _number(score["parts"][part]), "measures": measures})
-    return rows
+def _score_rows(
+    run: "PlannedRun", kept: Mapping[str, Mapping[str, Any]], source: Mapping[str, Any], limit: int | None
+) -> Iterator[dict[str, Any]]:
+    """The rows of one run: what its folder keeps of the metrics that the study asks for."""
+    for id_, key in score_keys(run.metrics, source, limit).items():
+        for row in score_rows(kept.get(key, {})):
+            if row.metric == id_:
+                values = asdict(row) | {"id": run.id, "value": _number(row.value)}
+                yield {name: values[name] for name in COLUMNS["scores"]}
 
 
 def _tasks_table(store: "Store") -> "pd.DataFrame":

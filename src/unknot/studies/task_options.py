@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.studies.spec import StudySpec, Values
 from unknot.worlds import WORLDS
 from unknot.worlds.world import Images, World

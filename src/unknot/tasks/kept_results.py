@@ -1,14 +1,10 @@
-"""Results of tasks in a run's folder, each under a name that its settings decide.
+"""Results of tasks in a run's folder, each under a name that its settings decide."""
 
-Those of a study, which also removes them, are `tasks/NAME-HASH.json`; those of `unknot task NAME RUN` are
-`tasks/by_hand/NAME-HASH.json`.
-"""
-
-import hashlib
-import json
 from pathlib import Path
 
 from unknot.errors import UnknotError
+from unknot.files import json_hash
+from unknot.runs.run import Run
 from unknot.tasks import TASKS
 from unknot.tasks.result import TaskResult, read_result
 
@@ -19,37 +15,35 @@ WHOSE = (
 )  # settings that name the run; in its folder they tell no two results apart
 
 
-def keep_result(folder: Path | str, result: TaskResult) -> Path:
+def keep_result(run: Run, result: TaskResult) -> Path:
     """Write a result to the folder of the run it is of; one of the same settings is replaced."""
-    return result.write(Path(folder) / "tasks" / "by_hand" / f"{result.task}-{_key(result)}.json")
+    return result.write(run.result_of(result.task, _key(result), by_hand=True))
 
 
-def kept_results(folder: Path | str) -> tuple[dict[Path, TaskResult], list[str]]:
+def kept_results(run: Run) -> tuple[dict[Path, TaskResult], list[str]]:
     """File -> result, by task and then the oldest first; and what is wrong with files that hold none.
 
     Of several with the same settings, the newest.
     """
-    home = Path(folder) / "tasks"
-    paths = [path for place in (home, home / "by_hand") for path in place.glob("*.json")]
-    found: dict[tuple[str, str], tuple[Path, TaskResult]] = {}
+    paths = [*run.results(), *run.results(by_hand=True)]
+    newest: dict[tuple[str, str], tuple[Path, TaskResult]] = {}
     faults = []
     for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns):
         try:
-            made = read_result(path)
-            if made.task not in TASKS or not isinstance(made.settings, dict):
+            result = read_result(path)
+            if result.task not in TASKS or not isinstance(result.settings, dict):
                 raise UnknotError(f"{path}: is no result of a task; they are written by unknot task.")
         except UnknotError as error:
             faults.append(str(error))
         else:
-            key = made.task, _key(made)
-            found.pop(key, None)
-            found[key] = path, made
+            key = result.task, _key(result)
+            newest.pop(key, None)
+            newest[key] = path, result
     order = list(TASKS)
-    return dict(sorted(found.values(), key=lambda pair: order.index(pair[1].task))), faults
+    return dict(sorted(newest.values(), key=lambda pair: order.index(pair[1].task))), faults
 
 
 def _key(result: TaskResult) -> str:
     """A short hash of everything that decided the numbers but the run."""
     settings = {name: value for name, value in result.settings.items() if name not in WHOSE}
-    text = json.dumps([result.world, settings], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return json_hash([result.world, settings])

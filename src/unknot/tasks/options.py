@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 
 from unknot.encoders.encoder import must_fit
 from unknot.errors import UnknotError, unknown
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.worlds.world import World
 
 Rows = Annotated[int, Field(ge=1)] | Literal["all"]

@@ -13,7 +13,8 @@ from unknot.encoders.encoding import encode_points
 from unknot.errors import UnknotError
 from unknot.models import MODELS
 from unknot.reports.explorer.drawing import ExploredRun
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model
 from unknot.worlds import open_world
 

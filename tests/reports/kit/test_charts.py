@@ -2,7 +2,6 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -10,7 +9,8 @@ import pytest
 from unknot.reports.kit.charts import CROWD, Dot, box_plot, curves, heat_map, hinton, scatter
 from unknot.reports.kit.svg import Scale
 
-NASTY = "<script>\"&'</script>"
+from .conftest import NASTY
+
 NAN = float("nan")
 
 
@@ -87,18 +87,12 @@ def test_the_area_of_a_hinton_square_is_the_share_known() -> None:
     assert sides[0] == pytest.approx(2 * sides[1], abs=0.02)
 
 
-def _nasty() -> Iterator[str]:
-    yield box_plot(NASTY, [(NASTY, [Dot(1.0, NASTY, NASTY)])])
-    yield scatter(NASTY, [Dot(1.0, NASTY, NASTY, 1.0)], NASTY, NASTY, [NASTY])
-    yield curves(NASTY, [1, 2], {NASTY: [1.0, 2.0], NASTY + "2": [2.0, 3.0]})
-    yield heat_map([NASTY, NASTY], np.full((2, 2), 0.5), np.full((2, 2), 0.5))
-    yield hinton(np.full((2, 1), 0.5), [NASTY])
-
-
-def test_names_are_escaped_in_every_chart() -> None:
-    for svg in _nasty():
-        assert not _all(svg, "script")
-        assert "".join(ElementTree.fromstring(svg).itertext()).count("<script>")
+def test_names_are_escaped(checked) -> None:
+    checked(box_plot(NASTY, [(NASTY, [Dot(1.0, NASTY, NASTY)])]))
+    checked(scatter(NASTY, [Dot(1.0, NASTY, NASTY, 1.0)], NASTY, NASTY, [NASTY]))
+    checked(curves(NASTY, [1, 2], {NASTY: [1.0, 2.0], NASTY + "2": [2.0, 3.0]}))
+    checked(heat_map([NASTY, NASTY], np.full((2, 2), 0.5), np.full((2, 2), 0.5)))
+    checked(hinton(np.full((2, 1), 0.5), [NASTY]))
 
 
 @pytest.mark.parametrize("label", ["x" * n for n in range(2, 23)])

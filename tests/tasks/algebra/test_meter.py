@@ -1,5 +1,7 @@
 """COAT while a model trains."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,8 @@ import torch
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.reports.run_page import write_run_page
 from unknot.runs import trainer
-from unknot.runs.run import RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
 from unknot.tasks.algebra.meter import coat_meter
 from unknot.tasks.algebra.task import algebra
@@ -35,7 +38,6 @@ def world(tmp_path_factory) -> str:
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
     monkeypatch.setattr(trainer, "LOG_EVERY", 2)
-    monkeypatch.setattr("unknot.runs.segmentation_meter.SEGMENTED", 4)
 
 
 def spec(world: str, **fields) -> RunSpec:
@@ -43,11 +45,17 @@ def spec(world: str, **fields) -> RunSpec:
     return RunSpec(world=world, **{**given, **fields})
 
 
+def measured(spec: RunSpec, folder: Path, corpus: Path, every: int = 1000, **options) -> Run:
+    """A run that COAT is measured of while it trains."""
+    meter = coat_meter(corpus, open_world(spec.world), spec.image_size, every=every)
+    return train(spec, folder, meters=[meter], **options)
+
+
 @pytest.mark.parametrize("model", ["slot_attention", "beta_vae"])
 def test_the_last_row_is_what_the_task_measures_on_the_same_weights_and_tuples(corpus, world, tmp_path, model):
     options = SLOTS if model == "slot_attention" else {}
     small = spec(world, model=model, options=options, image_size=None if options else 64)
-    run = train(small, tmp_path, coat=corpus.folder, coat_every=2)
+    run = measured(small, tmp_path, corpus.folder, 2)
     table = run.coat()
     assert table["step"].tolist() == [2, 4, 5]
     told = algebra(run, corpus, minibatch=WHOLE, pictures=0, segmented=0).values
@@ -70,31 +78,27 @@ def test_the_first_tuples_alone_are_measured(corpus, world):
 
 def test_measuring_changes_neither_the_run_nor_its_weights(corpus, world, tmp_path):
     plain = train(spec(world), tmp_path / "plain")
-    measured = train(spec(world), tmp_path / "measured", coat=corpus.folder, coat_every=1)
-    assert plain.spec.id == measured.spec.id
-    assert plain.weights.read_bytes() == measured.weights.read_bytes()
+    other = measured(spec(world), tmp_path / "measured", corpus.folder, 1)
+    assert plain.spec.id == other.spec.id
+    assert plain.weights.read_bytes() == other.weights.read_bytes()
     assert not (plain.folder / "coat.parquet").exists()
     with pytest.raises(UnknotError, match=r"has no coat\.parquet"):
         plain.coat()
 
 
-def stop_at(step: int):
-    def watch(progress):
-        if progress.step == step:
+def stopped(world, folder, corpus):
+    def stop(stage, done, total, **facts):
+        if done == 4:
             raise KeyboardInterrupt
 
-    return watch
-
-
-def stopped(world, folder, corpus):
     with pytest.raises(KeyboardInterrupt):
-        train(spec(world), folder, checkpoint_every=2, coat=corpus.folder, coat_every=2, watch=stop_at(4))
+        measured(spec(world), folder, corpus.folder, 2, checkpoint_every=2, progress=stop)
 
 
 def test_a_run_that_was_stopped_ends_with_the_curve_of_one_that_was_not(corpus, world, tmp_path):
-    whole = train(spec(world), tmp_path / "whole", coat=corpus.folder, coat_every=2).coat()
+    whole = measured(spec(world), tmp_path / "whole", corpus.folder, 2).coat()
     stopped(world, tmp_path / "parts", corpus)
-    again = train(spec(world), tmp_path / "parts", coat=corpus.folder, coat_every=2)
+    again = measured(spec(world), tmp_path / "parts", corpus.folder, 2)
     assert again.coat().equals(whole)
 
 
@@ -107,20 +111,20 @@ def test_one_curve_is_not_of_two_corpora(corpus, world, tmp_path):
     other = toy_corpus(tmp_path / "other", n=WHOLE, size=32, seed=1)
     stopped(world, tmp_path / "runs", corpus)
     with pytest.raises(UnknotError, match="another corpus up to step 2"):
-        train(spec(world), tmp_path / "runs", coat=other.folder, coat_every=2)
+        measured(spec(world), tmp_path / "runs", other.folder, 2)
 
 
 def test_a_corpus_that_cannot_be_used_is_refused_before_a_run_is_made(corpus, world, tmp_path):
     runs = tmp_path / "runs"
     with pytest.raises(UnknotError, match="nowhere: no such folder; a corpus is made by"):
-        train(spec(world), runs, coat=tmp_path / "nowhere")
+        measured(spec(world), runs, tmp_path / "nowhere")
     large = toy_corpus(tmp_path / "large", n=2, size=48)
     with pytest.raises(UnknotError, match=r"48 x 48 x 3, those of .* are 32 x 32 x 3; make .*--size 32"):
-        train(spec(world), runs, coat=large.folder)
+        measured(spec(world), runs, large.folder)
     with pytest.raises(UnknotError, match="has 1 tuple; COAT needs two"):
-        train(spec(world), runs, coat=toy_corpus(tmp_path / "one", n=1, size=32).folder)
+        measured(spec(world), runs, toy_corpus(tmp_path / "one", n=1, size=32).folder)
     with pytest.raises(UnknotError, match="coat_every is 0; expected at least 1"):
-        train(spec(world), runs, coat=corpus.folder, coat_every=0)
+        measured(spec(world), runs, corpus.folder, 0)
     with pytest.raises(UnknotError, match=r"32 x 32 x 3, those of .* are 64 x 64 x 1"):
         coat_meter(corpus.folder, open_world("dsprites_rendered"), 32)
     assert not runs.exists()
@@ -128,7 +132,7 @@ def test_a_corpus_that_cannot_be_used_is_refused_before_a_run_is_made(corpus, wo
 
 def test_images_are_resized_where_the_run_resizes_them(corpus, world, tmp_path):
     large = toy_corpus(tmp_path / "large", n=4, size=48)
-    run = train(spec(world, image_size=16, steps=2), tmp_path, coat=large.folder)
+    run = measured(spec(world, image_size=16, steps=2), tmp_path, large.folder)
     assert np.isfinite(run.coat()["l2_coat"]).all()
 
 
@@ -137,13 +141,13 @@ def test_codes_that_cannot_be_scored_cost_a_row_and_not_the_run(corpus, world, t
         return torch.full((len(images), 3, 8), torch.nan)
 
     monkeypatch.setattr("unknot.models.slot_attention.SlotAttention.represent", broken)
-    with pytest.warns(UnknotWarning, match=r"no COAT at step 2 .*not finite"):
-        run = train(spec(world, steps=2), tmp_path, coat=corpus.folder)
+    with pytest.warns(UnknotWarning, match=r"coat could not be measured at step 2 .*not finite"):
+        run = measured(spec(world, steps=2), tmp_path, corpus.folder)
     assert run.finished and not (run.folder / "coat.parquet").exists()
 
 
 def test_the_page_of_the_run_shows_the_curves_of_masks_and_of_coat(corpus, world, tmp_path):
-    run = train(spec(world, steps=2), tmp_path, coat=corpus.folder, coat_every=1)
+    run = measured(spec(world, steps=2), tmp_path, corpus.folder, 1)
     html = write_run_page(tmp_path / "page.html", run.folder).read_text()
     for words in (
         "L2-COAT",

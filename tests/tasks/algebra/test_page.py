@@ -1,12 +1,10 @@
 """The page of object algebra: what it says, and that it escapes what it is given."""
 
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from unknot.reports.kit.share_chart import Share, share_chart
 from unknot.reports.task_page import write_task_page
 from unknot.tasks.algebra.page import p_hat, score_text, section
 from unknot.tasks.algebra.task import algebra
@@ -90,15 +88,3 @@ def test_a_picture_that_is_none_is_left_out(result: TaskResult) -> None:
     broken = {**result.tables, "pictures": [{"title": "Tuples", "png": "%%%"}]}
     made = TaskResult("algebra", "x", "y", result.values, broken, result.settings)
     assert len(section([made]).contents) == 3
-
-
-def test_marks_stand_where_their_shares_are() -> None:
-    svg = share_chart(
-        "t", [("drop", [Share(0.5, 0.4, 0.6, "a"), Share(1.0, 0.9, 1.0, "b")])], lines={"chance": 0.5}
-    )
-    tree = ET.fromstring(svg)
-    circles = [one for one in tree.iter() if one.tag.endswith("circle")]
-    line = next(one for one in tree.iter() if one.get("stroke-dasharray"))
-    assert float(circles[0].get("cx")) == pytest.approx(float(line.get("d")[1:].split()[0]), abs=0.1)
-    assert float(circles[1].get("cx")) > float(circles[0].get("cx"))
-    assert circles[0].find("{*}title") is not None or circles[0].find("title") is not None

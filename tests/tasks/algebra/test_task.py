@@ -62,7 +62,7 @@ def test_slots_are_scored_as_they_are_and_without_duplicates(corpus):
 
 def test_a_run_draws_sums_of_codes_and_is_tidied_by_what_its_slots_draw(tmp_path):
     pytest.importorskip("torch")
-    from unknot.runs.run import RunSpec
+    from unknot.runs.spec import RunSpec
     from unknot.runs.training import train
 
     corpus = toy_corpus(tmp_path / "toy", n=16, size=32)

@@ -58,7 +58,7 @@ def test_functions_of_one_name_are_told_apart_by_their_codes(corpus, tmp_path):
 
 def test_a_model_is_loaded_once(tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    from unknot.runs.run import RunSpec
+    from unknot.runs.spec import RunSpec
 
     corpora = [make_corpus(tmp_path / name, n=4, size=16, variant=name) for name in ("occluded", "clear")]
     spec = RunSpec(world="shapes3d_rendered", latents=3, image_size=32, steps=1, batch_size=2)

@@ -12,7 +12,7 @@ from unknot.errors import UnknotError
 from unknot.factors import FactorSpace, space
 from unknot.metrics.heads import RECIPES
 from unknot.representation import Representation
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
 from unknot.tasks.combinations.chosen import chosen_combinations
 from unknot.tasks.combinations.heads import answer_table, chance_levels, mistake_table

@@ -11,7 +11,7 @@ from unknot.factors import FactorSpace, space
 from unknot.metrics.interventions import WorldSource
 from unknot.metrics.unfairness import unfairness
 from unknot.representation import Representation
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
 from unknot.tasks import read_result
 from unknot.tasks.fairness.task import fairness

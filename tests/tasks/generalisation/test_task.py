@@ -10,7 +10,7 @@ import pytest
 from unknot.errors import UnknotError, UnknotWarning, sentences
 from unknot.factors import space
 from unknot.representation import Representation
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.tasks.generalisation.constant_baselines import constant_baselines
 from unknot.tasks.generalisation.notes import SEEN
 from unknot.tasks.generalisation.task import generalisation

@@ -20,7 +20,7 @@ from unknot.factors import FactorSpace, space
 from unknot.progress import silent
 from unknot.representation import Representation
 from unknot.runs import training, workspace
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.workspace import Workspace
 from unknot.tasks.reasoning import reasoner
 from unknot.tasks.reasoning.options import ReasoningOptions

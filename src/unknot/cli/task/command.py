@@ -18,7 +18,7 @@ from unknot.cli.train import model_options
 from unknot.encoders.source import Opening, Source
 from unknot.errors import UnknotError
 from unknot.processes.signals import sigterm_is_ctrl_c
-from unknot.runs.run import RunSpec
+from unknot.runs.spec import RunSpec
 from unknot.runs.workspace import Workspace
 from unknot.tasks.options import Options, flag_of
 from unknot.tasks.result import TaskResult

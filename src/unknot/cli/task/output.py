@@ -49,7 +49,6 @@ def keep_with_run(source: Source, result: TaskResult) -> None:
     if source.run is None:
         return
     try:
-        kept = keep_result(source.run.folder, result)
-        typer.echo(f"{kept} (shown by unknot report {source.run.folder})", err=True)
+        typer.echo(f"{keep_result(source.run, result)} (shown by unknot report {source.run.folder})", err=True)
     except (UnknotError, OSError) as error:
         typer.echo(f"unknot: the result is not kept with the run: {error}", err=True)

@@ -21,7 +21,7 @@ from unknot.runs.batches import as_tensor
 from unknot.runs.pictures import shown_images
 from unknot.runs.run import Run
 from unknot.runs.training import feed, find_device, load_model
-from unknot.runs.training_world import home_world
+from unknot.runs.training_world import open_training_world
 from unknot.worlds.world import World
 
 PRIOR_SPAN = 3.0  # standard deviations that a slider goes to either side
@@ -44,7 +44,7 @@ class ExploredRun:
         run = run if isinstance(run, Run) else Run(run)
         spec = run.spec
         self._device = find_device(device)
-        self._world = home_world(run, data=data)
+        self._world = open_training_world(run, data=data)
         self._model = load_model(run, world=self._world).to(self._device)
         self._size = spec.image_size
         _must_draw(run, self._model, self._world)

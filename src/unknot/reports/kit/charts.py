@@ -16,7 +16,6 @@ from unknot.reports.kit.svg import LETTER, WIDTH, Scale, across, short, svg, tex
 
 CROWD = 400  # dots of a chart; of more than that, only those outside the whiskers are drawn
 LONGEST = 300  # points of a curve that can be told apart
-SWITCHED_OFF = 0.01  # nats of KL below which a latent says nothing about the image
 CLEAR = 0.05  # p-values below this are called significant
 
 

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.files import written_whole
 from unknot.reports.kit.lettering import FAINT, FRAME, INK, PAPER, font, shortened
-from unknot.worlds.world import Images
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+Images = NDArray[np.uint8]  # (n, h, w, c)
 Latents = NDArray[np.floating[Any]]
 Decode = Callable[[NDArray[np.float32]], NDArray[np.floating[Any]]]  # (n, d) latents to (n, h, w, c) in [0, 1]
 
-SWITCHED_OFF = 0.01  # nats of KL; the bound below which UDR takes a latent for uninformative
+SWITCHED_OFF = 0.01  # nats of KL below which a latent says nothing about the image; UDR's bound too
 SPAN = 2.0  # standard deviations of the prior to either side
 MARGIN, GAP, GUTTER = 20, 4, 104
 

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.reports.kit.latent_pictures import GAP, MARGIN, framed
+from unknot.reports.kit.latent_pictures import GAP, MARGIN, Images, framed
 from unknot.reports.kit.lettering import FAINT, INK, PAPER, font, shortened
-from unknot.worlds.world import Images
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -38,7 +38,7 @@ class Scale:
         return cls(low, high, start, end, tuple(round(i * step, 12) for i in range(first, last + 1)))
 
     def __call__(self, value: float) -> float:
-        """Where a value is."""
+        """The pixel of a value."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 

@@ -38,12 +38,14 @@ class CoatMeter:
         image_size: that images are resized to before the model sees them, if any.
         every: steps between two measurements.
         pixels: scores of the images themselves.
+        name: of the table of its rows.
     """
 
     tuples: CorpusTuples
     image_size: int | None
     every: int
     pixels: Row
+    name: str = "coat"
 
     @property
     def identity(self) -> str:

@@ -12,8 +12,8 @@ from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.metrics.heads import find_recipe
 from unknot.metrics.probes import RecipeName
-from unknot.progress import Progress, within
-from unknot.runs.run import RunSpec
+from unknot.progress import Progress, named, within
+from unknot.runs.spec import RunSpec
 from unknot.runs.workspace import Workspace
 from unknot.tasks.combinations.chosen import chosen_combinations
 from unknot.tasks.combinations.heads import BOTH, answer_table, chance_levels, head_answers, mistake_table
@@ -206,7 +206,7 @@ def _trained_rows(
             spec.replace(split=COMBINATION + name),
             runs,
             wait=True,
-            watch=lambda told: progress(f"training without {name}", told.step, told.steps),
+            progress=named(progress, f"training without {name}"),
             device=opening.device,
             data=opening.data,
         )

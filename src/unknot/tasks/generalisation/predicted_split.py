@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from unknot.encoders.encoding import encode_points
 from unknot.errors import Note, UnknotError
 from unknot.factors import Classes, Indices
-from unknot.progress import Progress
+from unknot.progress import Progress, counted
 from unknot.tasks.generalisation.constant_baselines import Baselines, constant_baselines
 from unknot.tasks.generalisation.notes import HAS_SEEN, SEEN
 from unknot.tasks.generalisation.options import ROWS, GeneralisationOptions
@@ -103,11 +103,11 @@ class PredictedSplit:
     def _codes(self, classes: Classes, seed: list[int]) -> NDArray[np.float32]:
         before = self._done
 
-        def watch(done: int, _: int) -> None:
+        def count(done: int, _: int) -> None:
             self._done = before + done
             self._progress(f"predicting, {self._label}", self._done, self._total)
 
-        return encode_points(self._predictor.encoder, self._world, classes, seed=seed, watch=watch)
+        return encode_points(self._predictor.encoder, self._world, classes, seed=seed, progress=counted(count))
 
     def _probed(self, classes: Classes, predictions: NDArray[np.float64]) -> Table:
         """Predictions on the images that every result on this split keeps."""

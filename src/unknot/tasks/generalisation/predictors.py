@@ -13,7 +13,8 @@ from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import FactorSpace
 from unknot.metrics.inputs import as_array
 from unknot.representation import Representation
-from unknot.runs.run import Run, RunSpec
+from unknot.runs.run import Run
+from unknot.runs.spec import RunSpec
 from unknot.tasks.generalisation.chosen import WHO
 from unknot.tasks.generalisation.coded_world import CodedWorld
 from unknot.worlds.world import Images, World

@@ -5,7 +5,8 @@ import json
 import numpy as np
 
 import unknot
-from unknot.reports.scorecard import scorecard_record, to_csv, to_json
+from unknot.files import as_json, plain
+from unknot.scoring.record import score_rows, scorecard_record, to_csv
 
 
 def _card(**options: object) -> unknot.Scorecard:
@@ -14,7 +15,7 @@ def _card(**options: object) -> unknot.Scorecard:
 
 
 def test_json_is_strict_and_complete() -> None:
-    record = json.loads(to_json(scorecard_record(_card(metrics=["mig", "snc"]))))
+    record = json.loads(as_json(scorecard_record(_card(metrics=["mig", "snc"]))))
     assert record["complete"]
     assert record["alignment"] == {"factor_0": 0, "factor_1": 1}
     assert record["parameters"]["metrics"] == ["mig[bins=20]", "snc[auto,eq3]"]
@@ -41,3 +42,26 @@ def test_a_refusal_is_in_the_record_with_its_reason() -> None:
 def test_csv_has_a_row_for_each_number_of_the_table() -> None:
     lines = to_csv(_card(metrics=["med"])).splitlines()
     assert [line.split(",")[1] for line in lines] == ["part", "", "completeness", "informativeness"]
+
+
+def test_a_card_and_its_record_have_the_same_rows() -> None:
+    rng = np.random.default_rng(0)
+    latents, factors = rng.normal(size=(60, 2)), rng.integers(0, 3, (60, 1))
+    card = unknot.score(latents, factors, metrics=["med", "mig", "beta_vae_score"], bootstrap=4)
+    of_card = {(row.metric, row.part): row for row in score_rows(card)}
+    of_record = {(row.metric, row.part): row for row in score_rows(scorecard_record(card))}
+    assert of_card.keys() == of_record.keys()
+    for key, row in of_card.items():
+        other = of_record[key]
+        assert plain(row.value) == other.value
+        assert (row.measures, row.refused, row.version) == (other.measures, other.refused, other.version)
+        assert list(row.interval or ()) == list(other.interval or ())
+    (part,) = (row for row in of_card.values() if row.part == "completeness")
+    assert part.measures == "compactness" and part.interval is None
+    assert of_card["beta_vae_score", ""].refused and of_card["beta_vae_score", ""].value is None
+    assert of_card["mig[bins=20]", ""].interval
+
+
+def test_a_metric_that_is_not_ours_has_a_row_too() -> None:
+    (row,) = score_rows({"scores": {"theirs[x]": {"value": 0.5, "parts": {"a": 1}, "version": 3}}})
+    assert (row.metric, row.value, row.measures, row.version, row.label) == ("theirs[x]", 0.5, "", 3, "theirs[x]")

@@ -1,0 +1,94 @@
+"""What decides the weights of a run, as plain values."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from unknot.errors import UnknotError, unknown
+from unknot.files import json_hash
+
+FEW = 3  # options that fit the head of a table
+Option = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str
+
+
+class RunSpec(BaseModel):
+    """Everything that decides the weights of a run: plain values, frozen, the same as JSON and back.
+
+    >>> spec = RunSpec(world="dsprites_rendered", options={"beta": 4.0}, steps=1000)
+    >>> spec.title, spec.id
+    ('beta_vae (beta 4.0) on dsprites_rendered, seed 0', '1dcd80baaebc')
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    world: str
+    model: str = "beta_vae"
+    options: dict[str, Option] = Field(default_factory=dict)
+    latents: int = Field(10, ge=1)
+    architecture: str = "conv64"
+    decoder: Literal["bernoulli", "gaussian"] = "bernoulli"
+    init: Literal["glorot", "torch"] = "glorot"
+    steps: int = Field(300_000, ge=1)
+    batch_size: int = Field(64, ge=2)
+    lr: float = Field(1e-4, gt=0, allow_inf_nan=False)
+    precision: Literal["float32", "bfloat16"] = "float32"
+    image_size: int | None = Field(None, ge=8)
+    split: str = ""
+    pairs: str = ""
+    seed: int = Field(0, ge=0)
+
+    def __init__(self, **fields: Any) -> None:
+        for name in fields:
+            if name not in type(self).model_fields:
+                raise unknown("field of a run", name, type(self).model_fields, field=name)
+        if isinstance(fields.get("split"), str) and ":" in fields["split"]:
+            from unknot.worlds.splits.named import canonical_split  # a run needs no worlds to be read
+
+            try:
+                fields["split"] = canonical_split(fields["split"])
+            except UnknotError as error:
+                raise error.within("split") from None
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise _first_fault(error) from None
+
+    @property
+    def id(self) -> str:
+        """A short hash of the spec; the run's folder is called so."""
+        return json_hash(self.model_dump())
+
+    @property
+    def title(self) -> str:
+        """The spec in a few words."""
+        options = ", ".join(f"{name} {value}" for name, value in sorted(self.options.items()))
+        split = f", {self.split} split" if self.split else ""
+        return f"{self.model}{f' ({options})' if options else ''} on {self.world}{split}, seed {self.seed}"
+
+    @property
+    def label(self) -> str:
+        """The spec in fewer words, for heads of tables: the model, its options if they are few, and the seed.
+
+        >>> RunSpec(world="dsprites_rendered", steps=10, options={"beta": 4.0}).label
+        'beta_vae, beta 4, seed 0'
+        """
+        options = [
+            f"{name} {f'{value:g}' if isinstance(value, float) else value}" for name, value in self.options.items()
+        ]
+        return ", ".join([self.model, *(options if len(options) <= FEW else []), f"seed {self.seed}"])
+
+    def replace(self, **changes: Any) -> "RunSpec":
+        """The spec with some fields changed, validated again."""
+        return RunSpec(**{**self.model_dump(), **changes})
+
+
+def _first_fault(error: ValidationError) -> UnknotError:
+    """The error of a field, with its value and what was expected."""
+    first = error.errors()[0]
+    field = first["loc"][:2]  # below that are the types a value was tried as
+    value, name = first["input"], ".".join(map(str, field))
+    if first["type"] == "missing":
+        return UnknotError(f"run: {name} is missing.", who="run", field=field)
+    an_option = field[0] == "options" and len(field) > 1
+    expected = "expected a finite number, a word, true or false" if an_option else first["msg"].lower()
+    return UnknotError(f"run: {name} is {value!r}; {expected}.", who="run", field=field, value=value)

@@ -1,0 +1,157 @@
+"""A scorecard as plain values: JSON with everything needed to reproduce it, and flat rows."""
+
+import csv
+import io
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from unknot import __version__
+from unknot.files import file_hash, plain
+from unknot.metrics import METRICS
+from unknot.metrics.verdict import as_record
+from unknot.scoring.scorecard import Record, Scorecard
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
+SHA256 = 64  # digits
+Entry = tuple[str, dict[str, Any], Mapping[str, Any]]  # full name of a metric, fields of its row, its parts
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """One number of a scorecard, or the reason why there is none.
+
+    Attributes:
+        metric: the variant's full name.
+        part: which of its numbers; empty for the headline.
+        value: None if the metric refused, or where JSON has no such number.
+        measures: the question it answers; empty for a metric that is not ours.
+        higher_is_better: direction.
+        version: of the metric.
+        seconds: that the metric took, all its parts together.
+        interval: 95 % of the headline, if that was asked for.
+        refused: why there is no score.
+    """
+
+    metric: str
+    part: str = ""
+    value: Any = None
+    measures: str = ""
+    higher_is_better: bool = True
+    version: int = 1
+    seconds: float = 0.0
+    interval: Sequence[float] | None = None
+    refused: str = ""
+
+    @property
+    def label(self) -> str:
+        """Metric and part."""
+        return f"{self.metric} {self.part}".strip()
+
+
+def score_rows(scores: Scorecard | Mapping[str, Any]) -> Iterator[ScoreRow]:
+    """The headline of each metric and the scalars that belong beside it, of a scorecard or of its record."""
+    for id_, about, parts in _of_card(scores) if isinstance(scores, Scorecard) else _of_record(scores):
+        metric = METRICS.get(id_.partition("[")[0])
+        if metric is None:
+            yield ScoreRow(id_, **about)
+            continue
+        facts = metric.facts
+        known = {"measures": facts.measures, "higher_is_better": facts.higher_is_better, "version": facts.version}
+        headline = ScoreRow(id_, **{**known, **about})
+        yield headline
+        for part, measures in facts.also.items():
+            if part in parts:
+                yield replace(headline, part=part, value=parts[part], measures=measures, interval=None)
+
+
+def _of_card(card: Scorecard) -> Iterator[Entry]:
+    for record in card.records.values():
+        about = {"seconds": record.seconds, "interval": record.interval, "refused": record.refused}
+        if record.score is None:
+            yield record.id, about, {}
+        else:
+            yield record.id, about | {"value": record.score.value}, record.score.parts
+
+
+def _of_record(record: Mapping[str, Any]) -> Iterator[Entry]:
+    for id_, score in record.get("scores", {}).items():
+        kept = ("value", "version", "seconds", "interval")
+        yield id_, {name: score[name] for name in kept if name in score}, score["parts"]
+    for id_, why in record.get("refused", {}).items():
+        yield id_, {"refused": why}, {}
+
+
+def scorecard_record(card: Scorecard, files: Sequence[Path | str] = ()) -> dict[str, Any]:
+    """The scorecard as JSON-ready values. NaN becomes null; an infinite number becomes "inf" or "-inf"."""
+    plan = card.plan
+    rep, rows = plan.representation, plan.rows
+    record = {
+        "unknot": __version__,
+        "versions": {"python": platform.python_version()} | {name: _version(name) for name in LIBRARIES},
+        "input": {
+            "files": [{"name": Path(f).name, "sha256": file_hash(f, SHA256)} for f in files],
+            "n_rows": len(rep.latents),
+            "n_test_rows": 0 if rep.latents_test is None else len(rep.latents_test),
+            "n_latents": int(rep.latents.shape[1]),
+            "factor_names": list(rep.factor_names),
+            "skipped_factors": {} if rows is None else rows.skipped,
+            "notes": list(plan.notes),
+        },
+        "seed": plan.seed,
+        "parameters": {"metrics": plan.ids, "limit": plan.limit, "bootstrap": plan.bootstrap},
+        "complete": len(card.records) == len(plan.tasks),
+        "verdicts": [as_record(verdict) for verdict in card.verdicts],
+        "information_shares": card.shares,
+        "alignment": _alignment(card),
+        "scores": {id_: _score(r) for id_, r in card.records.items() if r.score is not None},
+        "refused": {id_: r.refused for id_, r in card.records.items() if r.score is None},
+    }
+    jsonable: dict[str, Any] = plain(record)
+    return jsonable
+
+
+def to_csv(card: Scorecard) -> str:
+    """One row for each number of the terminal table."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["metric", "part", "value", "low", "high", "measures", "version", "seconds", "refused"])
+    for row in score_rows(card):
+        value, interval = "" if row.value is None else row.value, row.interval or ("", "")
+        seconds = "" if row.part else row.seconds
+        writer.writerow([row.metric, row.part, value, *interval, row.measures, row.version, seconds, row.refused])
+    return text.getvalue()
+
+
+def _alignment(card: Scorecard) -> dict[str, int | None]:
+    """Factor -> the latent of its own that it gets when all factors together are served best."""
+    if card.shares is None:
+        return {}
+    from unknot.metrics.alignment import UNALIGNED, align
+
+    latents = align(card.shares).latents
+    pairs = zip(card.verdicts, latents.tolist(), strict=True)
+    return {verdict.factor: None if latent == UNALIGNED else latent for verdict, latent in pairs}
+
+
+def _score(record: Record) -> dict[str, Any]:
+    score = record.score
+    return {
+        "value": None if score is None else score.value,
+        "interval": record.interval,
+        "version": METRICS[record.name].facts.version,
+        "seconds": round(record.seconds, 4),
+        "options": dict(record.options),
+        "warnings": list(record.warnings),
+        "parts": {} if score is None else dict(score.parts),
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,106 @@
+"""What is to be scored, one metric's result, and all of them together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.metrics import METRICS
+from unknot.metrics.inputs import Rows, dead
+from unknot.metrics.score import Score, identity
+from unknot.metrics.verdict import Verdict
+from unknot.representation import Representation
+
+
+@dataclass(frozen=True)
+class Record:
+    """One metric's result.
+
+    Attributes:
+        id: the variant's full name, such as `mig[bins=20]`.
+        name: the metric's key in METRICS.
+        options: what it was called with besides the data.
+        score: value and parts; None if the metric refused.
+        seconds: wall time, resampling included.
+        refused: why there is no score.
+        interval: 95 % bootstrap interval of the value, if asked for.
+        warnings: what was said while it ran.
+    """
+
+    id: str
+    name: str
+    options: Mapping[str, Any]
+    score: Score | None
+    seconds: float
+    refused: str = ""
+    interval: tuple[float, float] | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be scored, and how: made by `plan`, worked through by `run`."""
+
+    representation: Representation
+    rows: Rows | None  # None without factors
+    tasks: tuple[tuple[str, Mapping[str, Any]], ...]
+    seed: int = 0
+    limit: int | None = None
+    bootstrap: int = 0
+
+    @property
+    def ids(self) -> list[str]:
+        """Full names of the metrics, in the order they are shown."""
+        return [identity(METRICS[name], **options) for name, options in self.tasks]
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What holds for all metrics: factors cut into bins, latents that are constant."""
+        notes = [] if self.rows is None else list(self.rows.notes)
+        latents = np.asarray(self.representation.latents, dtype=np.float64)
+        gone = np.flatnonzero(dead(latents)) if len(latents) else np.empty(0, dtype=np.int64)
+        if len(gone):
+            which = ", ".join(map(str, gone[:20])) + (f" and {len(gone) - 20} more" if len(gone) > 20 else "")
+            notes.append(
+                f"constant latent(s): {which}. They carry nothing but are counted, which moves metrics that divide by "
+                "the number of latents, such as modularity, completeness and mutual_info_score."
+            )
+        return tuple(notes)
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """All scores of one representation, with what is needed to get them again."""
+
+    plan: Plan
+    records: Mapping[str, Record]
+    verdicts: Sequence[Verdict] = field(default_factory=tuple)
+    shares: NDArray[np.float64] | None = None  # (d, factors that vary): I(latent; factor) / H(factor)
+
+    def __getitem__(self, name: str) -> Score:
+        """The score of a metric, by its full or short name."""
+        for record in self.records.values():
+            if name in (record.id, record.name):
+                if record.score is None:
+                    raise UnknotError(f"{record.id} has no score: {record.refused}")
+                return record.score
+        raise UnknotError(f"no score of '{name}' here; there are {', '.join(self.records)}.")
+
+    def values(self) -> dict[str, float]:
+        """Full name -> value of every metric that could be computed."""
+        return {id_: float(record.score) for id_, record in self.records.items() if record.score is not None}
+
+    def __repr__(self) -> str:
+        """One line for what was scored, and one for each metric."""
+        rows, width = self.plan.representation.latents.shape
+        factors = len(self.plan.representation.factor_names)
+        lines = [f"Scorecard of {rows} rows, {width} latents, {factors} factors"]
+        wide = max(map(len, self.records), default=0)
+        for id_, record in self.records.items():
+            result = f"refused: {record.refused}" if record.score is None else f"{float(record.score):.3f}"
+            lines.append(f"{id_:{wide}}  {result}")
+        return "\n".join(lines)
