@@ -34,16 +34,7 @@ KIT = ("errors", "files", "progress", "reports.kit", "")  # what pages and chart
 PACKAGES = {package: i for i, layer in enumerate(LAYERS) for package in layer}
 
 # Imports that are not in order yet: (module, imported). Each is to go, and one that is gone must leave this list.
-KNOWN = {
-    ("metrics.interventions", "worlds.world"),
-    ("models._pretrained", "encoders._hub"),
-    ("models._pretrained", "encoders._torchvision"),
-    ("tasks.algebra.task", "metrics._coat"),
-    ("worlds.scenes._paint", "worlds.rendered._sprites"),
-    ("worlds.scenes._survey", "worlds.raytracer._intersect"),
-    ("worlds.scenes._survey", "worlds.raytracer._shade"),
-    ("worlds.scenes._survey", "worlds.raytracer._views"),
-}
+KNOWN: set[tuple[str, str]] = set()
 
 
 @cache

@@ -9,7 +9,7 @@ from unknot.errors import UnknotError
 from unknot.factors import Classes, FactorSpace, space
 from unknot.metrics.beta_vae_score import beta_vae_score
 from unknot.metrics.factor_vae_score import factor_vae_score
-from unknot.metrics.interventions import Source, TableSource, WorldSource
+from unknot.metrics.interventions import InterventionSource, TableSource, WorldSource
 from unknot.worlds.world import Images, World
 
 
@@ -46,8 +46,8 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def test_both_sources_are_sources() -> None:
-    assert isinstance(TableSource(POINTS, POINTS), Source)
-    assert isinstance(WorldSource(Pixels(GRID), flat), Source)
+    assert isinstance(TableSource(POINTS, POINTS), InterventionSource)
+    assert isinstance(WorldSource(Pixels(GRID), flat), InterventionSource)
     assert isinstance(Pixels(GRID), World)
 
 
@@ -107,7 +107,7 @@ def test_values_with_a_single_row_are_never_held_fixed() -> None:
 def test_counterfactuals_change_one_factor_of_the_same_points(kind: str) -> None:
     order = rng(5).permutation(np.repeat(np.arange(GRID.size), 2))
     table = TableSource(POINTS[order] * 1.0, POINTS[order])
-    source: Source = table if kind == "table" else WorldSource(Pixels(GRID), flat)
+    source: InterventionSource = table if kind == "table" else WorldSource(Pixels(GRID), flat)
     found = source.counterfactuals(1, 10, rng())[..., :3]
     assert found.shape == (4, 10, 3)
     assert (found[:, :, 1] == np.arange(4)[:, None]).all()

@@ -19,11 +19,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from unknot.encoders._hub import hub_or_cache
-from unknot.encoders._torchvision import import_timm, import_torchvision
 from unknot.encoders.encoder import POOLS, Encoder, Shape, writable
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.files import file_hash
+from unknot.models.hub import hub_or_cache
+from unknot.models.torchvision import import_timm, import_torchvision
 from unknot.worlds.world import Images
 
 UNTRAINED = "untrained"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.inputs import Rng
-from unknot.metrics.interventions import Source, drawn
+from unknot.metrics.interventions import InterventionSource, drawn
 from unknot.metrics.score import Facts, Score, facts
 from unknot.processes.threads import one_thread
 
@@ -32,7 +32,7 @@ def beta_vae_score(
     latents: Any = None,
     factors: Any = None,
     *,
-    source: Source | None = None,
+    source: InterventionSource | None = None,
     points: int = 10_000,
     points_test: int = 5_000,
     batch: int = 64,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.inputs import Rng
-from unknot.metrics.interventions import Source, drawn
+from unknot.metrics.interventions import InterventionSource, drawn
 from unknot.metrics.score import Facts, Score, facts
 
 NONE = -1  # what a latent predicts that never won a training vote
@@ -27,7 +27,7 @@ def factor_vae_score(
     latents: Any = None,
     factors: Any = None,
     *,
-    source: Source | None = None,
+    source: InterventionSource | None = None,
     votes: int = 10_000,
     votes_test: int = 5_000,
     batch: int = 64,

@@ -7,24 +7,21 @@ the same thing as an intervention if the factors are independent in the table, o
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
-from unknot.factors import Classes
+from unknot.factors import Classes, FactorSpace
 from unknot.metrics.inputs import Checked, as_array, check_latents, distinct, prepare
-
-if TYPE_CHECKING:
-    from unknot.worlds.world import World
 
 Latents = NDArray[np.float64]
 Encode = Callable[[NDArray[np.uint8]], Any]  # (n, height, width, channels) uint8 -> (n, d)
 
 
 @runtime_checkable
-class Source(Protocol):
+class InterventionSource(Protocol):
     """Latents under control of the factors. Factors are numbered as in `names`."""
 
     @property
@@ -92,7 +89,7 @@ class TableSource:
         return self._latents[rng.integers(0, len(self._latents), size=n)]
 
     def pair_differences(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
-        """Mean |z - z'| over pairs of different rows that share a value; see `Source`."""
+        """Mean |z - z'| over pairs of different rows that share a value; see `InterventionSource`."""
         from unknot.metrics.kernels.gathers import pair_differences
 
         chosen = self._groups.check(factors)
@@ -101,7 +98,7 @@ class TableSource:
         return result
 
     def shared_variances(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
-        """Variances of batches of rows that share a value; see `Source`."""
+        """Variances of batches of rows that share a value; see `InterventionSource`."""
         from unknot.metrics.kernels.gathers import shared_variances
 
         chosen = self._groups.check(factors)
@@ -133,6 +130,29 @@ class TableSource:
         return result
 
 
+class ImagesByFactors(Protocol):
+    """What interventions ask of a world."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+
+    @property
+    def factors(self) -> FactorSpace:
+        """The factors of variation and their grid."""
+
+    @property
+    def rows(self) -> NDArray[np.int64] | None:
+        """The classes of every image there is; None when the grid is complete."""
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether `images` needs an `rng`."""
+
+    def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
+        """One image for each row of classes."""
+
+
 class WorldSource:
     """Samples a world and encodes what it shows.
 
@@ -140,12 +160,12 @@ class WorldSource:
     what the papers did; `pool` encodes a number of images once and draws from those, far faster.
 
     Args:
-        world: any `World`.
+        world: any world, see `ImagesByFactors`.
         encode: images (n, height, width, channels) uint8 to latents (n, d).
         batch_size: how many images are encoded at once.
     """
 
-    def __init__(self, world: "World", encode: Encode, *, batch_size: int = 128) -> None:
+    def __init__(self, world: ImagesByFactors, encode: Encode, *, batch_size: int = 128) -> None:
         self._world, self._encode, self._batch_size = world, encode, batch_size
         self.names: tuple[str, ...] = world.factors.names
         self.sizes: tuple[int, ...] = world.factors.shape
@@ -161,7 +181,7 @@ class WorldSource:
         return self._encoded(self._draw(n, rng), rng)
 
     def pair_differences(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
-        """Mean |z - z'| over pairs that share a value; see `Source`."""
+        """Mean |z - z'| over pairs that share a value; see `InterventionSource`."""
         points = []
         for factor in np.asarray(factors):
             a, b = self._pairs(int(factor), batch, rng)
@@ -170,7 +190,7 @@ class WorldSource:
         return np.stack(points)
 
     def shared_variances(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
-        """Variances of batches that share a value; see `Source`."""
+        """Variances of batches that share a value; see `InterventionSource`."""
         points = [self._encoded(self._sharing(int(f), batch, rng), rng) for f in np.asarray(factors)]
         return np.stack([latents.var(axis=0, ddof=1) for latents in points])
 
@@ -209,9 +229,9 @@ class WorldSource:
         return points
 
     def _draw(self, n: int, rng: np.random.Generator) -> Classes:
-        from unknot.worlds.world import sample  # here, so that scoring a file does not import the worlds
-
-        return sample(self._world, n, rng)
+        if self._world.rows is None:
+            return self._world.factors.sample(n, rng)
+        return self._world.rows[rng.integers(0, len(self._world.rows), size=n)]
 
     def _encoded(self, points: Classes, rng: np.random.Generator) -> Latents:
         noise = rng if self._world.stochastic else None
@@ -294,7 +314,7 @@ class _Groups:
 class Drawn:
     """A source ready for a metric: which of its factors vary, and what `parts` should say."""
 
-    source: Source
+    source: InterventionSource
     factors: NDArray[np.int64]  # (k,) the source's factors that vary
     columns: NDArray[np.int64]  # (k,) where their values belong among all factors
     about: dict[str, Any]
@@ -307,7 +327,7 @@ class Drawn:
         return full
 
 
-def drawn(who: str, latents: Any, factors: Any, source: Source | None) -> Drawn:
+def drawn(who: str, latents: Any, factors: Any, source: InterventionSource | None) -> Drawn:
     """The source a metric samples: the one given, else the rows; an error if it cannot hold two factors fixed."""
     if source is None:
         if latents is None:

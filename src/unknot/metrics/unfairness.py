@@ -11,7 +11,7 @@ from unknot.metrics._predictors import canonical_order
 from unknot.metrics.accuracy import held_out
 from unknot.metrics.boosting import fit_trees, tabulate
 from unknot.metrics.inputs import Rng, Rows, prepare
-from unknot.metrics.interventions import Source, TableSource
+from unknot.metrics.interventions import InterventionSource, TableSource
 from unknot.metrics.score import Facts, Score, facts
 
 Predict = Callable[[int, NDArray[np.float64]], NDArray[np.int64]]
@@ -37,7 +37,7 @@ def unfairness(
     *,
     latents_test: Any = None,
     factors_test: Any = None,
-    source: Source | None = None,
+    source: InterventionSource | None = None,
     points: int = 100,
     rounds: int = 100,
     rng: Rng = 0,
@@ -182,7 +182,7 @@ def _accuracy(rows: Rows, predict: Predict) -> NDArray[np.float64]:
     return rows.spread([np.mean(predict(j, latents) == factors[:, j]) for j in range(rows.n_factors)])
 
 
-def _settable(rows: Rows, source: Source | None) -> tuple[Source, NDArray[np.int64]]:
+def _settable(rows: Rows, source: InterventionSource | None) -> tuple[InterventionSource, NDArray[np.int64]]:
     """What to intervene on, and its numbers of the factors that vary."""
     if source is not None:
         sizes = np.array(source.sizes)

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unknot.encoders._hub import hub_or_cache
 from unknot.errors import UnknotError
+from unknot.models.hub import hub_or_cache
 
 FROM_TIMM = "timm"
 SUFFIXES = (".npz", ".safetensors", ".pth", ".pt")
@@ -53,7 +53,7 @@ def read_tensors(weights: str) -> dict[str, Tensor]:
 
 def timm_tensors(model: str, name: str) -> dict[str, Tensor]:
     """The published weights of a network of timm, which fetches them once and keeps them."""
-    from unknot.encoders._torchvision import import_timm
+    from unknot.models.torchvision import import_timm
 
     timm = import_timm()
     try:
