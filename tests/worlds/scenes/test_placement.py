@@ -100,16 +100,16 @@ def test_cogent_parts_the_colours_of_cubes_and_cylinders(cogent):
 
 
 def test_compiled_placing_equals_a_plain_reading_of_the_rules():
-    from unknot.worlds.scenes._placement import place
+    from unknot.worlds.scenes._placement import Floor, place
 
     right = DIRECTIONS["right"][:2]
-    outcomes = []
+    floor, outcomes = Floor(reach=3.0, gap=0.25, margin=0.4, corner=3.5, right=right), []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         radii, stream = rng.choice([0.35, 0.7], 8), rng.uniform(-1, 1, (400, 2))
         spread = [0.0, 0.5][seed % 2]
         places, expected = np.zeros((8, 2)), slow_place(radii, stream, spread, right)
-        ok = place(radii, stream, spread, 3.0, 0.25, 0.4, 3.5, 50, *right, places)
+        ok = place(radii, stream, 50, spread, floor, places)
         outcomes.append(ok)
         assert ok == (expected is not None)
         if ok:
