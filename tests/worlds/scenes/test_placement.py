@@ -100,10 +100,10 @@ def test_cogent_parts_the_colours_of_cubes_and_cylinders(cogent):
 
 
 def test_compiled_placing_equals_a_plain_reading_of_the_rules():
-    from unknot.worlds.scenes._placement import Floor, place
+    from unknot.worlds.scenes._placement import place
 
     right = DIRECTIONS["right"][:2]
-    floor, outcomes = Floor(reach=3.0, gap=0.25, margin=0.4, corner=3.5, right=right), []
+    floor, outcomes = (3.0, 0.25, 0.4, 3.5, right), []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         radii, stream = rng.choice([0.35, 0.7], 8), rng.uniform(-1, 1, (400, 2))

@@ -164,10 +164,10 @@ def _drawn(setting: Rules, rng: np.random.Generator, n: int) -> Layouts:
 
 def _placed(drawn: Layouts, setting: Rules, rng: np.random.Generator) -> Layouts:
     """The scenes whose objects all found room, with their places."""
-    from unknot.worlds.scenes._placement import Floor, place
+    from unknot.worlds.scenes._placement import place
 
     radii = np.array(list(SIZES.values()))[drawn.words[:, :, 1]]
-    floor = Floor(REACH, GAP, MARGIN, CORNER if setting.corners else np.inf, DIRECTIONS["right"][:2])
+    floor = (REACH, GAP, MARGIN, CORNER if setting.corners else np.inf, DIRECTIONS["right"][:2])
     good = np.zeros(len(drawn), dtype=np.bool_)
     for i, count in enumerate(drawn.counts):
         stream = rng.uniform(-1, 1, (TRIES * setting.objects[1], 2))
