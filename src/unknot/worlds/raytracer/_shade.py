@@ -68,7 +68,7 @@ SUNFLOWER = np.sqrt(np.arange(MOST_RAYS) + 0.5)[:, None] * np.stack([np.cos(_SPI
 
 
 class Scene(NamedTuple):
-    """What light meets in one scene."""
+    """One scene, without its camera."""
 
     bodies: Table
     lights: Table
@@ -132,7 +132,7 @@ def _unblocked(scene: Scene, start: int, p: Vector, lamp: Lamp) -> float:
 
 @njit(**INLINE)
 def _lit(scene: Scene, b: int, p: Vector, n: Vector, d: Vector, shade: float) -> Vector:
-    """Ambient, diffuse and specular light that body b, whose normal is n, sends from p against the direction d."""
+    """Ambient, diffuse and specular light that body b, of normal n, sends from p against the unit direction d."""
     bodies, lights = scene.bodies, scene.lights
     specular, ambient, color = bodies[b, SPECULAR], bodies[b, AMBIENT], vector(bodies, b, COLOR)
     matt, gloss = (ambient, ambient, ambient), BLACK

@@ -63,7 +63,7 @@ def _tone(x: float, curve: Table) -> float:
 
 @njit(**LEAN)
 def _color(scene: Scene, camera: Camera, curve: Table, n_rays: int, rays: Rays) -> None:
-    """Write the colours of the first rays from where they end."""
+    """Write the colours that the first `n_rays` rays bring back from where they end."""
     sky = _encoded(scene.sky, curve)
     for k in range(n_rays):
         if rays.met[k] < 0:
@@ -98,10 +98,8 @@ def draw(
     pixels, n_inside = np.empty(n_round, dtype=np.int64), n_round * n_samples
     inside = Rays(np.empty((n_inside, 3)), np.empty(n_inside, dtype=np.int64), np.empty((n_inside, 3)))
     for s in range(n_scenes):
-        scene, camera = (
-            Scene(bodies[s], lights[s], vector(skies, s, 0), near),
-            camera_of(cameras, s, height, width),
-        )
+        scene = Scene(bodies[s], lights[s], vector(skies, s, 0), near)
+        camera = camera_of(cameras, s, height, width)
         look(scene.bodies, camera, views, corners)
         _corners(scene.bodies, camera, views, grid, thin)
         _color(scene, camera, curve, n_grid, grid)
