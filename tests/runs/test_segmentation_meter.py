@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from unknot.factors import space
+from unknot.models.model import Model
 from unknot.runs import segmentation_meter, trainer
 from unknot.runs.batches import Feed
 from unknot.runs.run import Run, RunSpec
@@ -35,7 +35,7 @@ class Halves:
         return colours[self.masks(classes)]
 
 
-class Oracle(nn.Module):
+class Oracle(Model):
     """Red, green and the rest are its slots."""
 
     def masks(self, images):
@@ -43,7 +43,7 @@ class Oracle(nn.Module):
         return torch.stack([1 - red - green, red, green], dim=1)
 
 
-class Lump(nn.Module):
+class Lump(Model):
     """One slot takes all."""
 
     def masks(self, images):
@@ -60,7 +60,7 @@ def test_a_model_that_knows_the_objects_scores_one_and_one_that_knows_nothing_ze
 
 
 def test_there_is_no_row_where_model_or_world_have_no_masks():
-    assert segmentation_row(nn.Linear(1, 1), batches(), CPU) == {}
+    assert segmentation_row(Model(), batches(), CPU) == {}
     world = open_world("dsprites_rendered")
     assert segmentation_row(Oracle(), Feed(world=world, batch_size=4, seed=0), CPU) == {}
 

@@ -48,7 +48,10 @@ def test_a_run_that_two_entries_ask_for_is_made_once(tmp_path: Path) -> None:
 
 
 def test_a_models_own_values_go_before_the_studys_and_those_before_its_preset(tmp_path: Path) -> None:
-    text = HEAD + "models:\n  factor_vae: {preset: s1, gamma: [10, 20]}\n  cci_vae: {preset: s1, steps: 7}\n"
+    text = (
+        HEAD
+        + "models:\n  factor_vae: {preset: duan2020, gamma: [10, 20]}\n  cci_vae: {preset: duan2020, steps: 7}\n"
+    )
     runs = planned(tmp_path, text).runs
     factor = [run.spec for run in runs if run.spec.model == "factor_vae"]
     assert [spec.options["gamma"] for spec in factor] == [10, 20]

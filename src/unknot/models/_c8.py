@@ -11,7 +11,7 @@ sampled by the kernel for those by 45.
 Turning the image by g steps turns every map and rolls the group axis by g.
 
 Reference: Cohen & Welling 2016, Group Equivariant Convolutional Networks, arXiv:1602.07576; Weiler & Cesa 2019,
-General E(2)-Equivariant Steerable CNNs, arXiv:1911.08251, whose library S3 used.
+General E(2)-Equivariant Steerable CNNs, arXiv:1911.08251, whose library Schott et al. 2022 used.
 """
 
 import math

@@ -21,8 +21,10 @@ from unknot.models.regression import FROM_SCRATCH, Extras, FactorRegressor
 
 TRANSFER: dict[str, float | int | str] = {"weights": FROM_TIMM, "lr": 1e-4, "steps": 50_000, "batch_size": 64}
 PRESETS = {
-    "s3": Preset("S3 appendix H.3, from scratch", fixed=FROM_SCRATCH),
-    "s3_transfer": Preset("S3 appendix H.3, from ImageNet-21k weights, all of them tuned", fixed=TRANSFER),
+    "schott2022": Preset("Schott et al. 2022, appendix H.3, from scratch", fixed=FROM_SCRATCH),
+    "schott2022_transfer": Preset(
+        "Schott et al. 2022, appendix H.3, from ImageNet-21k weights, all of them tuned", fixed=TRANSFER
+    ),
 }
 
 

@@ -49,9 +49,9 @@ class DenseNet121(FactorRegressor):
     """
 
     presets: ClassVar[dict[str, Preset]] = {
-        "s3": Preset("S3 appendix H.3, from scratch", fixed={**FROM_SCRATCH, "lr": 1e-4}),
-        "s3_transfer": Preset(
-            "S3 appendix H.3, from ImageNet weights, all of them tuned",
+        "schott2022": Preset("Schott et al. 2022, appendix H.3, from scratch", fixed={**FROM_SCRATCH, "lr": 1e-4}),
+        "schott2022_transfer": Preset(
+            "Schott et al. 2022, appendix H.3, from ImageNet weights, all of them tuned",
             fixed={"weights": FROM_TIMM, "lr": 1e-4, "steps": 50_000, "batch_size": 64},
         ),
     }

@@ -10,9 +10,19 @@ from torch.nn import functional
 
 from unknot.errors import UnknotError, unknown
 from unknot.models._refinement import Look, Refinement
-from unknot.models._slot_decoding import Drawn
 from unknot.models._slot_grouping import noise_of
-from unknot.models.model import Batch, Player, Preset, Setting, Terms, above_zero, at_least_one, not_negative
+from unknot.models.model import (
+    Batch,
+    DrawnSlots,
+    Model,
+    Player,
+    Preset,
+    Setting,
+    Terms,
+    above_zero,
+    at_least_one,
+    not_negative,
+)
 from unknot.models.terms import gaussian_log_density
 
 LIKELIHOODS = ("logistic", "gaussian")
@@ -28,7 +38,7 @@ class Step(NamedTuple):
     kl: Tensor
 
 
-class IODINE(nn.Module):
+class IODINE(Model):
     """Each slot has a posterior, refined a few times by a recurrent network that sees the loss and its gradients.
 
     L_t = - sum over pixels of log sum_k mask_k p(image; picture_k, sigma) + sum_k KL(q_t(z_k) || N(0, softplus(0)))
@@ -47,7 +57,7 @@ class IODINE(nn.Module):
         slots: how many.
         slot_size: latents of a slot.
         refinements: T.
-        likelihood: of pixels, "logistic" (reference code) or "gaussian" (the paper; S2).
+        likelihood: of pixels, "logistic" (reference code) or "gaussian" (the paper; Xie et al. 2022).
         sigma: its scale; 0.03 logistic, 0.1 Gaussian.
         channels: of convolutions.
         hidden: units of the recurrent network.
@@ -64,8 +74,8 @@ class IODINE(nn.Module):
             "the public code of Greff et al. 2019, CLEVR6",
             fixed={"image_size": 128, "lr": 1e-3, "batch_size": 32, "steps": 1_000_000},
         ),
-        "s2": Preset(
-            "S2 appendix B",
+        "xie2022": Preset(
+            "Xie et al. 2022, appendix B",
             fixed={"likelihood": "gaussian", "sigma": 0.1, "image_size": 128, "lr": 3e-4, "batch_size": 32},
         ),
     }
@@ -175,15 +185,15 @@ class IODINE(nn.Module):
         """(n, k, h, w) how far each pixel is drawn by each slot."""
         return self.slots_decoded(self.represent(images)).masks
 
-    def slots_decoded(self, slots: Tensor) -> Drawn:
+    def slots_decoded(self, slots: Tensor) -> DrawnSlots:
         """What each slot (n, k, d) draws, and where."""
         pictures, logits = self.decoder(slots)
-        return Drawn(pictures.clamp(0, 1), logits.softmax(1))
+        return DrawnSlots(pictures.clamp(0, 1), logits.softmax(1))
 
     def decode(self, latents: Tensor) -> Tensor:
         """Images in [0, 1] of slots (n, k, d)."""
         pictures, logits = self.decoder(latents)
-        return Drawn(pictures, logits.softmax(1)).combined().clamp(0, 1)
+        return DrawnSlots(pictures, logits.softmax(1)).combined().clamp(0, 1)
 
 
 def posterior(parameters: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unknot.models._slot_decoding import Drawn
 from unknot.models._u_net import UNet
 from unknot.models.model import (
     Batch,
+    DrawnSlots,
+    Model,
     Player,
     Posterior,
     Preset,
@@ -39,7 +40,7 @@ class Parts(NamedTuple):
     logits: Tensor
 
 
-class MONet(nn.Module):
+class MONet(Model):
     """An image is cut up by attention, and a small VAE explains each part and its outline.
 
     scope_0 = 1;  alpha_k = attention(image, scope_k);  mask_k = scope_k alpha_k;  scope_(k+1) = scope_k (1 - alpha_k)
@@ -164,11 +165,11 @@ class MONet(nn.Module):
         """(n, k, h, w) how far each pixel belongs to each slot, by attention."""
         return self.log_masks(images).exp()
 
-    def slots_decoded(self, slots: Tensor) -> Drawn:
+    def slots_decoded(self, slots: Tensor) -> DrawnSlots:
         """What each slot (n, k, d) draws, and where its decoded mask wins."""
         pictures, logits = self.decoder(slots.flatten(0, 1))
         n, k = slots.shape[:2]
-        return Drawn(pictures.unflatten(0, (n, k)), logits.unflatten(0, (n, k)).softmax(1))
+        return DrawnSlots(pictures.unflatten(0, (n, k)), logits.unflatten(0, (n, k)).softmax(1))
 
     def decode(self, latents: Tensor) -> Tensor:
         """Images in [0, 1] of slots (n, k, d)."""

@@ -10,7 +10,7 @@ from torch.nn import functional
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
 from unknot.models._class_gaussians import ClassGaussians
-from unknot.models.model import Batch, Player, Preset, Setting, Supervision, Terms, given
+from unknot.models.model import Batch, Model, Player, Preset, Setting, Supervision, Terms, required
 from unknot.models.networks import SIZES
 from unknot.models.terms import pixels, reconstruction
 
@@ -18,7 +18,7 @@ WEIGHT = 0.2  # of the adversarial terms
 MOST_CLASSES = 27  # of the default choice, as many as were published for dSprites
 
 
-class WeakDE(nn.Module):
+class WeakDE(Model):
     """An adversarial autoencoder whose prior has one Gaussian for each combination of some factors' values.
 
     autoencoder:    loss = reconstruction, mean over pixels
@@ -41,16 +41,17 @@ class WeakDE(nn.Module):
         width: channels of the convolutions.
 
     Departs from the public code, which does not run and which feeds every image with the same class: what an
-    unlabelled image is compared with is our choice, and S0's own repair is not public. The relational network, which
-    moves codes between classes and changes no other weight, is left out. Phases are shares of the run.
+    unlabelled image is compared with is our choice, and the repair of Mahon et al. 2024 is not public. The relational
+    network, which moves codes between classes and changes no other weight, is left out. Phases are shares of the run.
     Reference: Valenti & Bacciu 2022, Leveraging Relational Information for Learning Weakly Disentangled
     Representations, arXiv:2205.10056.
     """
 
     supervision: ClassVar[Supervision] = "few_labels"
     presets: ClassVar[dict[str, Preset]] = {
-        "s0": Preset(
-            "S0 section 5 (100 epochs of dSprites), the rest as in the configuration of Valenti & Bacciu 2022 for it",
+        "mahon2024": Preset(
+            "Mahon et al. 2024, section 5 (100 epochs of dSprites), the rest as in the configuration of Valenti & "
+            "Bacciu 2022 for it",
             fixed={
                 "classes": "shape,x:3,y:3",
                 "n_labelled": 20_480,
@@ -62,8 +63,9 @@ class WeakDE(nn.Module):
                 "steps": 72_000,
             },
         ),
-        "s0_shapes3d": Preset(
-            "S0 section 5 (100 epochs of Shapes3D), the rest as in the configuration of Valenti & Bacciu 2022 for it",
+        "mahon2024_shapes3d": Preset(
+            "Mahon et al. 2024, section 5 (100 epochs of Shapes3D), the rest as in the configuration of Valenti & "
+            "Bacciu 2022 for it",
             fixed={
                 "classes": "object_hue,shape,size:3",
                 "n_labelled": 30_720,
@@ -236,7 +238,7 @@ def _default_bins(factors: FactorSpace) -> tuple[tuple[int, int, int], ...]:
 
 
 def _labelled(batch: Batch) -> tuple[Tensor, Tensor]:
-    return given(batch.labelled, "weak_de", "labels"), given(batch.labelled_labels, "weak_de", "labels")
+    return required(batch.labelled, "weak_de", "labels"), required(batch.labelled_labels, "weak_de", "labels")
 
 
 def _cross_entropy(logits: Tensor, truth: int) -> Tensor:

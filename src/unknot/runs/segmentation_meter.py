@@ -5,8 +5,8 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
+from unknot.models.model import Model
 from unknot.runs.batches import Feed
 from unknot.runs.curve import Row
 
@@ -20,12 +20,12 @@ def has_masks(world: object) -> bool:
 
 
 @torch.no_grad()
-def segmentation_row(model: nn.Module, batches: Feed, device: torch.device, *, n: int = SEGMENTED) -> Row:
+def segmentation_row(model: Model, batches: Feed, device: torch.device, *, n: int = SEGMENTED) -> Row:
     """FG-ARI and ARI of a model's masks on images that depend on the seed alone; nothing if it or the world has none.
 
     The model is left in the mode it was in, and no random numbers are drawn.
     """
-    if not has_masks(batches.world) or not hasattr(model, "masks"):
+    if not has_masks(batches.world) or not model.masks_objects:
         return {}
     from unknot.metrics.segmentation import ari, fg_ari
 
@@ -36,7 +36,7 @@ def segmentation_row(model: nn.Module, batches: Feed, device: torch.device, *, n
     model.eval()
     try:
         parts = [images[start : start + AT_ONCE].to(device) for start in range(0, n, AT_ONCE)]
-        masks = [cast(Any, model).masks(part).argmax(1).cpu().numpy() for part in parts]
+        masks = [model.masks(part).argmax(1).cpu().numpy() for part in parts]
     finally:
         model.train(training)
     found = np.concatenate(masks)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.files import remove_parts, written_whole
 from unknot.models.codes import channels_last, represent
-from unknot.models.model import Batch, Player, Terms, players
+from unknot.models.model import Batch, Model, Player, Terms
 from unknot.models.terms import kl_per_latent
 from unknot.processes.signals import interrupts
 from unknot.runs.batches import Feed
@@ -54,7 +54,7 @@ class Trainer:
     def __init__(
         self,
         run: Run,
-        model: nn.Module,
+        model: Model,
         batches: Feed,
         device: torch.device,
         *,
@@ -64,7 +64,7 @@ class Trainer:
         self.run, self.spec, self.feed, self.device = run, run.spec, batches, device
         self.coat_meter = coat_meter
         self.model = channels_last(model.to(device))
-        self.players = players(self.model)
+        self.players = self.model.players()
         self.main = _main(self.model, self.players)
         self.parameters = [_parameters(player) for player in self.players]
         self.optimisers = [
@@ -127,9 +127,7 @@ class Trainer:
             batch = _to(self.feed.batch(self.step), self.device)
             for index, player in enumerate(self.players):
                 self._update(index, player, batch)
-            after = getattr(self.model, "after_step", None)
-            if after is not None:
-                after()
+            self.model.after_step()
         except (RuntimeError, ValueError, ArithmeticError):
             self.read_curve()  # a model may fail over what an earlier step broke: then that is the news
             raise
@@ -254,7 +252,7 @@ class Trainer:
 
     def _measure(self) -> None:
         """KL of each latent, or the fit of masks, on images that depend on the seed alone."""
-        if hasattr(self.model, "masks"):
+        if self.model.masks_objects:
             row = segmentation_row(self.model, self.feed, self.device)
             self.segmentation += [{"step": self.step} | row] if row else []
             return
@@ -358,9 +356,9 @@ def _check_terms(model: str, terms: Terms) -> None:
             raise UnknotError(f"{model}: the term '{name}' of its loss is {what}; expected a scalar tensor.")
 
 
-def _main(model: nn.Module, of: Sequence[Player]) -> int:
+def _main(model: Model, of: Sequence[Player]) -> int:
     """The player whose loss the curve calls the loss: the one moved by the model's own, else the first."""
-    own = [index for index, player in enumerate(of) if player.loss == getattr(model, "loss", None)]
+    own = [index for index, player in enumerate(of) if player.loss == model.loss]
     return own[0] if own else 0
 
 

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from unknot.errors import UnknotError
 from unknot.models import build
 from unknot.models.codes import channels_last
 from unknot.models.codes import represent as represent
-from unknot.models.model import Setting
+from unknot.models.model import Model, Setting
 from unknot.models.networks import initialise
 from unknot.processes.memory import kept_memory
 from unknot.processes.threads import threads_of_torch
@@ -85,7 +84,7 @@ def train(
 
         meter = coat_meter(coat, world, spec.image_size, every=coat_every)
     run = Run.create(
-        folder, spec, source=_source(model) + _load_pretrained(model), world_file=fingerprint(spec.world)
+        folder, spec, source=_source(model) + model.load_pretrained(), world_file=fingerprint(spec.world)
     )
     if run.finished:
         return run
@@ -96,7 +95,7 @@ def train(
     return run
 
 
-def build_model(spec: RunSpec, world: World) -> tuple[nn.Module, RunSpec]:
+def build_model(spec: RunSpec, world: World) -> tuple[Model, RunSpec]:
     """The model of a spec with freshly drawn weights, and the spec with all options filled in."""
     height, width, channels = world.image_shape
     pixels = spec.image_size or height
@@ -117,9 +116,9 @@ def build_model(spec: RunSpec, world: World) -> tuple[nn.Module, RunSpec]:
         torch.manual_seed(seed)  # for parts that `initialise` does not know, such as embeddings
         model, options = build(spec.model, setting, spec.options)
     initialise(model, spec.init, torch.Generator().manual_seed(seed))
-    if spec.pairs and getattr(model, "supervision", "none") != "pairs":
+    if spec.pairs and model.supervision != "pairs":
         raise UnknotError(f"{spec.model}: does not learn from pairs; leave out pairs ('{spec.pairs}').")
-    law = spec.pairs or getattr(model, "pairs", "")
+    law = spec.pairs or model.pairs
     return model, spec.replace(options=options, pairs=law)
 
 
@@ -128,18 +127,18 @@ def training_split(spec: RunSpec, world: World) -> Split | None:
     return named_split(spec.split, spec.world, world.factors) if spec.split else None
 
 
-def feed(spec: RunSpec, model: nn.Module, world: World) -> Feed:
+def feed(spec: RunSpec, model: Model, world: World) -> Feed:
     """The batches of a run."""
     return Feed(
         world=world,
         batch_size=spec.batch_size,
         seed=spec.seed,
         split=training_split(spec, world),
-        supervision=getattr(model, "supervision", "none"),
+        supervision=model.supervision,
         pairs=spec.pairs or "one_factor",
         still=published_still(spec.world, world.factors),
-        n_labelled=getattr(model, "n_labelled", 0),
-        wants_other=getattr(model, "wants_other", False),
+        n_labelled=model.n_labelled,
+        wants_other=model.wants_other,
         image_size=spec.image_size,
     )
 
@@ -151,7 +150,7 @@ def _region_size(spec: RunSpec, world: World) -> int:
     return part.n_train if part is not None else world.factors.size
 
 
-def load_model(run: Run, *, data: Path | None = None, world: World | None = None) -> nn.Module:
+def load_model(run: Run, *, data: Path | None = None, world: World | None = None) -> Model:
     """The trained model of a run, in evaluation mode."""
     from safetensors.torch import load_file
 
@@ -170,7 +169,7 @@ def load_model(run: Run, *, data: Path | None = None, world: World | None = None
     return channels_last(model.eval())
 
 
-def _source(model: nn.Module) -> str:
+def _source(model: Model) -> str:
     """A hash of the file that anyone's own model is written in, where there is one."""
     if type(model).__module__.startswith("unknot."):
         return ""
@@ -178,12 +177,6 @@ def _source(model: nn.Module) -> str:
         return hashlib.sha256(Path(inspect.getfile(type(model))).read_bytes()).hexdigest()[:12]
     except (OSError, TypeError):
         return ""
-
-
-def _load_pretrained(model: nn.Module) -> str:
-    """Fill a model that starts from published weights, and what tells those from others; empty for most models."""
-    load: Callable[[], str] | None = getattr(model, "load_pretrained", None)
-    return load() if load is not None else ""
 
 
 def find_device(name: str) -> torch.device:

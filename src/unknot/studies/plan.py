@@ -144,7 +144,7 @@ def _defaults(model: str) -> dict[str, Any]:
     kind = find(model)
     fields = {name: field.default for name, field in RunSpec.model_fields.items()}
     options = {name: parameter.default for name, parameter in options_of(kind).items()}
-    return {**fields, "pairs": getattr(kind, "pairs", ""), **options}
+    return {**fields, "pairs": kind.pairs, **options}
 
 
 def _word(value: Any) -> str:
@@ -221,7 +221,7 @@ def _applicable(
 
 def _merged(study: StudySpec, entry: Entry) -> dict[str, Values]:
     """The values of a model: its own, else those of the whole study, else those of its preset."""
-    from unknot.models import find, options_of
+    from unknot.models import find, find_preset, options_of
 
     source = study.source
     try:
@@ -234,15 +234,15 @@ def _merged(study: StudySpec, entry: Entry) -> dict[str, Values]:
             raise source.unknown(values.where, f"option of {entry.model}", name, (*options, *FIELDS))
     merged: dict[str, Values] = {}
     if entry.preset:
-        presets = getattr(kind, "presets", {})
-        if entry.preset not in presets:
-            raise source.unknown((*entry.where, "preset"), f"preset of {entry.model}", entry.preset, presets)
         where = (*entry.where, "preset")
-        preset = presets[entry.preset]
+        try:
+            preset = find_preset(entry.model, entry.preset)
+        except UnknotError as error:
+            raise source.fault(where, error) from None
         merged |= {name: Values((value,), where) for name, value in preset.fixed.items()}
         merged |= {name: Values(tuple(swept), where) for name, swept in preset.sweep.items()}
     shared = dict(study.values)
-    if getattr(kind, "supervision", "none") != "pairs":
+    if kind.supervision != "pairs":
         shared.pop("pairs", None)  # is meant for the models that learn from them
     return merged | shared | dict(entry.values)
 
@@ -290,7 +290,7 @@ def _filled_in(study: StudySpec, entry: Entry, spec: RunSpec, worlds: _Worlds) -
     kind = find(spec.model)
     defaults = {name: parameter.default for name, parameter in options_of(kind).items()}
     given = {n: float(v) if isinstance(defaults[n], float) else v for n, v in spec.options.items()}
-    return {**defaults, **given}, spec.pairs or getattr(kind, "pairs", "")
+    return {**defaults, **given}, spec.pairs or kind.pairs
 
 
 def _at_fault(study: StudySpec, entry: Entry, values: Mapping[str, Values], error: UnknotError) -> UnknotError:

@@ -13,8 +13,8 @@ from unknot.worlds.scenes.corpus import MASKED
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
 
+    from unknot.models.model import Model
     from unknot.runs.run import Run
     from unknot.worlds.world import World
 
@@ -30,7 +30,7 @@ class Decoder:
         where: the device it is on.
     """
 
-    def __init__(self, model: "nn.Module", image_size: int | None, where: "torch.device") -> None:
+    def __init__(self, model: "Model", image_size: int | None, where: "torch.device") -> None:
         self.model, self.image_size, self.where = model, image_size, where
 
     @classmethod
@@ -44,16 +44,16 @@ class Decoder:
     @property
     def draws(self) -> bool:
         """Whether codes can be turned into images."""
-        return hasattr(self.model, "decode")
+        return self.model.decodes
 
     @property
     def draws_slots(self) -> bool:
         """Whether slots can be turned into masks."""
-        return hasattr(self.model, "slots_decoded")
+        return self.model.decodes_slots
 
     def images(self, codes: NDArray[Any]) -> NDArray[np.uint8]:
         """(n, h, w, c) images of codes."""
-        parts = self._called(lambda batch: self.model.decode(batch), codes)  # type: ignore[operator]
+        parts = self._called(self.model.decode, codes)
         made: NDArray[np.uint8] = (parts.clip(0, 1) * 255).round().astype(np.uint8).transpose(0, 2, 3, 1)
         return made
 
@@ -61,7 +61,7 @@ class Decoder:
         """(n, k) which slots are the largest somewhere in their image."""
 
         def owners(batch: Any) -> Any:
-            masks = self.model.slots_decoded(batch).masks  # type: ignore[operator]
+            masks = self.model.slots_decoded(batch).masks
             winner = masks.argmax(1).flatten(1)
             seen = winner.new_zeros(masks.shape[:2])
             return seen.scatter_(1, winner, 1)
@@ -79,7 +79,7 @@ class Decoder:
         with torch.inference_mode():
             for start in range(0, len(images), BATCH):
                 tensor = as_tensor(images[start : start + BATCH].copy(), self.image_size).to(self.where)
-                found.append(self.model.masks(tensor).argmax(1).cpu().numpy())  # type: ignore[operator]
+                found.append(self.model.masks(tensor).argmax(1).cpu().numpy())
         return np.concatenate(found)
 
     def _called(self, function: Any, codes: NDArray[Any]) -> NDArray[Any]:

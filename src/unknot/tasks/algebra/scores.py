@@ -107,7 +107,7 @@ def score_beside(
     """TRE, measures of masks, and pictures."""
     if isinstance(tuples, CorpusTuples):
         _score_tre(made, found, tuples, composition, seed)
-        if found.decoder is not None and hasattr(found.decoder.model, "masks") and segmented:
+        if found.decoder is not None and found.decoder.model.masks_objects and segmented:
             made.values |= segmentation(found.decoder, tuples, segmented)
     if pictures:
         rows = np.arange(min(pictures, len(tuples)))

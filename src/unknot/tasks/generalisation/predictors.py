@@ -88,7 +88,7 @@ def needs_readout(spec: RunSpec, readout: bool | None, who: str) -> bool:
         from unknot.models import find
     except ImportError:
         raise UnknotError(f"{who}: a run needs torch, an extra: pip install unknot[torch].") from None
-    if hasattr(find(spec.model), "predict"):
+    if find(spec.model).predicts:
         return readout is True
     if readout is False:
         raise UnknotError(f"{who}: {spec.model} learns latents and predicts no factors; it needs the readout.")
@@ -130,7 +130,7 @@ def _network(run: Run, world: World, device: str, home: World) -> Encoder:
     if home.image_shape != world.image_shape and run.spec.image_size is None:
         raise _others(str(run.folder), run.spec, home, world)
     place = find_device(device)
-    model: Any = load_model(run, world=home).to(place)
+    model = load_model(run, world=home).to(place)
 
     def predict(images: Images) -> Any:
         with torch.inference_mode():
