@@ -11,10 +11,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from unknot.encoders._torchvision import import_timm, import_torchvision
 from unknot.encoders.encoder import find_encoder
 from unknot.encoders.encoding import encode
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.processes.torchvision import import_timm, import_torchvision
 from unknot.worlds import ArrayWorld
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -244,7 +244,7 @@ def test_a_torch_module_is_read_in_evaluation_mode_and_left_as_it_was() -> None:
 
 
 def test_torchvision_is_imported_whatever_torch_it_was_built_for() -> None:
-    code = "from unknot.encoders._torchvision import *; "
+    code = "from unknot.processes.torchvision import *; "
     code += "assert import_torchvision() is import_torchvision(); import_timm()"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -258,7 +258,7 @@ def test_without_a_way_to_the_hub_one_error_comes_at_once(
 
     before = constants.HF_HUB_OFFLINE
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr("unknot.encoders._hub._reachable", lambda address: False)
+    monkeypatch.setattr("unknot.processes.hub._reachable", lambda address: False)
     with pytest.raises(UnknotError, match=r"could not be fetched|cannot be loaded"):
         _latents(name)
     assert "Retrying" not in capfd.readouterr().err

@@ -5,13 +5,13 @@ import pytest
 import torch
 from torch.nn import functional
 
-from unknot.encoders._torchvision import import_timm
 from unknot.errors import UnknotError
 from unknot.factors import space
 from unknot.models import build
 from unknot.models._bit_network import BiTNetwork, StandardisedConv, npz_names
 from unknot.models._pretrained import fill
 from unknot.models.model import Setting
+from unknot.processes.torchvision import import_timm
 from unknot.runs.run import RunSpec
 from unknot.runs.training import load_model, train
 from unknot.worlds import open_world

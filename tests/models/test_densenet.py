@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from unknot.encoders._torchvision import import_timm
 from unknot.errors import UnknotError
 from unknot.factors import space
 from unknot.models import build
 from unknot.models._pretrained import fill
 from unknot.models.densenet import PUBLISHED, DenseNetwork, renamed
 from unknot.models.model import Setting
+from unknot.processes.torchvision import import_timm
 from unknot.runs import trainer
 from unknot.runs.run import RunSpec
 from unknot.runs.training import load_model, train

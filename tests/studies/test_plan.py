@@ -98,6 +98,7 @@ def test_settings_that_differ_little_keep_different_labels() -> None:
         (HEAD + "models:\n  beta_vae:\n    beta: [1, -2]\n", 6, "beta is -2.0; a weight cannot be negative"),
         (HEAD + "models:\n  beta_vae:\n    beta: [four]\n", 6, "beta is 'four'; expected float"),
         (HEAD + "models:\n  beta_vae:\n    preset: s9\n", 6, "unknown preset of beta_vae 's9'"),
+        (HEAD + "models:\n  beta_vae:\n    preset: s1\n", 6, "preset 's1' of beta_vae is called 'duan2020' now"),
         (HEAD + "models: vae\nbatch_size: 1\n", 5, "batch_size is 1"),
         (HEAD + "models: vae\nlatents: [10, ten]\n", 5, "latents is 'ten'"),
         (HEAD + "models: vae\nsplits: [extrapolate]\n", 5, "did you mean 'extrapolation'"),

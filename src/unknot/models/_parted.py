@@ -32,7 +32,7 @@ class Code(NamedTuple):
 
 
 class PartedEncoder(nn.Module):
-    """Images to z, to class variables c_k, and to one Gaussian u_k for each c_k.
+    """The encoder from images to z, to class variables c_k, and to one Gaussian u_k for each c_k.
 
     u_k is read from the hidden units through an attention that its class sets: mean, logvar = W (h * sigmoid(s A c_k)).
     Each class variable has layers of its own, which is what block masks on joint layers would amount to.
@@ -129,7 +129,7 @@ def gumbel_softmax(log_c: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def expected_kl(u: Posterior, log_c: Tensor, prior: tuple[Tensor, Tensor]) -> Tensor:
-    """E_{q(c|x)} KL(q(u|x) || p(u|c)), averaged over the batch."""
+    """The expected KL, E_{q(c|x)} KL(q(u|x) || p(u|c)), averaged over the batch."""
     of_classes = gaussian_kl(Posterior(u.mean[:, None], logvar(u)[:, None]), Posterior(*prior)).sum(2)
     return (log_c.exp() * of_classes).sum(1).mean()
 

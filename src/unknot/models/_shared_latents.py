@@ -52,7 +52,7 @@ def divergences(first: Posterior, second: Posterior, kind: str) -> Tensor:
 
 
 def is_shared(delta: Tensor) -> Tensor:
-    """(b, d) the latents below the middle of the smallest and the largest divergence of their pair.
+    """The latents (b, d) below the middle of the smallest and the largest divergence of their pair.
 
     The farthest is never shared; where all are equally far, as for two equal images, none is.
     """
@@ -63,15 +63,15 @@ def is_shared(delta: Tensor) -> Tensor:
 def share(first: Posterior, second: Posterior, shared: Tensor, average: Average) -> tuple[Posterior, Posterior]:
     """The two posteriors with their average where they are shared."""
     middle = average(first, second)
-    one, two = (
+    of_first, of_second = (
         Posterior(torch.where(shared, middle.mean, q.mean), torch.where(shared, logvar(middle), logvar(q)))
         for q in (first, second)
     )
-    return one, two
+    return of_first, of_second
 
 
 def mean_of_variances(first: Posterior, second: Posterior) -> Posterior:
-    """Mean (m1 + m2) / 2, variance (v1 + v2) / 2."""
+    """The Gaussian with mean (m1 + m2) / 2 and variance (v1 + v2) / 2."""
     middle = torch.logaddexp(logvar(first), logvar(second)) - math.log(2)
     return Posterior(0.5 * (first.mean + second.mean), middle)
 

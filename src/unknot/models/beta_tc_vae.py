@@ -139,7 +139,7 @@ def kl_parts(z: Tensor, q: Posterior, weights: Tensor) -> KLParts:
 
 
 def log_weights(estimator: str, batch: int, n_images: int) -> Tensor:
-    """(b, b) log-weight of posterior i in the estimate of q(z_b); each row of weights sums to one.
+    """The log-weight (b, b) of posterior i in the estimate of q(z_b); each row of weights sums to one.
 
     "mws": all 1 / b. "mss", with M = b - 1: 1 / N for the own posterior, (N - M) / (N M) for one other, 1 / M for
     the rest.

@@ -128,11 +128,11 @@ class IODINE(Model):
         shape = (len(batch.images), self.refinements + 1, self.slots, self.slot_size)
         noise = torch.randn(shape, generator=generator, device=generator.device).to(batch.images.device)
         with torch.enable_grad():
-            taken = list(self.steps(batch.images, noise))
+            steps = list(self.steps(batch.images, noise))
         weights = [t / self.refinements for t in range(self.refinements + 1)]
         return {
-            "reconstruction": sum_of(w * each.nll.mean() for w, each in zip(weights, taken, strict=True)),
-            "kl": sum_of(w * each.kl.mean() for w, each in zip(weights, taken, strict=True)),
+            "reconstruction": sum_of(w * each.nll.mean() for w, each in zip(weights, steps, strict=True)),
+            "kl": sum_of(w * each.kl.mean() for w, each in zip(weights, steps, strict=True)),
         }
 
     def steps(self, images: Tensor, noise: Tensor, *, learning: bool = True) -> Iterator[Step]:
@@ -165,7 +165,7 @@ class IODINE(Model):
                 parameters = parameters + change
 
     def density(self, images: Tensor, pictures: Tensor) -> Tensor:
-        """(n, k, h, w) log-density of every pixel, all channels together, under each slot."""
+        """The log-density (n, k, h, w) of every pixel, all channels together, under each slot."""
         scale = images.new_tensor(self.sigma).log()
         if self.likelihood == "gaussian":
             return gaussian_log_density(images[:, None], pictures, 2 * scale).sum(2)
@@ -182,7 +182,7 @@ class IODINE(Model):
         return posterior(last)[0]
 
     def masks(self, images: Tensor) -> Tensor:
-        """(n, k, h, w) how far each pixel is drawn by each slot."""
+        """How far each pixel is drawn by each slot, (n, k, h, w)."""
         return self.slots_decoded(self.represent(images)).masks
 
     def slots_decoded(self, slots: Tensor) -> DrawnSlots:
@@ -218,7 +218,7 @@ def sum_of(terms: Iterator[Tensor]) -> Tensor:
 
 
 class SpreadDecoder(nn.Module):
-    """Slots (n, k, d), spread over the whole image, to means of pixels (n, k, c, h, w) and mask logits (n, k, h, w)."""
+    """The decoder of slots (n, k, d), spread over the image, to means (n, k, c, h, w) and mask logits (n, k, h, w)."""
 
     def __init__(self, setting: Setting, slot_size: int, channels: int) -> None:
         super().__init__()

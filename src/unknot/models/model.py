@@ -191,7 +191,7 @@ class Model(nn.Module):
         """Called once all weights are drawn, for parts that start as copies of others."""
 
     def load_pretrained(self) -> str:
-        """Start from published weights, before a run's first step; what tells them from others, empty if none are."""
+        """Start from published weights, before a run's first step, and return what tells them from others."""
         return ""
 
     def after_step(self) -> None:
@@ -206,7 +206,7 @@ class Model(nn.Module):
         raise self._lacks("predict(images)")
 
     def masks(self, images: Tensor) -> Tensor:
-        """(n, k, h, w) how far each pixel belongs to each slot, of a model of objects."""
+        """How far each pixel belongs to each slot, (n, k, h, w), of a model of objects."""
         raise self._lacks("masks(images)")
 
     def slots_decoded(self, slots: Tensor) -> DrawnSlots:

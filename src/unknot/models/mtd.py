@@ -109,20 +109,20 @@ class MTD(Model):
         return tuple(z[:, start:end] for start, end in pairwise([0, *ends]))
 
     def label_terms(self, z: Tensor, labels: Tensor) -> Tensor:
-        """(n_factors,) the cross-entropy of each block's own labels (b, n_factors)."""
+        """The cross-entropy (n_factors,) of each block's own labels (b, n_factors)."""
         return torch.stack(
             [functional.cross_entropy(logits, labels[:, f]) for f, logits in enumerate(self.value_logits(z))]
         )
 
     def value_logits(self, z: Tensor) -> list[Tensor]:
-        """For each factor (b, n_values): how near its block lies to each prototype."""
+        """How near the block of each factor lies to each prototype, (b, n_values) for each."""
         return [
             -0.5 * (block[:, None, :] - _rows(table)).pow(2).sum(2)
             for block, table in zip(self.blocks(z), self.tables, strict=False)
         ]
 
     def residuals(self, z: Tensor, labels: Tensor) -> Tensor:
-        """(b, d) what codes say beyond the prototypes of their labels; content stays as it is."""
+        """What codes say beyond the prototypes of their labels, (b, d); content stays as it is."""
         held = [_rows(table)[labels[:, f]] for f, table in enumerate(self.tables)]
         return z - functional.pad(torch.cat(held, 1), (0, self.content))
 
@@ -167,6 +167,6 @@ class MTD(Model):
 
 
 def _rows(table: nn.Module) -> Tensor:
-    """(n_values, width) the prototypes of a factor."""
+    """The prototypes (n_values, width) of a factor."""
     weight: Tensor = table.weight  # type: ignore[assignment]
     return weight

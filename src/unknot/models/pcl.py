@@ -62,7 +62,7 @@ class PCL(Model):
         return {"contrast": functional.binary_cross_entropy_with_logits(scores, truth)}
 
     def score(self, first: Tensor, second: Tensor) -> Tensor:
-        """(b,) the logit r of being a pair, of codes (b, d)."""
+        """The logit r (b,) of being a pair, of codes (b, d)."""
         apart = (self.a_i * first + self.b_i * second + self.c_i).abs().sum(1)
         return self.a * first.pow(2).sum(1) - apart + self.m
 
@@ -78,7 +78,7 @@ class PCL(Model):
 
 
 def others(n: int, generator: torch.Generator) -> Tensor:
-    """(n,) for each of n a different one: the next along a random ring."""
+    """Another index (n,) for each of n: the next along a random ring."""
     ring = torch.randperm(n, generator=generator, device=generator.device)
     following = torch.empty_like(ring)
     following[ring] = ring.roll(-1)

@@ -172,7 +172,7 @@ class SlotAttention(Model):
         return self.slots_of(images, noise)
 
     def masks(self, images: Tensor) -> Tensor:
-        """(n, k, h, w) how far each pixel is drawn by each slot."""
+        """How far each pixel is drawn by each slot, (n, k, h, w)."""
         return self.slots_decoded(self.represent(images)).masks
 
     def slots_decoded(self, slots: Tensor) -> DrawnSlots:
@@ -187,7 +187,7 @@ class SlotAttention(Model):
 
 
 class Positions(nn.Module):
-    """Adds a linear map of its place to every pixel."""
+    """A layer that adds a linear map of its place to every pixel."""
 
     def __init__(self, size: int, channels: int) -> None:
         super().__init__()
@@ -201,7 +201,7 @@ class Positions(nn.Module):
 
 
 class PixelSet(nn.Module):
-    """(b, c, h, w) to (b, h w, c)."""
+    """Features (b, c, h, w) as sets (b, h w, c) of pixels."""
 
     def forward(self, features: Tensor) -> Tensor:
         """One row for each pixel."""
@@ -228,7 +228,7 @@ def _encoder(setting: Setting, channels: int, stride: int, activation: type[nn.M
 
 
 class BroadcastDecoder(nn.Module):
-    """Slots (n, k, d) to what each of them draws, (n, k, c, h, w), and mask logits (n, k, h, w)."""
+    """The decoder of slots (n, k, d) to what each of them draws, (n, k, c, h, w), and mask logits (n, k, h, w)."""
 
     def __init__(
         self,

@@ -92,7 +92,7 @@ class SlowVAE(GaussianAutoencoder):
 
 
 def laplace_cross_entropy(d: Tensor, log_variance: Tensor, rate: float) -> Tensor:
-    """-E[log Laplace(z; 0, 1/rate)] for z ~ N(d, s^2), s^2 = exp(log_variance), element by element.
+    """The cross-entropy -E[log Laplace(z; 0, 1/rate)] for z ~ N(d, s^2), s^2 = exp(log_variance), element by element.
 
     -ln(rate/2) + rate (s sqrt(2/pi) exp(-d^2 / (2 s^2)) + d (2 Phi(d/s) - 1)); even in d; -ln(rate/2) + rate |d| as s
     goes to 0.

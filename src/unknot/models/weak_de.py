@@ -155,20 +155,20 @@ class WeakDE(Model):
         return self.gather_from <= step < self.gather_until
 
     def classes_of(self, labels: Tensor) -> Tensor:
-        """(b,) the class of each row of factor classes (b, n_factors)."""
+        """The class (b,) of each row of factor classes (b, n_factors)."""
         index = torch.zeros_like(labels[:, 0])
         for column, size, count in self.bins:
             index = index * count + labels[:, column] * count // size
         return index
 
     def judge(self, codes: Tensor, classes: Tensor) -> Tensor:
-        """(b,) logit of being a sample of the prior, of codes and their classes; -1 is no class."""
+        """The logit (b,) of being a sample of the prior, of codes and their classes; -1 is no class."""
         one_hot = functional.one_hot(classes + 1, self.n_classes + 1)[:, 1:].to(codes.dtype)
         logit: Tensor = self.discriminator(torch.cat([codes, one_hot], 1))
         return logit.squeeze(1).float()
 
     def prior(self, classes: Tensor, step: int, generator: torch.Generator) -> Tensor:
-        """(b, d) samples of the prior of a step, of the given classes; any class for those that are -1."""
+        """Samples (b, d) of the prior of a step, one of each class; of any class for those that are -1."""
         if step < self.gather_from:
             shape = (len(classes), self.gaussians.mean.shape[1])
             return (2 * torch.rand(shape, generator=generator, device=generator.device) - 1).to(classes.device)
@@ -201,7 +201,7 @@ class WeakDE(Model):
 
 
 def class_bins(text: str, factors: FactorSpace) -> tuple[tuple[int, int, int], ...]:
-    """(column, size, number of bins) of the factors that make up the classes.
+    """The factors that make up the classes, each as (column, size, number of bins).
 
     >>> from unknot.worlds.published.dsprites import SPACE
     >>> class_bins("shape,x:3,y:3", SPACE)
@@ -209,32 +209,32 @@ def class_bins(text: str, factors: FactorSpace) -> tuple[tuple[int, int, int], .
     """
     if not text.strip():
         return _default_bins(factors)
-    found = []
+    chosen = []
     for item in text.split(","):
         name, colon, bins = (word.strip() for word in item.partition(":"))
         column = factors.position(name)
         size = factors.shape[column]
         if colon and not (bins.isdecimal() and 2 <= int(bins) <= size):
             raise UnknotError(f"weak_de: '{item.strip()}' of classes; expected 2 to {size} bins, as in {name}:2.")
-        found.append((column, size, int(bins) if colon else size))
-    if len({column for column, _, _ in found}) < len(found):
+        chosen.append((column, size, int(bins) if colon else size))
+    if len({column for column, _, _ in chosen}) < len(chosen):
         raise UnknotError(f"weak_de: classes '{text}' names a factor twice.")
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _default_bins(factors: FactorSpace) -> tuple[tuple[int, int, int], ...]:
-    found, product = [], 1
+    chosen, product = [], 1
     for column, factor in enumerate(factors):
         count = factor.size if factor.kind == "categorical" else min(3, factor.size)
         if count > 1 and product * count <= MOST_CLASSES:
-            found.append((column, factor.size, count))
+            chosen.append((column, factor.size, count))
             product *= count
-    if not found:
+    if not chosen:
         raise UnknotError(
             f"weak_de: no factor has 2 to {MOST_CLASSES} classes or an order; name some with classes, as in "
             f"'{factors.names[0]}'."
         )
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _labelled(batch: Batch) -> tuple[Tensor, Tensor]:
