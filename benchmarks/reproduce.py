@@ -1,9 +1,9 @@
 """`make reproduce`: the slow scientific checks. Each goes on where it was interrupted, and writes `reproduce/NAME.md`.
 
-python benchmarks/reproduce.py            all of them, about a day on two cores
-python benchmarks/reproduce.py s1 s3      some of them
+python benchmarks/reproduce.py                        all of them, about a day on two cores
+python benchmarks/reproduce.py duan2020 schott2022    some of them
 
-Results, with dates and minutes, are in docs/results.md.
+`unknot papers NAME` names the parts that repeat a paper. Results, with dates and minutes, are in docs/results.md.
 """
 
 import argparse
@@ -26,10 +26,10 @@ PARTS = (
     "betas",
     "precision",
     "models",
-    "s0",
-    "s1",
-    "s3",
-    "s4",
+    "mahon2024",
+    "duan2020",
+    "schott2022",
+    "vansteenkiste2019",
     "reasoning",
     "pixels",
     "slots",

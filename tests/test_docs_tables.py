@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
 
 from unknot.metrics import METRICS, Facts, identity
 from unknot.metrics.r2 import full_variance
+from unknot.papers import PAPERS
 from unknot.worlds import WORLDS
 from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS
 from unknot.worlds.splits.rules import RULES
@@ -127,6 +129,34 @@ def combinations_table() -> str:
     return _table(("world", "factors", "classes held out together"), rows)
 
 
+def papers_table() -> str:
+    """Every paper with its question."""
+    rows = []
+    for paper in PAPERS.values():
+        link = f"{paper.short}, *{paper.title}*, {paper.venue}, [{paper.source}]({paper.address})"
+        rows.append((f"`{paper.key}`", link, paper.question))
+    return _table(("name", "paper", "question"), rows)
+
+
+def papers_here_table() -> str:
+    """What of each paper is here."""
+    rows = []
+    for paper in PAPERS.values():
+        commands = (f"unknot {command}" for command in paper.commands)
+        columns = (paper.metrics, paper.tasks, commands, paper.models, paper.worlds)
+        rows.append((f"`{paper.key}`", *(", ".join(f"`{name}`" for name in names) or "-" for names in columns)))
+    return _table(("name", "metrics", "tasks", "commands", "models", "worlds"), rows)
+
+
+def papers_repeated_table() -> str:
+    """The commands that repeat each paper."""
+    rows = []
+    for paper in PAPERS.values():
+        parts = (f"`make reproduce PART={part}`" for part in paper.parts)
+        rows.append((f"`{paper.key}`", f"`{paper.full}`", f"`{paper.small}`", ", ".join(parts)))
+    return _table(("name", "in full size", "in small", "measured here"), rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "metrics": ("metrics.md", metrics_table),
     "worlds": ("worlds.md", worlds_table),
@@ -134,6 +164,9 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "counts": ("splits.md", counts_table),
     "guessing": ("splits.md", guessing_table),
     "combinations": ("splits.md", combinations_table),
+    "papers": ("papers.md", papers_table),
+    "papers_here": ("papers.md", papers_here_table),
+    "papers_repeated": ("papers.md", papers_repeated_table),
 }
 
 
@@ -157,6 +190,18 @@ def test_links_and_pictures_of_a_page_exist(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
     missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_modules_named_on_a_page_exist(page: Path) -> None:
+    for name in set(re.findall(r"\bunknot(?:\.[A-Za-z_]\w*)+", page.read_text(encoding="utf-8"))):
+        assert resolve_name(name) is not None
+
+
+def test_the_map_of_the_source_names_every_folder() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## The map")[2].partition("## ")[0]
+    folders = {path.parent.name for path in (ROOT / "src" / "unknot").glob("*/__init__.py")}
+    assert folders <= set(re.findall(r"(\w+)/", text))
 
 
 def test_every_page_is_on_the_map() -> None:

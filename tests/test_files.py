@@ -4,12 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.files import remove_parts, written_whole
+from unknot.files import remove_parts, write_json, written_whole
 
 
 def test_a_file_takes_its_name_when_the_block_ends(tmp_path: Path) -> None:
@@ -60,3 +61,48 @@ def test_a_killed_writer_leaves_the_old_file_and_a_part_that_is_removed_later(tm
     assert len(list(tmp_path.iterdir())) == 2
     remove_parts(tmp_path)
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_link_stays_a_link_and_what_it_points_to_is_written(tmp_path: Path) -> None:
+    target, link = tmp_path / "far" / "target.json", tmp_path / "link.json"
+    target.parent.mkdir()
+    target.write_text("before")
+    link.symlink_to(target)
+    write_json(link, {"a": 1})
+    assert link.is_symlink() and target.read_text() == '{\n "a": 1\n}\n'
+    dangling = tmp_path / "dangling.json"
+    dangling.symlink_to(tmp_path / "nothing.json")
+    write_json(dangling, {})
+    assert dangling.is_symlink() and (tmp_path / "nothing.json").is_file()
+
+
+def test_a_file_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "secret.json"
+    path.write_text("{}")
+    path.chmod(0o600)
+    write_json(path, {"a": 1})
+    assert path.stat().st_mode & 0o777 == 0o600 and "a" in path.read_text()
+
+
+def test_a_pipe_stays_a_pipe_and_is_given_the_content(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    write_json(pipe, {"a": 1})
+    reader.join(10)
+    assert read == ['{\n "a": 1\n}\n'] and pipe.is_fifo()
+
+
+def test_the_null_device_stays_a_device() -> None:
+    write_json(os.devnull, {"a": 1})
+    assert Path(os.devnull).is_char_device()
+
+
+def test_a_folder_is_refused_as_a_file_and_a_long_name_is_none_to_the_file_beside(tmp_path: Path) -> None:
+    with pytest.raises(UnknotError, match="is a folder; name a file"):
+        write_json(tmp_path, {})
+    assert write_json(tmp_path / ("n" * 250 + ".json"), {}).is_file()
+    with pytest.raises(UnknotError, match="cannot be written"):
+        write_json(tmp_path / ("n" * 300), {})

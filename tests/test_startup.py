@@ -21,7 +21,7 @@ def _loaded(program: str) -> set[str]:
         "import unknot.cli",
         "import unknot.metrics",
         "import unknot.worlds",
-        "import unknot; unknot.score, unknot.FactorSpace, unknot.examples",
+        "import unknot; unknot.score, unknot.FactorSpace, unknot.examples, unknot.papers",
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_used(program: str) -> None:

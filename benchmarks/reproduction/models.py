@@ -10,10 +10,10 @@ from reproduce import table, workers
 from unknot.runs.run import Run, RunSpec
 
 STEPS = 3_000
-# A hundredth of the papers' steps is in reach of two cores; the learning rate of S0 makes up for part of it.
+# A hundredth of the papers' steps is in reach of two cores; the learning rate of mahon2024 makes up for part of it.
 COMMON: dict[str, Any] = {"world": "dsprites_rendered", "lr": 5e-4, "precision": "bfloat16", "seed": 0}
 METRICS = ["mig", "snc", "sap", "dci", "modularity", "beta_vae_score", "factor_vae_score", "mlp_accuracy"]
-INFORMATIVE = 0.01  # nats of KL, as in S1
+INFORMATIVE = 0.01  # nats of KL, as in duan2020
 
 
 def specs() -> Iterator[RunSpec]:

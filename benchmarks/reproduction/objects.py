@@ -1,4 +1,4 @@
-"""S2 in small: COAT of slot attention, IODINE, MONet, MoCo v2 and a VAE, each trained for some minutes.
+"""xie2022 in small: COAT of slot attention, IODINE, MONet, MoCo v2 and a VAE, each trained for some minutes.
 
 All learn from the same 6,000 ray-traced scenes and are scored on the same 256 occluded tuples, beside their pixels;
 slot attention on flat sprites (part `slots`) on tuples of flat sprites.

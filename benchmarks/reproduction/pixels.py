@@ -1,4 +1,4 @@
-"""S2's baselines: pixels, perfect codes and slots from true masks, on 1,600 tuples with occlusion and without."""
+"""xie2022: pixels, perfect codes and slots from true masks, on 1,600 tuples with occlusion and without."""
 
 import time
 from pathlib import Path

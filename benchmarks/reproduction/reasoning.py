@@ -1,4 +1,4 @@
-"""S4: does a WReN learn the rule from the true factors, and does it matter how a code mixes them?
+"""vansteenkiste2019: does a WReN learn the rule from the true factors, and does it matter how a code mixes them?
 
 The last is asked of three learners: the reasoner, logistic regression and boosted trees.
 """

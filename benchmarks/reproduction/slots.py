@@ -1,4 +1,4 @@
-"""S2 in small: does slot attention find objects? Flat sprites at 32 pixels, beside masks that know nothing."""
+"""xie2022 in small: does slot attention find objects? Flat sprites at 32 pixels, beside masks that know nothing."""
 
 from pathlib import Path
 from typing import Any

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from unknot import examples
+    from unknot import examples, papers
     from unknot.encoders.encoding import encode
     from unknot.errors import UnknotError, UnknotWarning
     from unknot.factors import Factor, FactorSpace
@@ -76,6 +76,7 @@ __all__ = [
     "fairness",
     "generalisation",
     "open_world",
+    "papers",
     "rank",
     "read_representation",
     "reasoning",
@@ -86,8 +87,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "examples":
-        return import_module("unknot.examples")
+    if name in ("examples", "papers"):
+        return import_module(f"unknot.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'unknot' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)

@@ -4,6 +4,9 @@ import hashlib
 import json
 import math
 import os
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,26 +14,59 @@ from typing import Any
 
 from unknot.errors import UnknotError
 
+LONGEST = 200  # bytes of a file's name that leave room for those of the one beside it, 255 in all
+
 
 @contextmanager
 def written_whole(path: Path | str) -> Iterator[Path]:
-    """Give a name beside `path` to write to; it becomes `path` only when the block ends well.
+    """Give a name to write to; its content becomes that of `path` only when the block ends well.
 
-    Each process writes to a name of its own, and the content is on the disk before it takes the final name: a process
-    killed, or a machine switched off, leaves the file as it was before or as it is after, never a part of it.
+    A regular file is written beside and renamed, by each process under a name of its own, once its content is on the
+    disk: a process killed, or a machine switched off, leaves the file as it was before or as it is after, never a part
+    of it. Its mode and owner stay. A link stays a link, and what it points to is written. A device or a pipe stays what
+    it is, and is given the content at the end.
     """
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield beside
-        _flush(beside)
-        beside.replace(path)
+        place = path.resolve() if path.is_symlink() else path
+        if place.exists() and not place.is_file():
+            with _poured_into(place) as beside:
+                yield beside
+            return
+        place.parent.mkdir(parents=True, exist_ok=True)
+        short = place.name if len(os.fsencode(place.name)) <= LONGEST else json_hash(place.name)
+        beside = place.with_name(f".{short}.{os.getpid()}.part")
+        try:
+            yield beside
+            _flush(beside)
+            _take_after(beside, place)
+            beside.replace(place)
+        finally:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
     except OSError as error:
         raise UnknotError(f"{path}: cannot be written ({error.strerror or error}).") from error
-    finally:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _poured_into(place: Path) -> Iterator[Path]:
+    """A file whose content goes into a device or a pipe when the block ends well."""
+    if place.is_dir():
+        raise UnknotError(f"{place}: is a folder; name a file.")
+    with tempfile.TemporaryDirectory(prefix="unknot-") as folder:
+        beside = Path(folder) / (place.name or "output")
+        yield beside
+        with beside.open("rb") as content, place.open("wb") as target:
+            shutil.copyfileobj(content, target)
+
+
+def _take_after(beside: Path, place: Path) -> None:
+    """Give a new file the mode and the owner of the one it replaces, where there is one."""
+    with suppress(FileNotFoundError):
+        before = place.stat()
+        beside.chmod(stat.S_IMODE(before.st_mode))
+        with suppress(OSError, AttributeError):  # only the owner may, and not every system has owners
+            os.chown(beside, before.st_uid, before.st_gid)
 
 
 def remove_parts(folder: Path) -> None:

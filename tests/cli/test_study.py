@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 
 from unknot.cli import app, main
 from unknot.errors import UnknotError
+from unknot.studies.spec import preset_names
 
 TINY = """\
 name: tiny
@@ -168,19 +170,36 @@ def test_a_dry_run_of_a_new_study_tries_the_speed_of_training(tmp_path: Path) ->
 
 def test_the_plan_of_a_published_study_is_shown_without_its_data(tmp_path: Path) -> None:
     done = CliRunner().invoke(
-        app, ["study", "s4", "-o", str(tmp_path / "s4"), "--dry-run", "--data", str(tmp_path)]
+        app, ["study", "vansteenkiste2019", "-o", str(tmp_path / "out"), "--dry-run", "--data", str(tmp_path)]
     )
     assert done.exit_code == 0, done.output
-    assert "s4: 360 runs" in done.output
+    assert "vansteenkiste2019: 360 runs" in done.output
     assert "360 runs on worlds that are not here are not counted" in done.output
 
 
 def test_the_studies_that_ship_are_listed_and_shown() -> None:
     listed = CliRunner().invoke(app, ["study", "--list"])
     assert listed.exit_code == 0
-    assert {"s0", "s0_small", "s1", "s1_small", "s3", "s3_small", "s4", "s4_small"} <= set(listed.output.split())
-    shown = CliRunner().invoke(app, ["study", "s1_small", "--show"])
-    assert shown.output.startswith("name: s1_small\n")
+    assert set(preset_names()) <= set(listed.output.split())
+    shown = CliRunner().invoke(app, ["study", "duan2020_small", "--show"])
+    assert shown.output.startswith("name: duan2020_small\n")
+
+
+def test_a_study_made_under_the_old_name_of_its_paper_goes_on(tmp_path: Path, study: Path) -> None:
+    old, words = tmp_path / "s1_tiny", ["-o", str(tmp_path / "s1_tiny")]
+    shutil.copytree(study, old)
+    record = json.loads((old / "study.json").read_text())
+    (old / "study.json").write_text(json.dumps(record | {"name": "s1_tiny"}))
+    read = CliRunner().invoke(app, ["results", str(old)])
+    assert read.exit_code == 0, read.output
+    assert len(read.output.splitlines()) == 5
+    report = CliRunner().invoke(app, ["report", str(old), "-o", str(tmp_path / "page.html")])
+    assert report.exit_code == 0, report.output
+    (tmp_path / "tiny.yaml").write_text(TINY.replace("name: tiny", "name: duan2020_tiny"))
+    done = CliRunner().invoke(app, ["study", str(tmp_path / "tiny.yaml"), *words, "--jobs", "1"])
+    assert done.exit_code == 0, done.output
+    assert "4 of 4 runs done" in done.output
+    assert json.loads((old / "study.json").read_text())["name"] == "duan2020_tiny"
 
 
 def _refused(*words: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:

@@ -142,29 +142,30 @@ def test_metrics_that_need_factors_are_refused_for_a_world_without(tmp_path: Pat
 @pytest.mark.parametrize("name", preset_names())
 def test_every_study_that_ships_can_be_planned(name: str, tmp_path: Path) -> None:
     made = plan(read_study(name), data=tmp_path, must_open=name.endswith("_small"))
-    assert {"s0": 880, "s1": 5400, "s3": 3664, "s4": 360}.get(name, len(made.runs)) == len(made.runs)
+    published = {"mahon2024": 880, "duan2020": 5400, "schott2022": 3664, "vansteenkiste2019": 360}
+    assert published.get(name, len(made.runs)) == len(made.runs)
     if name.endswith("_small"):
         assert sum(run.spec.steps for run in made.runs) <= 20_000
 
 
-def test_the_study_of_s0_trains_without_each_published_combination(tmp_path: Path) -> None:
-    text = (PRESETS / "s0.yaml").read_text().replace("seeds: 5", "seeds: 1")
+def test_the_study_of_mahon2024_trains_without_each_published_combination(tmp_path: Path) -> None:
+    text = (PRESETS / "mahon2024.yaml").read_text().replace("seeds: 5", "seeds: 1")
     for world, rendered in (("dsprites", "dsprites"), ("shapes3d", "shapes3d"), ("mpi3d_toy", "mpi3d")):
         text = text.replace(f"world: {world}\n", f"world: {rendered}_rendered\n")
     made = planned(tmp_path, text)
-    assert {run.spec.model for run in made.runs} == {run.spec.model for run in plan_of("s0", tmp_path).runs}
+    assert {run.spec.model for run in made.runs} == {run.spec.model for run in plan_of("mahon2024", tmp_path).runs}
     for world in {run.spec.world for run in made.runs}:
         combinations = published_combinations(world, open_world(world).factors)
         wanted = {"", *(f"combination:{combination_name(one)}" for one in combinations)}
         assert wanted == {run.spec.split for run in made.runs if run.spec.world == world}
 
 
-def test_the_study_of_s3_has_the_models_of_its_tables(tmp_path: Path) -> None:
-    runs = plan_of("s3", tmp_path).runs
+def test_the_study_of_schott2022_has_the_models_of_its_tables(tmp_path: Path) -> None:
+    runs = plan_of("schott2022", tmp_path).runs
     assert len({(run.spec.model, run.spec.options.get("weights", "")) for run in runs}) == 17
     assert {run.spec.steps for run in runs if run.spec.options.get("weights") == "timm"} == {50_000}
     assert all(len(run.metrics) == (1 if run.spec.model in NETWORKS else 2) for run in runs)
-    text = (PRESETS / "s3.yaml").read_text().replace("splits: [random,", "splits: [extrapolation] #")
+    text = (PRESETS / "schott2022.yaml").read_text().replace("splits: [random,", "splits: [extrapolation] #")
     text = re.sub("worlds: .*", "worlds: dsprites_rendered", text)
     assert {run.spec.model for run in planned(tmp_path, text).runs} == {run.spec.model for run in runs}
 

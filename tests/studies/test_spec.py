@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from unknot.errors import UnknotError
+from unknot.papers import PAPERS
 from unknot.studies.spec import method_id, preset_names, read_study
 
 GOOD = "worlds: dsprites_rendered\nmodels:\n  beta_vae: {beta: [1, 4]}\n"
@@ -95,8 +96,20 @@ def test_a_file_that_holds_no_study_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_no_file_suggests_a_study_that_ships() -> None:
-    with pytest.raises(UnknotError, match="unknown study 's1_smal'; did you mean 's1_small'"):
-        read_study("s1_smal")
+    with pytest.raises(UnknotError, match="unknown study 'duan2020_smal'; did you mean 'duan2020_small'"):
+        read_study("duan2020_smal")
+
+
+def test_the_old_name_of_a_study_that_ships_is_refused_with_the_new_one(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s1").mkdir()  # the folder of a study made before
+    for old, new in {"s1": "duan2020", "S1": "duan2020", "s4_small": "vansteenkiste2019_small"}.items():
+        with pytest.raises(UnknotError, match=f"study: {old} is now called {new}"):
+            read_study(old)
+    with pytest.raises(UnknotError, match="unknown study 's2'"):  # there never was one
+        read_study("s2")
+    (tmp_path / "s3").write_text(GOOD)  # somebody's own file
+    assert read_study("s3").name == "s3"
 
 
 def test_python_objects_in_a_file_are_not_made(tmp_path: Path) -> None:
@@ -133,8 +146,11 @@ def test_a_study_that_ships_is_found_beside_a_folder_of_its_name(tmp_path: Path,
 
 
 def test_every_study_that_ships_says_what_it_is_about() -> None:
-    assert {"demo", "s0", "s1", "s3", "s4"} == {name.removesuffix("_small") for name in preset_names()}
+    papers = {name.removesuffix("_small") for name in preset_names()} - {"demo"}
+    assert papers == {"mahon2024", "duan2020", "schott2022", "vansteenkiste2019"}
     for name in preset_names():
         study = read_study(name)
         assert study.name == name
-        assert study.about.startswith("A first study" if name == "demo" else name[:2].upper())
+        assert study.about.startswith(
+            "A first study" if name == "demo" else PAPERS[name.removesuffix("_small")].short
+        )

@@ -19,6 +19,7 @@ from unknot.cli.encode import encode
 from unknot.cli.explore import explore
 from unknot.cli.leaderboard import leaderboard
 from unknot.cli.metrics import metrics
+from unknot.cli.papers import papers
 from unknot.cli.rank import rank
 from unknot.cli.report import report
 from unknot.cli.score import score
@@ -53,6 +54,7 @@ app.command()(explore)
 app.add_typer(task, name="task")
 app.command()(leaderboard)
 app.add_typer(data, name="data")
+app.command()(papers)
 app.command()(demo)
 for _commands in (app, task, data):
     for _command in _commands.registered_commands:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError, unknown
+from unknot.papers import renamed
 from unknot.runs.run import RunSpec
 from unknot.studies._yaml import Source, Where, read_yaml
 
@@ -117,12 +118,15 @@ def preset_names() -> list[str]:
 def read_study(file: Path | str) -> StudySpec:
     """The study in a YAML file, or one of those that come with the package, by name.
 
-    >>> read_study("s1_small").name
-    's1_small'
+    >>> read_study("duan2020_small").name
+    'duan2020_small'
     """
     path = Path(file)
-    if not path.is_file() and str(file) in preset_names():
-        path = PRESETS / f"{file}.yaml"
+    if not path.is_file():
+        if (new := renamed(str(file))) in preset_names():
+            raise UnknotError(f"study: {file} is now called {new}.", value=str(file), expected=new)
+        if str(file) in preset_names():
+            path = PRESETS / f"{file}.yaml"
     if not path.exists() and path.suffix not in (".yaml", ".yml"):
         raise unknown("study", str(file), preset_names())
     data, source = read_yaml(path)

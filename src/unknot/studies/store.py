@@ -19,6 +19,7 @@ from typing import Any
 from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import remove_parts, written_whole
+from unknot.papers import renamed
 from unknot.studies._yaml import Source
 from unknot.studies.plan import PlannedRun, RankGroup, StudyPlan
 from unknot.studies.spec import StudySpec, parse_study
@@ -232,7 +233,7 @@ def belongs_to(folder: Path, study: StudySpec) -> None:
             )
         return
     name = _read_json(path).get("name")
-    if name is not None and name != study.name:
+    if name is not None and study.name not in (name, renamed(str(name))):
         raise UnknotError(
             f"{folder}: belongs to the study '{name}', not to '{study.name}'; choose another with --output."
         )

@@ -189,7 +189,7 @@ def test_a_task_in_parts_ends_as_one_in_a_piece(tmp_path: Path, monkeypatch: pyt
 
 def test_a_killed_process_goes_on_and_ends_with_the_same_accuracies(tmp_path: Path) -> None:
     program = (
-        "import sys\nfrom pathlib import Path\nfrom unknot.tasks import reasoner\n"
+        "import sys\nfrom pathlib import Path\nfrom unknot.tasks.reasoning import reasoner\n"
         "from unknot.tasks.reasoning.task import reasoning\nfrom unknot.tasks.reasoning.wren import WReNSetting\n"
         "reasoner.CHECKPOINT_EVERY = 20\n"
         "made = reasoning(world='abstract_dsprites_rendered', input='integer', steps=300, evaluate_every=50, "
