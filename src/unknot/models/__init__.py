@@ -35,6 +35,7 @@ from unknot.models.slot_attention import SlotAttention
 from unknot.models.slow_vae import SlowVAE
 from unknot.models.spatial_transformer import SpatialTransformer
 from unknot.models.weak_de import WeakDE
+from unknot.papers import renamed
 
 MODELS: dict[str, type[Model]] = {
     "vae": VAE,
@@ -70,10 +71,6 @@ MODELS: dict[str, type[Model]] = {
 }
 
 
-# What presets were called when the papers they are from had numbers.
-OLD_PAPERS = {"s0": "mahon2024", "s1": "duan2020", "s2": "xie2022", "s3": "schott2022", "s4": "vansteenkiste2019"}
-
-
 def find(name: str) -> type[Model]:
     """The class of a model by its name in MODELS, or by `package.module:Class` for anyone's own."""
     if name in MODELS:
@@ -101,21 +98,9 @@ def find_preset(model: str, name: str) -> Preset:
     presets = find(model).presets
     if name in presets:
         return presets[name]
-    if renamed(name) in presets:
-        raise UnknotError(
-            f"preset '{name}' of {model} is called '{renamed(name)}' now.", field="preset", value=name
-        )
+    if (new := renamed(name)) in presets:
+        raise UnknotError(f"preset '{name}' of {model} is called '{new}' now.", field="preset", value=name)
     raise unknown(f"preset of {model}", name, presets, field="preset")
-
-
-def renamed(preset: str) -> str:
-    """Today's name of a preset that was called by the number of its paper.
-
-    >>> renamed("s3_transfer")
-    'schott2022_transfer'
-    """
-    paper, underscore, variant = preset.partition("_")
-    return OLD_PAPERS.get(paper, paper) + underscore + variant
 
 
 def options_of(model: type[Model]) -> dict[str, inspect.Parameter]:
