@@ -20,8 +20,8 @@ from unknot.reports.explorer.drawing import ExploredRun
 from unknot.reports.explorer.server import Code, Decoded, Explored, Explorer, Seen, Slider
 from unknot.runs.training import train
 
-from ..conftest import SPEC
-from ..test_browser import NASTY, PATIENCE, PROGRAM, Chromium
+from tests.reports.conftest import SPEC
+from tests.reports.test_browser import NASTY, PATIENCE, PROGRAM, Chromium
 
 
 class Squares:
