@@ -1,15 +1,12 @@
-"""What only a run can give to object algebra: visible slots, masks of objects, and pictures of sums of codes."""
+"""What only a run can give to object algebra: pictures of codes, visible slots, and masks of objects."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.metrics.segmentation import ari, covering, fg_ari, mbo
-from unknot.metrics.slots import align
-from unknot.tasks.algebra.quadruples import CorpusTuples, Tuples
-from unknot.tasks.algebra.tuple_codes import pixel_negative
+from unknot.tasks.algebra.quadruples import CorpusTuples
 from unknot.worlds.scenes.corpus import MASKED
 
 if TYPE_CHECKING:
@@ -103,28 +100,3 @@ def segmentation(decoder: Decoder, tuples: CorpusTuples, n: int) -> dict[str, fl
     truth = truth[:, y][:, :, x]
     measures = {"ari": ari, "fg_ari": fg_ari, "mbo": mbo, "covering": covering}
     return {name: measure(truth, guess).value for name, measure in measures.items()}
-
-
-def sums(codes: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """z_B - z_A + z_C of some tuples, slots in matching order."""
-    a, b, c, d = (np.asarray(codes[role][rows], dtype=np.float64) for role in MASKED)
-    if a.ndim == 3:
-        a, b, c, _ = align(a, b, c, d)
-    total: NDArray[np.float64] = b - a + c
-    return total
-
-
-def drawn_columns(
-    decoder: Decoder, codes: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]
-) -> dict[str, NDArray[np.uint8]]:
-    """Pictures of what the decoder makes of the code of D and of the sum that should be it."""
-    return {
-        "decoded z(D)": decoder.images(codes["D"][rows]),
-        "decoded z(B) - z(A) + z(C)": decoder.images(sums(codes, rows)),
-    }
-
-
-def shown_columns(tuples: Tuples, rows: NDArray[np.int64]) -> dict[str, NDArray[np.uint8]]:
-    """The images of some tuples, and the sum of their pixels."""
-    columns = {role: tuples.images(rows, role) for role in MASKED}
-    return columns | {"B - A + C in pixels": pixel_negative(tuples, rows).clip(0, 255).astype(np.uint8)}

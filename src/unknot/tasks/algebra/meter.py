@@ -11,13 +11,12 @@ from unknot.encoders.encoder import Encoder, model_encode
 from unknot.errors import UnknotError
 from unknot.metrics.coat import MINIBATCH, coat
 from unknot.runs.curve import Row
-from unknot.tasks.algebra.codes import EncoderCodes
+from unknot.tasks.algebra.baselines import pixel_codes
+from unknot.tasks.algebra.codes import EncoderCodes, tuple_codes
 from unknot.tasks.algebra.decoder import Decoder
 from unknot.tasks.algebra.options import AlgebraOptions
 from unknot.tasks.algebra.quadruples import CorpusTuples
-from unknot.tasks.algebra.rows import pixel_codes
 from unknot.tasks.algebra.scores import ResultParts, score_encoder
-from unknot.tasks.algebra.tuple_codes import tuple_codes
 from unknot.tasks.algebra.tuple_sets import TupleSet
 from unknot.worlds.scenes.corpus import open_corpus
 from unknot.worlds.world import World
@@ -56,8 +55,7 @@ class CoatMeter:
     @property
     def about(self) -> dict[str, Any]:
         """The corpus in plain values."""
-        info = self.tuples.corpus.info
-        return {key: info.get(key) for key in ("variant", "n", "size", "seed", "version")}
+        return self.tuples.about
 
     def row(self, model: "Model", device: "torch.device") -> Row:
         """Scores and passes of a model in evaluation mode, beside those of pixels; no random numbers are drawn.
