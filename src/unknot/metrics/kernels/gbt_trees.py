@@ -331,23 +331,22 @@ def _grow(
 @njit(cache=True, error_model="numpy")
 def grow_round(
     raw: Floats,
-    by_class: Floats,
-    by_row: Floats,
+    residuals: tuple[Floats, Floats],
     columns: Any,
     exact: bool,
     learning_rate: float,
-    features: Ints,
-    thresholds: Floats,
-    values: Floats,
+    trees: tuple[Ints, Floats, Floats],
     importances: Floats,
     state: Ints,
 ) -> None:
     """Fit one tree per class to the residuals, (K, n) and (n, K), and add it to the raw predictions (K, n), in place.
 
-    The arrays of trees (K, nodes) and the importances are filled in. `columns` is a `Table` as a plain tuple, so that
-    compiled code on disk does not depend on who made it.
+    The arrays of trees, which are features, thresholds and values (K, nodes), and the importances are filled in.
+    `columns` is a `Table` as a plain tuple, so that compiled code on disk does not depend on who made it.
     """
     table = Table(*columns)
+    by_class, by_row = residuals
+    features, thresholds, values = trees
     n_trees, n = raw.shape
     d, n_leaves = len(table.x), values.shape[1]
     shrink = (n_trees - 1.0) / n_trees if n_trees > 1 else 1.0
