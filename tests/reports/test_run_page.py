@@ -159,11 +159,11 @@ def test_several_results_of_a_task_stand_side_by_side_and_say_what_differs(
         ("[]", "is no result of a task"),
         ('{"task": "page", "source": "", "world": "", "values": {}}', "is no result of a task"),
         ('{"task": "fairness", "source": "", "world": "", "values": {}, "settings": 3}', "is no result of a task"),
-        ('{"task": "fairness", "source": "", "world": "", "values": {}}', "cannot be drawn (KeyError"),
         (
-            '{"task": "algebra", "source": "", "world": "", "values": {}, "tables": []}',
-            "cannot be drawn (TypeError",
+            '{"task": "fairness", "source": "", "world": "", "values": {}, "tables": {"pairs": [{}]}}',
+            "cannot be drawn (KeyError",
         ),
+        ('{"task": "algebra", "source": "", "world": "", "values": {}, "tables": 3}', "cannot be drawn ("),
     ],
 )
 def test_a_damaged_result_is_named_on_the_page_and_costs_no_other(
