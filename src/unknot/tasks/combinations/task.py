@@ -20,7 +20,7 @@ from unknot.tasks.combinations.heads import BOTH, answer_table, chance_levels, h
 from unknot.tasks.combinations.page import section
 from unknot.tasks.combinations.rows import WHO, FileRows, LabelledRows, WorldRows, must_exist, seen_and_novel
 from unknot.tasks.options import Names, Options, Rows, Untrained, option
-from unknot.tasks.result import Table, TaskResult
+from unknot.tasks.result import Table, TaskResult, as_number
 from unknot.tasks.task import SOURCES, Task
 from unknot.worlds.catalogue import conventions
 from unknot.worlds.splits.combinations import combination_name, parse_combination
@@ -157,18 +157,14 @@ def _sd(values: Sequence[float]) -> float | None:
 
 
 def _values(table: Table) -> dict[str, float]:
-    values = {f"{row['heads']}_{row['test']}_{row['factor']}": _number(row["adjusted"]) for row in table}
+    values = {f"{row['heads']}_{row['test']}_{row['factor']}": as_number(row["adjusted"]) for row in table}
     for heads in dict.fromkeys(str(row["heads"]) for row in table):
         values[f"{heads}_drop"] = values[f"{heads}_random_{BOTH}"] - values[f"{heads}_novel_{BOTH}"]
     return values
 
 
-def _number(cell: object) -> float:
-    return float(cell) if isinstance(cell, int | float) else float("nan")
-
-
 def _words(answers: Table) -> Iterator[str]:
-    levels = {str(row["factor"]): _number(row["chance"]) for row in answers if row["in_combination"]}
+    levels = {str(row["factor"]): as_number(row["chance"]) for row in answers if row["in_combination"]}
     text = ", ".join(f"{name} {level:.3f}" for name, level in levels.items())
     yield f"Accuracies are adjusted for chance: 0 is guessing, 1 is all right. Guessing gets {text}."
 

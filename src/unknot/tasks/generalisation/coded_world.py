@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
 from unknot.representation import Representation
-from unknot.tasks.generalisation.chosen import WHO
+from unknot.tasks.generalisation.options import WHO
 from unknot.tasks.pool import all_rows
 from unknot.worlds.world import needs_rng
 
