@@ -7,7 +7,7 @@ import pytest
 from unknot.errors import UnknotError
 from unknot.reports.leaderboard import leaderboard
 from unknot.reports.task_page import write_task_page
-from unknot.tasks.generalisation.chosen import KINDS
+from unknot.tasks.generalisation.options import KINDS
 from unknot.tasks.generalisation.task import generalisation
 from unknot.tasks.result import TaskResult
 

@@ -11,7 +11,7 @@ from unknot.factors import space
 from unknot.representation import Representation
 from unknot.runs.spec import RunSpec
 from unknot.tasks.generalisation.constant_baselines import constant_baselines
-from unknot.tasks.generalisation.notes import SEEN
+from unknot.tasks.generalisation.predicted_split import SEEN
 from unknot.tasks.generalisation.task import generalisation
 from unknot.tasks.result import TaskResult, read_result
 from unknot.worlds import WORLDS

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,10 @@ from unknot.metrics.inputs import as_array
 from unknot.representation import Representation
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
-from unknot.tasks.generalisation.chosen import WHO
 from unknot.tasks.generalisation.coded_world import CodedWorld
+from unknot.tasks.generalisation.options import WHO, Scale
 from unknot.worlds.world import Images, World
 
-Scale = Literal["unit", "classes"]
 FAR = 3.0  # predictions of [0, 1] that are mostly beyond this are probably class numbers
 
 
