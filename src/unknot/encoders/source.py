@@ -25,7 +25,8 @@ from unknot.worlds.world import World
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+
+    from unknot.models.model import Model
 
 Anything = RunSpec | Run | Representation | Path | str | Callable[..., Any]
 
@@ -221,7 +222,7 @@ class Source:
         return find_device(self.opening.device)
 
     @cached_property
-    def model(self) -> "nn.Module":
+    def model(self) -> "Model":
         """The trained model of a run, loaded once."""
         run = cast(Run, self.run)
         try:

@@ -1,14 +1,14 @@
 """COAT: does adding an object add the same thing to the code, whatever else is in the picture?"""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.metrics.coat_losses import NOTHING, Chance, Norm, aligned, by_chance, losses
-from unknot.metrics.inputs import Rng, as_array
+from unknot.metrics.inputs import Rng, TorchTensor, as_array
 from unknot.metrics.proportion import proportion_test
 from unknot.metrics.score import Score
 
@@ -259,8 +259,16 @@ def check_codes(
     return first[0], len(first) == 3
 
 
+@runtime_checkable
+class _Shaped(Protocol):
+    """An array, in memory or on disk."""
+
+    shape: tuple[int, ...]
+
+
 def _array(code: Any) -> Any:
-    return code if hasattr(code, "shape") and not hasattr(code, "detach") else as_array(code)
+    """A code as something that can be indexed; arrays on disk stay there."""
+    return code if isinstance(code, _Shaped) and not isinstance(code, TorchTensor) else as_array(code)
 
 
 def _rows(codes: Mapping[str, Any], roles: tuple[str, ...], rows: NDArray[np.int64]) -> list[F64]:

@@ -4,10 +4,10 @@ Every metric calls `prepare` first, so that all of them treat labels, constants,
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,29 @@ BINS_OF_CONTINUOUS = 20
 LARGEST = 1e150  # squares of larger latents, and sums of them, leave the range of float64
 MOST_CLASSES = 100  # a column with more classes than this, and fewer than four rows for each, is an identifier
 ALL_DIFFERENT = 50  # so is one of this many rows in which no value repeats
+
+
+@runtime_checkable
+class TorchTensor(Protocol):
+    """A tensor of torch, which is known without importing torch."""
+
+    def detach(self) -> Any:
+        """The tensor without its history."""
+
+
+@runtime_checkable
+class Table(Protocol):
+    """A table with named columns, of pandas or another library."""
+
+    columns: Iterable[Any]
+
+
+@runtime_checkable
+class Column(Protocol):
+    """One column of such a table."""
+
+    name: Any
+    ndim: int
 
 
 @dataclass(frozen=True)
@@ -46,12 +69,12 @@ class Rows:
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
-        """(n, k) the varying factors as the caller gave them, for regressions."""
+        """The varying factors (n, k) as the caller gave them, for regressions."""
         return self.given[:, self.kept].astype(np.float64)
 
     @cached_property
     def numbers_test(self) -> NDArray[np.float64] | None:
-        """(n_test, k) the same of the held-out rows."""
+        """The same of the held-out rows, (n_test, k)."""
         return None if self.given_test is None else self.given_test[:, self.kept].astype(np.float64)
 
     def spread(self, per_factor: Any) -> NDArray[np.float64]:
@@ -232,11 +255,11 @@ def _refuse_entries(who: str, array: NDArray[np.float64], what: str, largest: fl
 
 def as_array(values: Any) -> NDArray[Any]:
     """Numpy array of anything array-like: torch tensors on any device, pandas tables, nested lists."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        if str(values.dtype) == "torch.bfloat16":
-            values = values.float()
-        return np.asarray(values.numpy())
+    if isinstance(values, TorchTensor):
+        tensor = values.detach().cpu()
+        if str(tensor.dtype) == "torch.bfloat16":
+            tensor = tensor.float()
+        return np.asarray(tensor.numpy())
     return np.asarray(values)
 
 
@@ -281,10 +304,10 @@ def _as_table(who: str, factors: Any, what: str = "factors") -> tuple[NDArray[An
 
 def column_names(factors: Any) -> tuple[str, ...]:
     """The names that a table, or one named column of it, brings; none if it has none."""
-    if hasattr(factors, "columns"):
+    if isinstance(factors, Table):
         return tuple(map(str, factors.columns))
-    name = getattr(factors, "name", None)
-    return () if name is None or getattr(factors, "ndim", 0) != 1 else (str(name),)
+    named = isinstance(factors, Column) and factors.ndim == 1 and factors.name is not None
+    return (str(factors.name),) if named else ()
 
 
 def _same_length(who: str, a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str) -> None:

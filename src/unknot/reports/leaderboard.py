@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import Note, UnknotError, unknown
 from unknot.files import read_json
 from unknot.studies.folder import StudyFolder
 from unknot.studies.paths import StudyPaths
-from unknot.tasks.generalisation.chosen import WHO
 from unknot.tasks.generalisation.constant_baselines import constant_baselines
-from unknot.tasks.generalisation.notes import HAS_SEEN, SEEN, notes_of
+from unknot.tasks.generalisation.options import WHO
+from unknot.tasks.generalisation.predicted_split import HAS_SEEN, SEEN
 from unknot.tasks.generalisation.split_errors import mean_known
-from unknot.tasks.result import TaskResult, read_result
+from unknot.tasks.result import TaskResult, as_number, read_result
 from unknot.worlds import WORLDS
 from unknot.worlds.splits.named import named_split
 
@@ -166,16 +166,27 @@ def board_of(world: str) -> str:
 
 def _own(result: TaskResult, source: str) -> list[BoardEntry]:
     images = WORLDS[result.world].title if result.world in WORLDS else result.world
-    seen = {note.about for note in notes_of(result) if note.kind == SEEN}
+    seen = _seen(result)
     entries = []
     for row in result.tables.get("splits", []):
-        split, rows, there = str(row["split"]), int(str(row["rows"])), int(str(row["test_part"]))
+        split, rows, there = str(row["split"]), int(row["rows"] or 0), int(row["test_part"] or 0)
         notes = [HAS_SEEN] if split in seen else []
         notes += [f"over {rows:,} of {there:,} test images"] if rows < there else []
-        r2 = math.nan if row["r2"] is None else float(str(row["r2"]))
-        note = "; ".join(notes)
+        r2, note = as_number(row["r2"]), "; ".join(notes)
         entries.append(BoardEntry(board_of(result.world), images, split, result.source, r2, True, source, note))
     return entries
+
+
+def _seen(result: TaskResult) -> set[str]:
+    """The splits of whose test images a run has seen some; notes of older results are sentences that begin with them.
+
+    >>> older = f"random, extrapolation: the run was trained on all of its world, so it {HAS_SEEN}."
+    >>> sorted(_seen(TaskResult(WHO, "", "", {}, notes=[older, Note(SEEN, "composition", "")])))
+    ['composition', 'extrapolation', 'random']
+    """
+    seen = {note.about for note in result.notes if isinstance(note, Note) and note.kind == SEEN}
+    older = [note for note in result.notes if isinstance(note, str) and HAS_SEEN in note]
+    return seen.union(*(note.partition(": ")[0].split(", ") for note in older))
 
 
 def _constants(entries: Sequence[BoardEntry]) -> list[BoardEntry]:

@@ -9,13 +9,32 @@ from numpy.typing import NDArray
 
 from unknot.encoders.encoding import draw_points
 from unknot.encoders.source import Source
+from unknot.errors import UnknotError
 from unknot.factors import Classes
 from unknot.metrics.inputs import check_latents
 from unknot.progress import Progress
+from unknot.representation import Representation
 from unknot.runs.workspace import ARRAYS, Workspace
 
 Latents = NDArray[np.float64]
 SLOTS = "Slots were laid side by side as one code, in the order they come."
+
+
+def all_rows(who: str, representation: Representation, why: str) -> tuple[Latents, NDArray[Any]]:
+    """Latents, slots laid side by side, and factors of a representation; test rows are rows like the others.
+
+    Args:
+        who: the task, for messages.
+        representation: must have factors.
+        why: the end of the message if it has none.
+    """
+    if representation.factors is None:
+        raise UnknotError(f"{who}: the representation has no factors{why}")
+    parts = [(representation.latents, representation.factors)]
+    if representation.latents_test is not None and representation.factors_test is not None:
+        parts.append((representation.latents_test, representation.factors_test))
+    latents, factors = zip(*parts, strict=True)
+    return check_latents(who, np.concatenate([z.reshape(len(z), -1) for z in latents])), np.concatenate(factors)
 
 
 class Pool:

@@ -16,6 +16,20 @@ Cell = str | int | float | bool | None
 Table = list[dict[str, Cell]]
 
 
+def as_number(cell: Cell) -> float:
+    """A cell of a table as a number; NaN for one that is empty.
+
+    >>> as_number(None), as_number(0.5)
+    (nan, 0.5)
+    """
+    return math.nan if cell is None else float(cell)
+
+
+def as_cell(number: float) -> float | None:
+    """A number as a cell of a table; NaN is empty."""
+    return None if math.isnan(number) else float(number)
+
+
 @dataclass(frozen=True)
 class TaskResult:
     """What one task says of one representation.

@@ -5,12 +5,22 @@ import math
 import numpy as np
 import pytest
 
-from unknot.tasks.algebra.symbols import attributes, symbolic_codes, symbolic_slots
+from unknot.tasks.algebra.symbols import attributes, symbolic_codes
 from unknot.tasks.algebra.task import algebra
+from unknot.worlds.scenes.corpus import ROLES
 
 
 def test_symbolic_slots_in_random_order_lose_nothing(corpus):
-    codes = symbolic_slots(corpus.tuples, np.random.default_rng(0))
+    rng, codes = np.random.default_rng(0), {}
+    for role in ROLES:
+        objects, present, background = attributes(corpus.tuples, role)
+        n, _, f = objects.shape
+        slots = np.zeros((n, 7, f + background.shape[1]))
+        for i in range(n):
+            shown, where = np.flatnonzero(present[i]), rng.permutation(7)
+            slots[i, where[: len(shown)], :f] = objects[i, shown]
+            slots[i, where[len(shown)], f:] = background[i]
+        codes[role] = slots
     result = algebra(codes, corpus, pictures=0)
     assert result.values["l2_coat"] == pytest.approx(1, abs=1e-9)
     assert result.values["acos_coat"] == pytest.approx(1, abs=1e-6)

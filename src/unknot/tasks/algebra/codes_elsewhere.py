@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.files import array_hash, json_hash
 from unknot.metrics.inputs import as_array
-from unknot.tasks.algebra.tuple_codes import PIXEL
+from unknot.tasks.algebra.quadruples import PIXEL
 from unknot.worlds.scenes.corpus import MASKED
 
 

@@ -1,20 +1,18 @@
-"""What only a run can give to object algebra: visible slots, masks of objects, and pictures of sums of codes."""
+"""What only a run can give to object algebra: pictures of codes, visible slots, and masks of objects."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.metrics.segmentation import ari, covering, fg_ari, mbo
-from unknot.metrics.slots import align
-from unknot.tasks.algebra.quadruples import CorpusTuples, Tuples
-from unknot.tasks.algebra.tuple_codes import pixel_negative
+from unknot.tasks.algebra.quadruples import CorpusTuples
 from unknot.worlds.scenes.corpus import MASKED
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+
+    from unknot.models.model import Model
 
 BATCH = 32  # images, or sets of slots, that are decoded at a time
 
@@ -28,27 +26,27 @@ class Decoder:
         where: the device it is on.
     """
 
-    def __init__(self, model: "nn.Module", image_size: int | None, where: "torch.device") -> None:
+    def __init__(self, model: "Model", image_size: int | None, where: "torch.device") -> None:
         self.model, self.image_size, self.where = model, image_size, where
 
     @property
     def draws(self) -> bool:
         """Whether codes can be turned into images."""
-        return hasattr(self.model, "decode")
+        return self.model.decodes
 
     @property
     def draws_slots(self) -> bool:
         """Whether slots can be turned into masks."""
-        return hasattr(self.model, "slots_decoded")
+        return self.model.decodes_slots
 
     @property
     def masks_objects(self) -> bool:
         """Whether images can be turned into masks."""
-        return hasattr(self.model, "masks")
+        return self.model.masks_objects
 
     def images(self, codes: NDArray[Any]) -> NDArray[np.uint8]:
         """(n, h, w, c) images of codes."""
-        parts = self._called(lambda batch: self.model.decode(batch), codes)  # type: ignore[operator]
+        parts = self._called(self.model.decode, codes)
         images: NDArray[np.uint8] = (parts.clip(0, 1) * 255).round().astype(np.uint8).transpose(0, 2, 3, 1)
         return images
 
@@ -56,7 +54,7 @@ class Decoder:
         """(n, k) which slots are the largest somewhere in their image."""
 
         def owners(batch: Any) -> Any:
-            masks = self.model.slots_decoded(batch).masks  # type: ignore[operator]
+            masks = self.model.slots_decoded(batch).masks
             winner = masks.argmax(1).flatten(1)
             seen = winner.new_zeros(masks.shape[:2])
             return seen.scatter_(1, winner, 1)
@@ -74,7 +72,7 @@ class Decoder:
         with torch.inference_mode():
             for start in range(0, len(images), BATCH):
                 tensor = as_tensor(images[start : start + BATCH].copy(), self.image_size).to(self.where)
-                owners.append(self.model.masks(tensor).argmax(1).cpu().numpy())  # type: ignore[operator]
+                owners.append(self.model.masks(tensor).argmax(1).cpu().numpy())
         return np.concatenate(owners)
 
     def _called(self, function: Any, codes: NDArray[Any]) -> NDArray[Any]:
@@ -102,28 +100,3 @@ def segmentation(decoder: Decoder, tuples: CorpusTuples, n: int) -> dict[str, fl
     truth = truth[:, y][:, :, x]
     measures = {"ari": ari, "fg_ari": fg_ari, "mbo": mbo, "covering": covering}
     return {name: measure(truth, guess).value for name, measure in measures.items()}
-
-
-def sums(codes: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """z_B - z_A + z_C of some tuples, slots in matching order."""
-    a, b, c, d = (np.asarray(codes[role][rows], dtype=np.float64) for role in MASKED)
-    if a.ndim == 3:
-        a, b, c, _ = align(a, b, c, d)
-    total: NDArray[np.float64] = b - a + c
-    return total
-
-
-def drawn_columns(
-    decoder: Decoder, codes: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]
-) -> dict[str, NDArray[np.uint8]]:
-    """Pictures of what the decoder makes of the code of D and of the sum that should be it."""
-    return {
-        "decoded z(D)": decoder.images(codes["D"][rows]),
-        "decoded z(B) - z(A) + z(C)": decoder.images(sums(codes, rows)),
-    }
-
-
-def shown_columns(tuples: Tuples, rows: NDArray[np.int64]) -> dict[str, NDArray[np.uint8]]:
-    """The images of some tuples, and the sum of their pixels."""
-    columns = {role: tuples.images(rows, role) for role in MASKED}
-    return columns | {"B - A + C in pixels": pixel_negative(tuples, rows).clip(0, 255).astype(np.uint8)}

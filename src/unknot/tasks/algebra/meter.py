@@ -11,20 +11,20 @@ from unknot.encoders.encoder import Encoder, model_encode
 from unknot.errors import UnknotError
 from unknot.metrics.coat import MINIBATCH, coat
 from unknot.runs.curve import Row
-from unknot.tasks.algebra.codes import EncoderCodes
+from unknot.tasks.algebra.baselines import pixel_codes
+from unknot.tasks.algebra.codes import EncoderCodes, tuple_codes
 from unknot.tasks.algebra.decoder import Decoder
 from unknot.tasks.algebra.options import AlgebraOptions
 from unknot.tasks.algebra.quadruples import CorpusTuples
-from unknot.tasks.algebra.rows import pixel_codes
 from unknot.tasks.algebra.scores import ResultParts, score_encoder
-from unknot.tasks.algebra.tuple_codes import tuple_codes
 from unknot.tasks.algebra.tuple_sets import TupleSet
 from unknot.worlds.scenes.corpus import open_corpus
 from unknot.worlds.world import World
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+
+    from unknot.models.model import Model
 
 MEASURED = 128  # tuples: two minibatches
 
@@ -55,10 +55,9 @@ class CoatMeter:
     @property
     def about(self) -> dict[str, Any]:
         """The corpus in plain values."""
-        info = self.tuples.corpus.info
-        return {key: info.get(key) for key in ("variant", "n", "size", "seed", "version")}
+        return self.tuples.about
 
-    def row(self, model: "nn.Module", device: "torch.device") -> Row:
+    def row(self, model: "Model", device: "torch.device") -> Row:
         """Scores and passes of a model in evaluation mode, beside those of pixels; no random numbers are drawn.
 
         NaN stands where all codes are alike. Slots are scored as they are, and tidied where the model can draw them.

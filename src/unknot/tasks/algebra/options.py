@@ -14,6 +14,7 @@ from unknot.tasks.options import Options, option
 from unknot.worlds.scenes.corpus import Corpus
 
 WHO = "algebra"
+LOSSES = {"l2": "L2", "acos": "acos"}  # of COAT, and what tables call them
 
 
 class AlgebraOptions(Options):

@@ -8,9 +8,8 @@ from typing import Any
 
 from unknot.reports.kit.page import Cell, Content, Drawing, Gallery, Grid, Picture, Section
 from unknot.reports.kit.share_chart import Share, share_chart
+from unknot.tasks.algebra.options import LOSSES
 from unknot.tasks.result import TaskResult
-
-LOSSES = {"l2": "L2", "acos": "acos"}
 
 
 def section(results: Sequence[TaskResult]) -> Section:

@@ -22,6 +22,8 @@ from unknot.files import json_hash
 from unknot.worlds.scenes.corpus import MASKED, ROLES, Corpus
 from unknot.worlds.world import Images
 
+F32 = NDArray[np.float32]
+PIXEL = "pixel"  # the negative B - A + C, computed from images
 SHOWN = 3  # missing images that a message names
 
 
@@ -39,6 +41,14 @@ class Tuples(Protocol):
     @property
     def identity(self) -> str:
         """A short text that other images do not have."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What they are, in plain values."""
+
+    @property
+    def scenes(self) -> NDArray[np.int64] | None:
+        """(n,) which main scene each tuple was cut from, if that is known."""
 
     def __len__(self) -> int:
         """How many tuples."""
@@ -70,6 +80,11 @@ class CorpusTuples:
         return json_hash(self.corpus.info, 16)
 
     @property
+    def about(self) -> dict[str, Any]:
+        """How it was made."""
+        return {key: self.corpus.info.get(key) for key in ("variant", "n", "size", "seed", "version")}
+
+    @property
     def scenes(self) -> NDArray[np.int64]:
         """(n,) which main scene each tuple was cut from; every scene has a camera of its own."""
         records = enumerate(self.corpus.tuples)
@@ -99,6 +114,7 @@ class Quadruples:
     file: Path
     paths: Mapping[str, Sequence[Path]]
     image_shape: tuple[int, int, int]
+    scenes: None = None
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -113,6 +129,11 @@ class Quadruples:
             for role, paths in self.paths.items()
         ]
         return json_hash(files, 16)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """How many, and how large."""
+        return {"n": len(self), "size": list(self.image_shape[:2])}
 
     def __len__(self) -> int:
         return len(self.paths["A"])
@@ -129,6 +150,12 @@ class Quadruples:
                 )
             images[i] = image
         return images
+
+
+def pixel_negative(tuples: Tuples, rows: NDArray[np.int64]) -> F32:
+    """B - A + C, (b, h, w, c) on the scale of 0 to 255 and not cut off at its ends."""
+    a, b, c = (tuples.images(rows, role).astype(np.float32) for role in "ABC")
+    return b - a + c
 
 
 def read_quadruples(path: Path | str) -> Quadruples:

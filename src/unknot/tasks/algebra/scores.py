@@ -1,8 +1,11 @@
 """The rows and numbers of object algebra: an encoder's, those beside it, and those of the baselines."""
 
+import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -14,16 +17,15 @@ from unknot.metrics.slots import blanked, duplicates, without_duplicates
 from unknot.metrics.tre import GROUPS, tre
 from unknot.progress import Progress
 from unknot.runs.workspace import Workspace
+from unknot.tasks.algebra.baselines import baselines
 from unknot.tasks.algebra.codes import EncoderCodes
-from unknot.tasks.algebra.decoder import drawn_columns, segmentation, shown_columns
-from unknot.tasks.algebra.options import AlgebraOptions
-from unknot.tasks.algebra.quadruples import CorpusTuples, Tuples
-from unknot.tasks.algebra.rows import LOSSES, baselines, negative_rows, score_row
+from unknot.tasks.algebra.decoder import segmentation
+from unknot.tasks.algebra.options import LOSSES, AlgebraOptions
+from unknot.tasks.algebra.quadruples import PIXEL, CorpusTuples, Tuples
 from unknot.tasks.algebra.symbols import attributes
-from unknot.tasks.algebra.tuple_codes import PIXEL
 from unknot.tasks.algebra.tuple_sets import TupleSet
-from unknot.tasks.algebra.tuple_sheet import as_text, tuple_sheet
-from unknot.tasks.result import Table
+from unknot.tasks.algebra.tuple_sheet import drawn_tuples
+from unknot.tasks.result import Cell, Table
 from unknot.worlds.scenes.corpus import MASKED
 
 BASELINES = 2  # version of the baselines; rises when their numbers change
@@ -40,9 +42,20 @@ class ResultParts:
     notes: list[str] = field(default_factory=list)
 
     def add_rows(self, name: str, kind: str, corpus: str, scores: Coat) -> None:
-        """Add the rows of one set of codes."""
-        self.scores.append(score_row(name, kind, corpus, scores))
-        self.negatives += negative_rows(name, kind, corpus, scores)
+        """Add the rows of one set of codes: scores in percent, and the share of successes on every negative."""
+        whose: dict[str, Cell] = {"representation": name, "kind": kind, "corpus": corpus}
+        row = dict(whose)
+        for loss, score in zip(LOSSES, scores, strict=True):
+            low, high = score.parts["interval"]
+            numbers = {"": score.value, "_low": low, "_high": high, "_error": score.parts["error"]}
+            row |= {loss + key: None if math.isnan(value) else 100 * value for key, value in numbers.items()}
+            row |= {f"{loss}_passed": score.parts["passed"], f"{loss}_collapsed": score.parts["collapsed"]}
+            for negative, test in score.parts["negatives"].items():
+                low, high = test.interval
+                of_test = {"p_hat": test.p_hat, "low": low, "high": high, "z": test.z, "p_value": test.p_value}
+                of_test |= {"n": test.n, "passed": test.passed}
+                self.negatives.append(whose | {"loss": loss, "negative": negative} | of_test)
+        self.scores.append(row | {"n": scores.l2.parts["n_scored"], "n_invalid": scores.acos.parts["n_invalid"]})
 
     def add_values(self, scores: Coat, prefix: str = "", suffix: str = "") -> None:
         """Make scores and passes headline numbers."""
@@ -51,14 +64,6 @@ class ResultParts:
             if score.parts["passed"] is not None:
                 self.values[f"{prefix}{loss}_passed{suffix}"] = float(score.parts["passed"])
 
-    def draw(self, tuples: Tuples, n: int, encoder: EncoderCodes | None = None) -> None:
-        """Draw the first n tuples, and what an encoder that can decode makes of their sums."""
-        rows = np.arange(min(n, len(tuples)))
-        columns = shown_columns(tuples, rows)
-        if encoder is not None and encoder.decoder is not None and encoder.decoder.draws:
-            columns |= drawn_columns(encoder.decoder, encoder.codes, rows)
-        self.pictures.append({"title": "Tuples", "png": as_text(tuple_sheet(columns))})
-
 
 def score_encoder(parts: ResultParts, encoder: EncoderCodes, tuple_set: TupleSet, options: AlgebraOptions) -> None:
     """Rows of the encoder on one corpus: its codes as they are and, for slots, tidied."""
@@ -66,7 +71,7 @@ def score_encoder(parts: ResultParts, encoder: EncoderCodes, tuple_set: TupleSet
     if PIXEL not in encoder.codes:
         parts.notes.append("There are no codes of the pixel negative B - A + C; the test is without it.")
     for ending, (name, codes) in _variants(encoder, options).items():
-        scores = coat(codes, groups=tuple_set.groups, **options.coat)
+        scores = coat(codes, groups=tuple_set.tuples.scenes, **options.coat)
         parts.add_rows(name, "encoder", tuple_set.name, scores)
         parts.add_values(scores, suffix=ending + tuple_set.suffix)
         for score in scores:
@@ -90,14 +95,16 @@ def _variants(encoder: EncoderCodes, options: AlgebraOptions) -> dict[str, tuple
     return variants
 
 
-def score_beside(parts: ResultParts, encoder: EncoderCodes, tuples: Tuples, options: AlgebraOptions) -> None:
-    """TRE, measures of masks, and pictures."""
-    if isinstance(tuples, CorpusTuples):
+def score_beside(
+    parts: ResultParts, encoder: EncoderCodes | None, tuples: Tuples, options: AlgebraOptions
+) -> None:
+    """TRE, measures of masks, and pictures; without an encoder, pictures of the tuples alone."""
+    if encoder is not None and isinstance(tuples, CorpusTuples):
         _score_tre(parts, encoder, tuples, options)
         if encoder.decoder is not None and encoder.decoder.masks_objects and options.segmented:
             parts.values |= segmentation(encoder.decoder, tuples, options.segmented)
     if options.pictures:
-        parts.draw(tuples, options.pictures, encoder)
+        parts.pictures.append({"title": "Tuples", "png": drawn_tuples(tuples, options.pictures, encoder)})
 
 
 def _score_tre(parts: ResultParts, encoder: EncoderCodes, tuples: CorpusTuples, options: AlgebraOptions) -> None:
@@ -149,14 +156,33 @@ def score_baselines(
 def _baseline_rows(tuple_set: TupleSet, options: AlgebraOptions, progress: Progress) -> dict[str, Any]:
     parts = ResultParts()
     for name, codes in baselines(tuple_set.tuples, seed=options.seed, full=tuple_set.first).items():
-
-        def watch(done: int, total: int, stage: str = name) -> None:
-            progress(stage, done, total)
-
-        scores = coat(codes(), groups=tuple_set.groups, watch=watch, **options.coat)
+        scores = coat(codes(), groups=tuple_set.tuples.scenes, watch=partial(progress, name), **options.coat)
         parts.add_rows(name, "baseline", tuple_set.name, scores)
         if name == "symbolic attributes" and not all(score.value > 1 - 1e-8 for score in scores):
             parts.notes.append(
                 f"{tuple_set.name}: symbolic attributes do not add up, so scenes and images of this corpus do not fit."
             )
     return {"scores": parts.scores, "negatives": parts.negatives, "notes": parts.notes}
+
+
+def published_rows() -> Table:
+    """Scores of the COAT paper, from its table 1 and text; on its own renders, which are not ours.
+
+    >>> published_rows()[0]["l2"]
+    75.47
+    """
+    text = (files("unknot.tasks.algebra") / "published_coat.csv").read_text(encoding="utf-8")
+    rows: Table = []
+    for line in csv.DictReader(text.splitlines()):
+        trained = f" ({line['training']})" if line["training"] else ""
+        row: dict[str, Cell] = {"representation": line["representation"] + trained, "kind": "published"}
+        row["corpus"] = line["corpus"]
+        for loss in LOSSES:
+            row |= {loss: _number(line[loss]), f"{loss}_error": _number(line[f"{loss}_error"])}
+            row[f"{loss}_passed"] = line[f"{loss}_passed"] == "1"
+        rows.append(row)
+    return rows
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None

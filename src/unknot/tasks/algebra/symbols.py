@@ -30,22 +30,6 @@ def symbolic_codes(tuples: Sequence[Mapping[str, Any]], *, without: str = "") ->
     return codes
 
 
-def symbolic_slots(tuples: Sequence[Mapping[str, Any]], rng: np.random.Generator, k: int = 7) -> dict[str, F64]:
-    """Role -> (n, k, d): one slot for each object in random order, one for the background, and blanks of zeros."""
-    codes = {}
-    for role in ROLES:
-        objects, present, background = attributes(tuples, role)
-        n, _, f = objects.shape
-        slots = np.zeros((n, k, f + background.shape[1]))
-        for i in range(n):
-            shown = np.flatnonzero(present[i])
-            where = rng.permutation(k)
-            slots[i, where[: len(shown)], :f] = objects[i, shown]
-            slots[i, where[len(shown)], f:] = background[i]
-        codes[role] = slots
-    return codes
-
-
 def attributes(
     tuples: Sequence[Mapping[str, Any]], role: str, *, without: str = ""
 ) -> tuple[F64, NDArray[np.bool_], F64]:

@@ -1,7 +1,7 @@
 """Object algebra: is the code of a scene the sum of what it knows of its objects?"""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,13 +9,18 @@ from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, within
 from unknot.runs.workspace import Workspace
-from unknot.tasks.algebra.codes import EncoderCodes, codes_of, fingerprint_on
+from unknot.tasks.algebra.codes import codes_of, fingerprint_on
 from unknot.tasks.algebra.codes_elsewhere import read_codes
-from unknot.tasks.algebra.options import WHO, AlgebraOptions
+from unknot.tasks.algebra.options import LOSSES, WHO, AlgebraOptions
 from unknot.tasks.algebra.page import p_hat, score_text, section
-from unknot.tasks.algebra.quadruples import CorpusTuples, Tuples
-from unknot.tasks.algebra.rows import LOSSES, published_rows
-from unknot.tasks.algebra.scores import ResultParts, score_baselines, score_beside, score_encoder
+from unknot.tasks.algebra.quadruples import CorpusTuples
+from unknot.tasks.algebra.scores import (
+    ResultParts,
+    published_rows,
+    score_baselines,
+    score_beside,
+    score_encoder,
+)
 from unknot.tasks.algebra.tuple_sets import TupleSet, must_be_scorable, planned_tuples
 from unknot.tasks.algebra.tuple_sheet import tuple_sheet
 from unknot.tasks.options import Untrained
@@ -41,33 +46,22 @@ def measure(source: Source, options: AlgebraOptions, workspace: Workspace, progr
     settings = {
         **options.settings(),
         "n": len(first.tuples),
-        "corpora": {tuple_set.name: _about(tuple_set.tuples) for tuple_set in sets},
+        "corpora": {tuple_set.name: tuple_set.tuples.about for tuple_set in sets},
         "encoder": source.record,
     }
-
-    def codes(tuple_set: TupleSet) -> EncoderCodes:
-        return codes_of(
-            source,
-            tuple_set.tuples,
-            fingerprint=fingerprint,
-            batch_size=options.batch_size,
-            workspace=workspace,
-            progress=within(progress, tuple_set.name),
-        )
 
     def result() -> TaskResult:
         parts = ResultParts()
         for tuple_set in sets:
+            encoder, here = None, within(progress, tuple_set.name)
             if source.own is not None and not tuple_set.first:
                 parts.notes.append(f"The codes are of one corpus; there are none of '{tuple_set.name}'.")
             elif not source.nothing:
-                encoder = codes(tuple_set)
+                encoder = codes_of(source, tuple_set.tuples, fingerprint, options.batch_size, workspace, here)
                 score_encoder(parts, encoder, tuple_set, options)
-                if tuple_set.first:
-                    score_beside(parts, encoder, tuple_set.tuples, options)
-            elif tuple_set.first and options.pictures:
-                parts.draw(tuple_set.tuples, options.pictures)
-            score_baselines(parts, tuple_set, options, workspace, within(progress, tuple_set.name))
+            if tuple_set.first:
+                score_beside(parts, encoder, tuple_set.tuples, options)
+            score_baselines(parts, tuple_set, options, workspace, here)
         return TaskResult(
             task=WHO,
             source=source.label or "baselines",
@@ -81,7 +75,7 @@ def measure(source: Source, options: AlgebraOptions, workspace: Workspace, progr
             },
             settings=settings,
             notes=list(dict.fromkeys(parts.notes)),
-            lower_is_better=("tre",),
+            lower_is_better=[name for name in ("tre",) if name in parts.values],
         )
 
     identities = [tuple_set.tuples.identity for tuple_set in sets]
@@ -107,12 +101,6 @@ def _must_encode(source: Source, shape: tuple[int, int, int]) -> None:
         )
     if source.own is None and not source.nothing:
         source.encoder_of(shape)
-
-
-def _about(tuples: Tuples) -> dict[str, Any]:
-    if isinstance(tuples, CorpusTuples):
-        return {key: tuples.corpus.info.get(key) for key in ("variant", "n", "size", "seed", "version")}
-    return {"n": len(tuples), "size": list(tuples.image_shape[:2])}
 
 
 def preview(source: Source, options: AlgebraOptions, progress: Progress) -> "Image":

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.coat import ALPHA, check_codes
@@ -38,11 +37,6 @@ class TupleSet:
     def suffix(self) -> str:
         """What the names of its values end in."""
         return "" if self.first else f"_{self.name}"
-
-    @property
-    def groups(self) -> NDArray[np.int64] | None:
-        """(n,) the main scene each tuple was cut from, if that is known."""
-        return self.tuples.scenes if isinstance(self.tuples, CorpusTuples) else None
 
 
 @dataclass(frozen=True)

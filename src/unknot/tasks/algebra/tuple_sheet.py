@@ -3,10 +3,17 @@
 import base64
 import io
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.metrics.slots import align
 from unknot.reports.kit.lettering import FRAME, INK, PAPER, font, thumbnail, wrapped
+from unknot.tasks.algebra.codes import EncoderCodes
+from unknot.tasks.algebra.quadruples import Tuples, pixel_negative
 from unknot.worlds.preview import GAP
+from unknot.worlds.scenes.corpus import MASKED
 from unknot.worlds.world import Images
 
 if TYPE_CHECKING:
@@ -38,8 +45,22 @@ def tuple_sheet(columns: Mapping[str, Images]) -> "Image":
     return page
 
 
-def as_text(picture: "Image") -> str:
-    """A picture as the base64 of its PNG, for a table."""
+def drawn_tuples(tuples: Tuples, n: int, encoder: EncoderCodes | None = None) -> str:
+    """The first n tuples, and what an encoder that can decode makes of their sums, as the base64 of a PNG."""
+    rows = np.arange(min(n, len(tuples)))
+    columns = {role: tuples.images(rows, role) for role in MASKED}
+    columns["B - A + C in pixels"] = pixel_negative(tuples, rows).clip(0, 255).astype(np.uint8)
+    if encoder is not None and encoder.decoder is not None and encoder.decoder.draws:
+        columns["decoded z(D)"] = encoder.decoder.images(encoder.codes["D"][rows])
+        columns["decoded z(B) - z(A) + z(C)"] = encoder.decoder.images(_sums(encoder.codes, rows))
     file = io.BytesIO()
-    picture.save(file, format="PNG", optimize=True)
+    tuple_sheet(columns).save(file, format="PNG", optimize=True)
     return base64.b64encode(file.getvalue()).decode("ascii")
+
+
+def _sums(codes: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """z_B - z_A + z_C of some tuples, slots in matching order."""
+    a, b, c, d = (np.asarray(codes[role][rows], dtype=np.float64) for role in MASKED)
+    if a.ndim == 3:
+        a, b, c, _ = align(a, b, c, d)
+    return np.asarray(b - a + c)

@@ -7,10 +7,10 @@ from typing import Any
 from unknot.reports.kit.charts import Dot, box_plot
 from unknot.reports.kit.matrix_chart import matrix
 from unknot.reports.kit.page import Cell, Content, Drawing, Gallery, Grid, Section
+from unknot.tasks.combinations.heads import BOTH
 from unknot.tasks.result import TaskResult
 
-BOTH = "both"
-HEADS = {"mlp": "net with one hidden layer", "linear": "linear head"}
+WORDS = {"mlp": "net with one hidden layer", "linear": "linear head"}
 TESTS = {"random": "random test set", "novel": "novel combination"}
 MOST = 12  # representations with charts of their own
 
@@ -33,9 +33,9 @@ def section(results: Sequence[TaskResult]) -> Section:
 def _in_words(result: TaskResult) -> str:
     values = result.values
     parts = [
-        f"the {HEADS[heads]} reads both factors right at {values[f'{heads}_random_{BOTH}']:.2f} above chance on "
+        f"the {WORDS[heads]} reads both factors right at {values[f'{heads}_random_{BOTH}']:.2f} above chance on "
         f"combinations it knows, and at {values[f'{heads}_novel_{BOTH}']:.2f} on the novel one"
-        for heads in HEADS
+        for heads in WORDS
         if f"{heads}_novel_{BOTH}" in values
     ]
     return f"{result.source}: {'; '.join(parts)}."
@@ -51,7 +51,7 @@ def _means(results: Sequence[TaskResult]) -> Grid:
     columns = [(test, factor) for test in TESTS for factor in (*factors, BOTH)]
     rows: list[list[Cell]] = []
     for result in results:
-        for heads in HEADS:
+        for heads in WORDS:
             found = {
                 (row["test"], row["factor"]): row for row in result.tables["summary"] if row["heads"] == heads
             }
@@ -71,7 +71,7 @@ def _mean(row: Mapping[str, Any] | None) -> Cell:
 
 def _charts(result: TaskResult) -> Iterator[Drawing]:
     """A chart for each kind of head, a dot for each combination."""
-    for heads, words in HEADS.items():
+    for heads, words in WORDS.items():
         rows = []
         for test, name in TESTS.items():
             dots = [
@@ -99,7 +99,7 @@ def _grids(result: TaskResult) -> Iterator[Content]:
             rows, columns = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
             values = [[cells.get((a, b), math.nan) for b in columns] for a in rows]
             svg = matrix(
-                f"both right, {HEADS.get(heads, heads)}",
+                f"both right, {WORDS[heads]}",
                 [str(a) for a in rows],
                 [str(b) for b in columns],
                 values,

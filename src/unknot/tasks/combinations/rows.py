@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.encoders.encoding import draw_points
+from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.factors import Classes, Factor, FactorSpace
-from unknot.metrics.inputs import check_latents
 from unknot.progress import Progress
 from unknot.representation import Representation
-from unknot.tasks.pool import SLOTS, Latents, Pool
+from unknot.runs.workspace import Workspace
+from unknot.tasks.options import Rows
+from unknot.tasks.pool import SLOTS, Latents, Pool, all_rows
 from unknot.worlds.splits.combinations import combination_name, combination_split
 
 WHO = "combinations"
@@ -29,49 +31,24 @@ class Seen:
     novel: tuple[Latents, Classes]
 
 
-class Rows(Protocol):
-    """Latents of chosen points."""
-
-    @property
-    def space(self) -> FactorSpace:
-        """The factors."""
-
-    @property
-    def points(self) -> Classes | None:
-        """All points there are, or None for every point of the grid."""
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """What tells these rows from others: other latents, another identity."""
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader should know of them."""
-
-    def pool(self, progress: Progress) -> tuple[Latents, Classes]:
-        """Rows drawn from everything there is."""
-
-    def novel(self, combination: Mapping[str, int], progress: Progress) -> tuple[Latents, Classes]:
-        """Rows of one combination."""
-
-
 class WorldRows:
     """Rows of a world through an encoder.
 
     Args:
-        pool: rows of the whole world.
-        rows: how many those are; a third as many are taken of a combination.
+        source: the encoder and its world.
+        rows: how many of the whole world; a third as many are taken of a combination.
         seed: draws them.
+        workspace: keeps their latents.
     """
 
-    def __init__(self, pool: Pool, rows: int | Literal["all"], seed: int) -> None:
-        self._pool, self._seed = pool, seed
-        self._n_novel: int | str = "all" if rows == "all" else max(1, rows // 3)
-        self.space, self.points, self.notes = pool.world.factors, pool.world.rows, pool.notes
+    def __init__(self, source: Source, rows: Rows, seed: int, workspace: Workspace) -> None:
+        self._pool, self._seed = Pool(WHO, source, rows, seed, workspace), seed
+        self._n_novel: Rows = "all" if rows == "all" else max(1, rows // 3)
+        self.space, self.points, self.notes = source.world.factors, source.world.rows, self._pool.notes
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """That of the pool."""
+        """What tells these rows from others: other latents, another identity."""
         return self._pool.identity
 
     def pool(self, progress: Progress) -> tuple[Latents, Classes]:
@@ -99,32 +76,21 @@ class FileRows:
     def __init__(
         self,
         representation: Representation,
-        rows: int | Literal["all"],
+        rows: Rows,
         seed: int,
         *,
         fingerprint: str = "",
         space: FactorSpace | None = None,
     ) -> None:
-        if representation.factors is None:
-            raise UnknotError(f"{WHO}: the representation has no factors, so that no combination can be left out.")
-        parts = [(representation.latents, representation.factors)]
-        if representation.latents_test is not None and representation.factors_test is not None:
-            parts.append((representation.latents_test, representation.factors_test))
+        self._latents, labels = all_rows(WHO, representation, ", so that no combination can be left out.")
         self.notes: list[str] = [SLOTS] if representation.latents.ndim == 3 else []
-        flat = [z.reshape(len(z), -1) for z, _ in parts]
-        self._latents = check_latents(WHO, np.concatenate(flat))
-        labels = np.concatenate([y for _, y in parts])
         if space is None or space.names != representation.factor_names:
             self.space, self._classes = self._numbered(labels, representation.factor_names)
         else:
             self.space, self._classes = space, space.check(labels, WHO)
-        if len(self._latents) != len(self._classes):
-            raise UnknotError(
-                f"{WHO}: {len(self._latents)} rows of latents, {len(self._classes)} of factors; give one each."
-            )
         self.points: Classes | None = self._classes
         order = np.random.default_rng([seed, 2]).permutation(len(self._classes))
-        self._chosen = order if rows == "all" else order[: int(rows)]
+        self._chosen = order if rows == "all" else order[:rows]
         self.identity: Mapping[str, Any] = {"rows": rows, "seed": seed, "fingerprint": fingerprint}
 
     def _numbered(self, labels: NDArray[Any], names: tuple[str, ...]) -> tuple[FactorSpace, Classes]:
@@ -153,7 +119,10 @@ class FileRows:
         return self._latents[inside], self._classes[inside]
 
 
-def seen_and_novel(rows: Rows, combination: Mapping[str, int], seed: int, progress: Progress) -> Seen:
+LabelledRows = WorldRows | FileRows
+
+
+def seen_and_novel(rows: LabelledRows, combination: Mapping[str, int], seed: int, progress: Progress) -> Seen:
     """The rows of one combination apart from those of all others, of which as many are held out at random.
 
     At most a third of the others is held out. The rows heads learn from must show both classes, apart.

@@ -18,18 +18,9 @@ from unknot.runs.workspace import Workspace
 from unknot.tasks.combinations.chosen import chosen_combinations
 from unknot.tasks.combinations.heads import BOTH, answer_table, chance_levels, head_answers, mistake_table
 from unknot.tasks.combinations.page import section
-from unknot.tasks.combinations.rows import (
-    WHO,
-    FileRows,
-    Rows,
-    WorldRows,
-    must_exist,
-    seen_and_novel,
-)
-from unknot.tasks.options import Names, Options, Untrained, option
-from unknot.tasks.options import Rows as HowMany
-from unknot.tasks.pool import Pool
-from unknot.tasks.result import Table, TaskResult
+from unknot.tasks.combinations.rows import WHO, FileRows, LabelledRows, WorldRows, must_exist, seen_and_novel
+from unknot.tasks.options import Names, Options, Rows, Untrained, option
+from unknot.tasks.result import Table, TaskResult, as_number
 from unknot.tasks.task import SOURCES, Task
 from unknot.worlds.catalogue import conventions
 from unknot.worlds.splits.combinations import combination_name, parse_combination
@@ -50,7 +41,7 @@ class CombinationsOptions(Options):
     )
     pair: Names = option((), "Two factors, all combinations of which are tried: scale,shape.", flag="--pair,")
     limit: int | None = option(None, "At most so many combinations, drawn with the seed.", ge=1)
-    rows: HowMany = option(ROWS, "How many images are encoded, or all.")
+    rows: Rows = option(ROWS, "How many images are encoded, or all.")
     pair_only: bool = option(False, "Read the two factors only, not the others.")
     recipe: RecipeName = option("converged", "How heads are trained: converged, paper or paper_text.")
     seed: int = option(0, "Decides rows, heads and, with --model, the runs.", ge=0)
@@ -67,7 +58,7 @@ def measure(source: Source, options: CombinationsOptions, workspace: Workspace, 
         rows = _rows(source, options, workspace)
         space, notes, about = rows.space, [_seen(source)], {"encoder": dict(source.record)}
 
-        def rows_of(combination: Combination) -> Rows:
+        def rows_of(combination: Combination) -> LabelledRows:
             return rows  # the same for every combination
 
     unseen = [] if source.run is None or options.pair else _left_out(source.run.spec.split)
@@ -80,7 +71,12 @@ def measure(source: Source, options: CombinationsOptions, workspace: Workspace, 
         options.limit,
         options.seed,
     )
-    decided = {name: getattr(options, name) for name in ("rows", "recipe", "seed", "pair_only")}
+    decided = {
+        "rows": options.rows,
+        "recipe": options.recipe,
+        "seed": options.seed,
+        "pair_only": options.pair_only,
+    }
     tables: dict[str, Table] = {"answers": [], "mistakes": []}
     for i, combination in enumerate(chosen):
         here = rows_of(combination)
@@ -111,7 +107,11 @@ def check(run: Untrained, options: CombinationsOptions) -> None:
 
 
 def _answers(
-    rows: Rows, combination: Combination, options: CombinationsOptions, workspace: Workspace, progress: Progress
+    rows: LabelledRows,
+    combination: Combination,
+    options: CombinationsOptions,
+    workspace: Workspace,
+    progress: Progress,
 ) -> dict[str, Table]:
     """What heads answer for one combination, now or in an earlier call."""
 
@@ -157,18 +157,14 @@ def _sd(values: Sequence[float]) -> float | None:
 
 
 def _values(table: Table) -> dict[str, float]:
-    values = {f"{row['heads']}_{row['test']}_{row['factor']}": _number(row["adjusted"]) for row in table}
+    values = {f"{row['heads']}_{row['test']}_{row['factor']}": as_number(row["adjusted"]) for row in table}
     for heads in dict.fromkeys(str(row["heads"]) for row in table):
         values[f"{heads}_drop"] = values[f"{heads}_random_{BOTH}"] - values[f"{heads}_novel_{BOTH}"]
     return values
 
 
-def _number(cell: object) -> float:
-    return float(cell) if isinstance(cell, int | float) else float("nan")
-
-
 def _words(answers: Table) -> Iterator[str]:
-    levels = {str(row["factor"]): _number(row["chance"]) for row in answers if row["in_combination"]}
+    levels = {str(row["factor"]): as_number(row["chance"]) for row in answers if row["in_combination"]}
     text = ", ".join(f"{name} {level:.3f}" for name, level in levels.items())
     yield f"Accuracies are adjusted for chance: 0 is guessing, 1 is all right. Guessing gets {text}."
 
@@ -191,7 +187,7 @@ def _without_split(source: Source) -> RunSpec:
 
 def _trained_rows(
     source: Source, options: CombinationsOptions, workspace: Workspace, progress: Progress
-) -> Callable[[Combination], Rows]:
+) -> Callable[[Combination], LabelledRows]:
     """Rows by combination, through the run that was trained without it."""
     from unknot.runs.training import train
 
@@ -200,7 +196,7 @@ def _trained_rows(
         raise UnknotError(f"{WHO}: training needs a folder, where runs are kept; pass folder='combinations'.")
     runs, opening = workspace.folder / "runs", source.opening
 
-    def rows(combination: Combination) -> Rows:
+    def rows(combination: Combination) -> LabelledRows:
         name = combination_name(combination)
         run = train(
             spec.replace(split=COMBINATION + name),
@@ -211,16 +207,16 @@ def _trained_rows(
             data=opening.data,
         )
         trained = Source.of(run, None, opening, who=WHO)
-        return WorldRows(Pool(WHO, trained, options.rows, options.seed, Workspace()), options.rows, options.seed)
+        return WorldRows(trained, options.rows, options.seed, Workspace())
 
     return rows
 
 
-def _rows(source: Source, options: CombinationsOptions, workspace: Workspace) -> Rows:
+def _rows(source: Source, options: CombinationsOptions, workspace: Workspace) -> LabelledRows:
     """Rows of an encoder or a file."""
     representation = source.representation
     if representation is None:
-        return WorldRows(Pool(WHO, source, options.rows, options.seed, workspace), options.rows, options.seed)
+        return WorldRows(source, options.rows, options.seed, workspace)
     space = source.known_factors
     if source.names_world and space is not None and space.names != representation.factor_names:
         raise UnknotError(

@@ -12,7 +12,7 @@ from unknot.errors import UnknotError, unknown
 from unknot.metrics.score import Score
 from unknot.progress import Progress
 from unknot.runs.workspace import Workspace
-from unknot.tasks.fairness.latents import labelled_latents, must_have_factors
+from unknot.tasks.fairness.latents import WHO, labelled_latents, must_have_factors
 from unknot.tasks.fairness.page import section
 from unknot.tasks.options import Names, Options, Untrained, option
 from unknot.tasks.result import RESULT, Table, TaskResult
@@ -20,8 +20,6 @@ from unknot.tasks.task import Task
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-WHO = "fairness"
 
 
 class FairnessOptions(Options):
@@ -43,7 +41,7 @@ class FairnessOptions(Options):
 def measure(source: Source, options: FairnessOptions, workspace: Workspace, progress: Progress) -> TaskResult:
     """How much the prediction of each target factor moves when each sensitive factor is set to all of its values."""
     rows = labelled_latents(source, options.rows, options.seed, workspace)
-    targets, sensitive = (_chosen(rows.names, name, getattr(options, name)) for name in ("targets", "sensitive"))
+    targets, sensitive = _chosen(rows.names, options)
     chosen = {"targets": list(targets), "sensitive": list(sensitive)}
     settings = {"encoder": source.record, **rows.identity, **options.settings(), **chosen}
 
@@ -68,8 +66,7 @@ def measure(source: Source, options: FairnessOptions, workspace: Workspace, prog
 def check(run: Untrained, options: FairnessOptions) -> None:
     """Refuse options that no run can be put to the task with, before there is one."""
     must_have_factors(run.world, run.key)
-    names = run.world.factors.names
-    targets, sensitive = (_chosen(names, name, getattr(options, name)) for name in ("targets", "sensitive"))
+    targets, sensitive = _chosen(run.world.factors.names, options)
     varying = {factor.name for factor in run.world.factors if factor.size > 1}
     if not any(a != b for a in varying & set(targets) for b in varying & set(sensitive)):
         raise _no_pairs(targets, sensitive)
@@ -83,11 +80,13 @@ def _no_pairs(targets: Sequence[str], sensitive: Sequence[str]) -> UnknotError:
     )
 
 
-def _chosen(names: tuple[str, ...], option: str, asked: Names) -> tuple[str, ...]:
-    for name in asked:
-        if name not in names:
-            raise unknown("factor", name, names, field=option)
-    return tuple(asked) or names
+def _chosen(names: tuple[str, ...], options: FairnessOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Targets and sensitive factors: those asked for, else all."""
+    for field, asked in (("targets", options.targets), ("sensitive", options.sensitive)):
+        for name in asked:
+            if name not in names:
+                raise unknown("factor", name, names, field=field)
+    return tuple(options.targets) or names, tuple(options.sensitive) or names
 
 
 def _tables(

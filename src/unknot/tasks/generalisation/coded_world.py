@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
-from unknot.metrics.inputs import check_latents
 from unknot.representation import Representation
-from unknot.tasks.generalisation.chosen import WHO
+from unknot.tasks.generalisation.options import WHO
+from unknot.tasks.pool import all_rows
 from unknot.worlds.world import needs_rng
 
 
@@ -25,24 +25,15 @@ class CodedWorld:
     """
 
     def __init__(self, representation: Representation, factors: FactorSpace, name: str) -> None:
-        if representation.factors is None:
-            raise UnknotError(f"{WHO}: the representation has no factors; they say which rows are for training.")
+        latents, labels = all_rows(WHO, representation, "; they say which rows are for training.")
         if representation.factor_names != factors.names:
             raise UnknotError(
                 f"{WHO}: the representation has factors {', '.join(representation.factor_names)}; {name} has "
                 f"{', '.join(factors.names)}. Name the world it comes from.",
                 field="world",
             )
-        parts = [(representation.latents, representation.factors)]
-        if representation.latents_test is not None and representation.factors_test is not None:
-            parts.append((representation.latents_test, representation.factors_test))
-        latents = check_latents(WHO, np.concatenate([z.reshape(len(z), -1) for z, _ in parts]))
         self.key, self.name, self.factors = "", name, factors  # images of no world of the catalogue
-        self.rows = factors.check(np.concatenate([y for _, y in parts]), WHO)
-        if len(self.rows) != len(latents):
-            raise UnknotError(
-                f"{WHO}: {len(latents)} rows of latents, {len(self.rows)} of factors; give one each."
-            )
+        self.rows = factors.check(labels, WHO)
         points = factors.indices(self.rows)
         order = np.argsort(points, kind="stable")
         self._points, self._latents = points[order], latents[order]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.factors import FactorSpace, space
-from unknot.tasks.result import TaskResult
+from unknot.tasks.result import TaskResult, as_number
 
 Floats = NDArray[np.float64]
 Of = Literal["predictions", "errors"]
@@ -102,7 +102,7 @@ def _probes(result: TaskResult) -> dict[str, list[int]]:
     """Split -> the points whose predictions a result keeps."""
     points: dict[str, list[int]] = {}
     for row in result.tables.get("probe", []):
-        points.setdefault(str(row["split"]), []).append(int(str(row["point"])))
+        points.setdefault(str(row["split"]), []).append(int(row["point"] or 0))
     return points
 
 
@@ -116,7 +116,7 @@ def _predictions(
             f"({first.world}); compare results on the same world and split."
         )
     rows = [row for row in result.tables["probe"] if row["split"] == split]
-    return np.array([[float(str(row[f"predicted {name}"])) for name in columns] for row in rows])
+    return np.array([[as_number(row[f"predicted {name}"]) for name in columns] for row in rows])
 
 
 def _truth(grid: FactorSpace, points: list[int], columns: Sequence[str]) -> Floats:

@@ -1,14 +1,20 @@
-"""The options of the generalisation task."""
+"""The options of the generalisation task, and the splits they name."""
 
 from collections.abc import Sequence
+from typing import Literal
 
-from unknot.tasks.generalisation.chosen import WHO
-from unknot.tasks.generalisation.predictors import Scale
+from unknot.errors import UnknotError, unknown
+from unknot.factors import FactorSpace
 from unknot.tasks.generalisation.readout import Recipe
 from unknot.tasks.options import Options, Rows, option
+from unknot.worlds.splits.named import COMBINATION, canonical_split, named_split
+from unknot.worlds.splits.rules import Rule
 from unknot.worlds.splits.split import Split
 
+WHO = "generalisation"
+KINDS = ("random", "composition", "interpolation", "extrapolation")
 ROWS = 50_000  # test images; R² of a factor is then known to about 0.005
+Scale = Literal["unit", "classes"]
 
 
 class GeneralisationOptions(Options):
@@ -31,3 +37,51 @@ class GeneralisationOptions(Options):
     name: str = option("", "What results call the model.", decides=False)
     oracle: bool = option(False, "Read the true factors of the world instead of a model's latents.")
     seed: int = option(0, "Decides which images, and the readout.", ge=0)
+
+
+def chosen_splits(
+    wanted: str | Split | Sequence[str], default: str, space: FactorSpace, rule: Rule | None
+) -> dict[str, Split]:
+    """The splits asked for, by what results call them.
+
+    Args:
+        wanted: a kind of split, several, "all", or a split; empty for the default.
+        default: the same; empty where only the caller knows.
+        space: the grid of the world.
+        rule: the published one of its splits, if there is one.
+
+    >>> from unknot.worlds import WORLDS
+    >>> list(chosen_splits("", "all", WORLDS["dsprites"].factors, WORLDS["dsprites"].conventions.rule))
+    ['random', 'composition', 'interpolation', 'extrapolation']
+    """
+    if isinstance(wanted, Split):
+        if wanted.space.shape != space.shape:
+            raise UnknotError(
+                f"{WHO}: the split is of a grid of {wanted.space.shape}; that of the world is {space.shape}.",
+                field="split",
+            )
+        return {_label(wanted, space, rule): wanted}
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    names = [name for name in names if name] or [default]
+    if names == [""]:
+        raise UnknotError(
+            f"{WHO}: inside which split was the model trained? A function cannot say; name one of "
+            f"{', '.join(KINDS)}, or all.",
+            field="split",
+        )
+    splits = {}
+    for name in KINDS if "all" in names else names:
+        if name not in KINDS and not name.startswith(COMBINATION):
+            raise unknown("split", name, (*KINDS, "all"), field="split")
+        try:
+            splits[canonical_split(name)] = named_split(name, space, rule)
+        except UnknotError as error:
+            raise error.within("split") from None
+    return splits
+
+
+def _label(split: Split, space: FactorSpace, rule: Rule | None) -> str:
+    """What results call a split made by hand: where there is a published one of its kind, it must not pass for that."""
+    if split.kind not in KINDS or rule is None:
+        return split.kind
+    return split.kind if split == named_split(split.kind, space, rule) else f"own_{split.kind}"

@@ -11,14 +11,13 @@ from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, silent
 from unknot.runs.workspace import Workspace
-from unknot.tasks.generalisation.chosen import WHO, chosen_splits
 from unknot.tasks.generalisation.constant_baselines import CHUNK, Baselines, constant_baselines
-from unknot.tasks.generalisation.options import GeneralisationOptions
+from unknot.tasks.generalisation.options import WHO, GeneralisationOptions, chosen_splits
 from unknot.tasks.generalisation.readout import steps_over, train_readout
 from unknot.tasks.generalisation.split_errors import SplitErrors, mean_known
 from unknot.tasks.generalisation.split_points import chunks, part_points
 from unknot.tasks.options import Rows
-from unknot.tasks.result import Cell, Table, TaskResult
+from unknot.tasks.result import Cell, Table, TaskResult, as_number
 from unknot.worlds.splits.split import Split
 
 INPUTS = {"true factors": 1.0, "sign-flipped": -1.0}
@@ -44,8 +43,8 @@ def oracle(
         )
     space = source.known_factors or source.world.factors
     train_rows = options.train_rows or "all"
-    settings = {name: getattr(options, name) for name in ("oracle", "rows", "steps", "recipe", "seed")}
-    settings["train_rows"] = train_rows
+    settings = {"oracle": True, "rows": options.rows, "steps": options.steps, "recipe": options.recipe}
+    settings |= {"seed": options.seed, "train_rows": train_rows}
     splits, table = chosen_splits(options.split, "all", space, source.conventions.rule), []
     for i, (label, split) in enumerate(splits.items()):
         progress("readout of the true factors", i, len(splits))
@@ -58,11 +57,12 @@ def oracle(
             ]
 
         table += workspace.kept(f"{WHO} oracle {label}", [source.world_name, settings, split.as_json()], rows)
+    progress("readout of the true factors", len(splits), len(splits))
     return TaskResult(
         task=WHO,
         source=options.name or "readout of the true factors",
         world=source.world_name,
-        values={f"{row['split']}_{_word(row['input'])}": float(str(row["r2"])) for row in table},
+        values={f"{row['split']}_{_word(row['input'])}": as_number(row["r2"]) for row in table},
         tables={"oracle": table},
         settings=settings,
         notes=["The readout is given factors, not an encoder's latents: what it can read at best."],

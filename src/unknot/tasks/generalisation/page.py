@@ -1,14 +1,14 @@
 """The task of systematic generalisation on a page: R² by split, by factor, and how alike models err."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 from unknot.reports.kit.matrix_chart import matrix
 from unknot.reports.kit.page import Cell, Content, Drawing, Gallery, Grid, Section
 from unknot.reports.kit.split_chart import Bar, histogram, r2_bars
-from unknot.tasks.generalisation.chosen import KINDS
 from unknot.tasks.generalisation.error_similarity import Of, Similarity, comparable, error_similarity
-from unknot.tasks.result import TaskResult
+from unknot.tasks.generalisation.options import KINDS
+from unknot.tasks.result import TaskResult, as_number
 
 MOST = 12  # models with tables and charts of their own
 SUMMARY = {
@@ -103,10 +103,12 @@ def _bars(results: Sequence[TaskResult], labels: Sequence[str]) -> Iterator[Draw
         for result, label in zip(results, labels, strict=True):
             for row in result.tables["splits"] if result.world == world else ():
                 marks = {
-                    "always the mean of everything": _float(row["constant_full_mean"]),
-                    "always the training mean": _float(row["constant_train_mean"]),
+                    "always the mean of everything": as_number(row["constant_full_mean"]),
+                    "always the training mean": as_number(row["constant_train_mean"]),
                 }
-                rows.setdefault(str(row["split"]), []).append(Bar(label, _float(row["r2"]), marks, result.source))
+                rows.setdefault(str(row["split"]), []).append(
+                    Bar(label, as_number(row["r2"]), marks, result.source)
+                )
         for split in sorted(rows, key=lambda name: KINDS.index(name) if name in KINDS else len(KINDS)):
             yield Drawing(r2_bars(f"R², {split}", rows[split]), f"{world}.")
 
@@ -143,7 +145,7 @@ def _modularity(result: TaskResult, label: str) -> Iterator[Drawing]:
     table = result.tables.get("modularity", [])
     for split in dict.fromkeys(str(row["split"]) for row in table):
         rows = [row for row in table if row["split"] == split]
-        r2 = {(row["unseen"], row["factor"]): _float(row["r2"]) for row in rows}
+        r2 = {(row["unseen"], row["factor"]): as_number(row["r2"]) for row in rows}
         unseen = list(dict.fromkeys(str(row["unseen"]) for row in rows))
         factors = list(dict.fromkeys(str(row["factor"]) for row in rows))
         values = [[r2[name, factor] for factor in factors] for name in unseen]
@@ -159,7 +161,7 @@ def _ratios(result: TaskResult, label: str) -> Iterator[Drawing]:
         counts: dict[float, int] = {}
         for row in table:
             if row["split"] == split:
-                counts[_float(row["ratio"])] = counts.get(_float(row["ratio"]), 0) + int(row["rows"] or 0)
+                counts[as_number(row["ratio"])] = counts.get(as_number(row["ratio"]), 0) + int(row["rows"] or 0)
         starts = sorted(counts)
         chart = histogram(f"{split}: ratio", starts, [counts[start] for start in starts], 0.1, 1.0)
         yield Drawing(
@@ -185,7 +187,3 @@ def _heat(similarity: Similarity, of: str) -> Drawing:
     title = f"{similarity.split}: correlation of {of}"
     caption = f"Pearson correlation over {similarity.rows} test images, averaged over factors."
     return Drawing(matrix(title, rows, numbers, similarity.matrix.tolist(), colour="up"), caption)
-
-
-def _float(value: Any) -> float:
-    return float("nan") if value is None else float(value)

@@ -10,7 +10,6 @@ from unknot.errors import Note, UnknotError
 from unknot.factors import Classes, Indices
 from unknot.progress import Progress, counted
 from unknot.tasks.generalisation.constant_baselines import Baselines, constant_baselines
-from unknot.tasks.generalisation.notes import HAS_SEEN, SEEN
 from unknot.tasks.generalisation.options import ROWS, GeneralisationOptions
 from unknot.tasks.generalisation.predictors import Predictor
 from unknot.tasks.generalisation.readout import Readout, steps_over, train_readout
@@ -23,6 +22,8 @@ from unknot.worlds.splits.split import Split
 
 PROBE = 500  # test images whose predictions a result keeps, the same for every predictor, to compare errors
 CHUNK = 4096  # points whose predictions are in memory at a time
+SEEN = "seen"  # the kind of note by which a leaderboard knows that a run has seen test images
+HAS_SEEN = "has seen images of this test part"
 
 
 class PredictedSplit:
@@ -69,7 +70,7 @@ class PredictedSplit:
         settings = {**result.settings, "splits": [self._label]}
         return replace(
             result,
-            values=split_values(self._label, split, errors, baselines),
+            values=split_values(split, tables["splits"][0]),
             tables=tables,
             settings=settings | ({} if readout is None else {"steps": readout.steps}),
             notes=self._notes(baselines),

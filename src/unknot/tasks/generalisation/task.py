@@ -16,8 +16,7 @@ from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress
 from unknot.runs.workspace import Workspace
-from unknot.tasks.generalisation.chosen import WHO, chosen_splits
-from unknot.tasks.generalisation.options import ROWS, GeneralisationOptions
+from unknot.tasks.generalisation.options import ROWS, WHO, GeneralisationOptions, chosen_splits
 from unknot.tasks.generalisation.oracle import oracle
 from unknot.tasks.generalisation.page import section
 from unknot.tasks.generalisation.predicted_split import PredictedSplit

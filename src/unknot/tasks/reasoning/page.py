@@ -1,6 +1,5 @@
 """The reasoning task on a page: learning curves beside what a shortcut gets, and what scores have to do with them."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +7,7 @@ from unknot.reports.kit.page import Content, Drawing, Gallery, Grid, Section
 from unknot.reports.kit.step_charts import Curve, dumbbells, step_curves
 from unknot.statistics.quartiles import half_differences, quartile_curves
 from unknot.tasks.reasoning.curves import accuracies_of, half_correlations, step_correlations
-from unknot.tasks.result import Table, TaskResult
+from unknot.tasks.result import Table, TaskResult, as_cell, as_number
 from unknot.worlds.puzzles.puzzles import CHANCE
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ def _by_relations_over_steps(result: TaskResult) -> str:
     steps = [float(row["step"] or 0) for row in rows]
     names = [name for name in rows[0] if name.startswith("accuracy_k")]
     curves = [
-        Curve(f"{name[10:]} fixed", steps, [_number(row[name]) for row in rows], dashes=i)
+        Curve(f"{name[10:]} fixed", steps, [as_number(row[name]) for row in rows], dashes=i)
         for i, name in enumerate(names)
     ]
     return step_curves("By the number of fixed factors", curves, references={"chance": CHANCE}, bounds=(0.1, 1.0))
@@ -152,13 +151,8 @@ def _by_relations(result: TaskResult) -> str:
     rows = []
     for row in result.tables["by relations"]:
         others = {words: float(row[name] or 0) for name, words in SHORTCUTS.items()}
-        rows.append((f"{row['relations']} fixed", _number(row["accuracy"]), others))
+        rows.append((f"{row['relations']} fixed", as_number(row["accuracy"]), others))
     return dumbbells("Accuracy beside shortcuts", rows)
-
-
-def _number(value: Any) -> float:
-    """A number; NaN for what did not occur in an evaluation."""
-    return math.nan if value is None else float(value)
 
 
 def _relations_table(results: Sequence[TaskResult]) -> Grid:
@@ -186,14 +180,10 @@ def _correlation_grid(table: "pd.DataFrame") -> Grid:
     rows: list[list[Any]] = []
     for metric, part in table.groupby("metric", sort=False):
         correlation = dict(zip(part["step"], part["r"], strict=True))
-        rows.append([str(metric), *(_known(correlation[step]) for step in steps)])
+        rows.append([str(metric), *(as_cell(correlation[step]) for step in steps)])
     return Grid(
         ["score", *(f"{step:,}" for step in steps)], rows, "Spearman's rho.", name="reasoning-correlations"
     )
-
-
-def _known(value: float) -> float | None:
-    return None if value != value else float(value)
 
 
 def _each(table: "pd.DataFrame", value: str, draw: Callable[[str, "pd.DataFrame"], str]) -> list[Drawing]:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from unknot.tasks.algebra.mask_slots import SLOTS, mask_slots
+from unknot.tasks.algebra.baselines import SLOTS, mask_slots
 from unknot.tasks.algebra.moments import N_MOMENTS, segment_moments
 from unknot.worlds.scenes.corpus import ROLES
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from unknot.runs import training
-from unknot.tasks.algebra.quadruples import CorpusTuples
+from unknot.tasks.algebra.quadruples import CorpusTuples, pixel_negative
 from unknot.tasks.algebra.task import algebra
-from unknot.tasks.algebra.tuple_codes import pixel_negative
 from unknot.worlds.scenes.making import make_corpus
 
 from .conftest import CALLS, blocks

@@ -1,0 +1,104 @@
+"""Codes that every encoder is shown beside: pixels, slots from the true masks, and what is in the scenes as numbers."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.tasks.algebra.quadruples import CorpusTuples, Tuples
+from unknot.tasks.algebra.symbols import F64, symbolic_codes
+from unknot.worlds.scenes.corpus import MASKED, ROLES, Corpus
+
+SLOTS = 7  # an image shows five objects at most; with the background, one slot stays blank at least
+LABELS = 9  # of a main scene: the background and up to eight objects
+CHUNK = 64  # tuples
+
+
+class Pixels:
+    """Images of one role as codes (n, h w c), read when they are asked for: whole corpora do not fit into memory."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, tuples: Tuples, role: str) -> None:
+        self.tuples, self.role = tuples, role
+        self.shape = len(tuples), math.prod(tuples.image_shape)
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        return self.tuples.images(rows, self.role).reshape(len(rows), -1)
+
+
+def pixel_codes(tuples: Tuples) -> dict[str, Any]:
+    """Images themselves as codes; without the pixel negative, which they satisfy by construction."""
+    return {role: Pixels(tuples, role) for role in tuples.roles}
+
+
+def baselines(tuples: Tuples, *, seed: int, full: bool) -> dict[str, Callable[[], Mapping[str, Any]]]:
+    """Name -> codes of what every encoder is shown beside.
+
+    Args:
+        tuples: images.
+        seed: of the projection.
+        full: whether codes that say the same of every corpus are wanted too.
+    """
+    rows: dict[str, Callable[[], Mapping[str, Any]]] = {"pixels": lambda: pixel_codes(tuples)}
+    if not isinstance(tuples, CorpusTuples):
+        return rows
+    from unknot.worlds.scenes.making import VARIANTS
+
+    corpus = tuples.corpus
+
+    def projected() -> Mapping[str, Any]:
+        codes = symbolic_codes(corpus.tuples)
+        width = codes["A"].shape[1]
+        matrix = np.random.default_rng([seed, 1]).normal(size=(width, width)) / math.sqrt(width)
+        return {role: code @ matrix for role, code in codes.items()}
+
+    if corpus.info.get("variant") in VARIANTS:  # masks of negatives, which it does not keep, can be drawn again
+        rows["slots from true masks"] = lambda: mask_slots(corpus)
+    if full:
+        rows["symbolic attributes"] = lambda: symbolic_codes(corpus.tuples)
+        rows["random projection of symbolic attributes"] = projected
+        rows["symbolic attributes without colour"] = lambda: symbolic_codes(corpus.tuples, without="color")
+        rows["constant code"] = lambda: {role: np.ones((len(tuples), 1)) for role in tuples.roles}
+    return rows
+
+
+def mask_slots(corpus: Corpus) -> dict[str, F64]:
+    """Role -> (n, 7, 17) slots: moments of the pixels of each object and of the background.
+
+    One small encoder, the same for every segment: colour, brightness, place, size and shape of its pixels (see
+    `moments`). Slots without an object are zeros, and so is the slot of one that is hidden altogether. Objects come in
+    the order of their number, so that one object lies in different slots of A and B, which matching has to mend.
+    """
+    return {
+        role: np.concatenate([_role_slots(corpus, role, start) for start in range(0, len(corpus), CHUNK)])
+        for role in ROLES
+    }
+
+
+def _role_slots(corpus: Corpus, role: str, start: int) -> F64:
+    from unknot.tasks.algebra.moments import N_MOMENTS, segment_moments
+
+    rows = slice(start, start + CHUNK)
+    images = np.ascontiguousarray(corpus.images[rows, ROLES.index(role)])
+    if role in MASKED:
+        masks = np.ascontiguousarray(corpus.masks[rows, MASKED.index(role)])
+    else:
+        masks = _masks(corpus.tuples[rows], role, images.shape[1], images.shape[2])
+    moments = np.empty((len(images), LABELS, N_MOMENTS))
+    segment_moments(images, masks, moments)
+    # Segments that are there first, in the order of their number.
+    order = np.argsort(moments[:, :, 0] == 0, axis=1, kind="stable")[:, :SLOTS, None]
+    return np.take_along_axis(moments, order, axis=1)
+
+
+def _masks(tuples: Sequence[Mapping[str, Any]], role: str, height: int, width: int) -> NDArray[np.uint8]:
+    from unknot.worlds.scenes.render import scene_masks
+    from unknot.worlds.scenes.scene import read_scene
+
+    records = [record["scenes"][role] for record in tuples]
+    scenes = [read_scene(record) for record in records]
+    labels = [[i + 1 for i in record["indices"]] for record in records]
+    return scene_masks(scenes, height if height == width else (height, width), labels=labels)
