@@ -22,7 +22,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from typer.testing import CliRunner
 
 import unknot
-from unknot import ArrayWorld, Factor, FactorSpace, Run, RunSpec, TaskResult, UnknotError
+from unknot import ArrayWorld, Factor, FactorSpace, Representation, Run, RunSpec, TaskResult, UnknotError
 from unknot.cli import app
 from unknot.cli.task.output import plain_console, show
 from unknot.encoders.source import FEW
@@ -320,6 +320,17 @@ def test_the_same_seed_gives_the_same_result_also_in_parts_and_a_second_call_onl
     for part in Path("kept").rglob("parts/*.[jn]*"):
         part.write_bytes(b"damaged")
     assert all_but_time(put(task, folder="kept")) == all_but_time(once.result)
+
+
+@every
+def test_a_file_of_latents_is_taken_or_refused_as_one(task: Task, here: Path) -> None:
+    classes = HATS.classes(np.arange(HATS.size))
+    file = Representation(Encoder()(hats().images(classes)), classes, HATS.names).write(here / "latents.npz")
+    world = {"world": hats()} if "world" in task.takes else {}
+    try:
+        assert task.function(file, **world, **small(task)).source == str(file)
+    except UnknotError as refused:
+        assert re.search(rf"{file}:? (holds|has \d+ rows of) latents", str(refused))
 
 
 @every
