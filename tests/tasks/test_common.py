@@ -10,7 +10,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
@@ -22,7 +22,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from typer.testing import CliRunner
 
 import unknot
-from unknot import ArrayWorld, Factor, FactorSpace, Run, RunSpec, TaskResult, UnknotError
+from unknot import ArrayWorld, Factor, FactorSpace, Representation, Run, RunSpec, TaskResult, UnknotError
 from unknot.cli import app
 from unknot.cli.task.output import plain_console, show
 from unknot.encoders.source import FEW
@@ -130,7 +130,7 @@ class Measured:
     """A result, and how far it was said to be on the way to it."""
 
     result: TaskResult
-    told: list[tuple[str, int, int]] = field(default_factory=list)
+    told: list[tuple[str, int, int]]
 
 
 @pytest.fixture(scope="module")
@@ -231,9 +231,9 @@ def _bounds(annotation: Any, bounds: Sequence[Any] = ()) -> Iterator[tuple[Any, 
 
 @every
 def test_an_unknown_option_is_refused_by_its_name(task: Task) -> None:
-    with pytest.raises(UnknotError, match=f"unknown option of {task.name} 'sede'; did you mean 'seed'") as refused:
-        task.options(sede=0)
-    assert refused.value.field == ("sede",)
+    with pytest.raises(UnknotError, match=f"unknown option of {task.name} 'nonsense'") as refused:
+        task.options(nonsense=0)
+    assert refused.value.field == ("nonsense",)
 
 
 @every
@@ -261,10 +261,24 @@ def test_the_command_names_every_option(task: Task, monkeypatch: pytest.MonkeyPa
 
 @every_option
 def test_a_wrong_value_in_a_study_is_refused_with_its_line(task: Task, name: str, tmp_path: Path) -> None:
-    file = tmp_path / "study.yaml"
-    file.write_text(STUDY.format(task=task.name, option=name, value=json.dumps(WRONG)))
     with pytest.raises(UnknotError, match=rf"study\.yaml, line 7: {task.name}: {name} is"):
-        plan_study(read_spec(file))
+        _plan(tmp_path, task, name, WRONG)
+
+
+@every
+def test_an_option_or_a_world_that_a_study_does_not_know_is_refused_with_its_line(
+    task: Task, tmp_path: Path
+) -> None:
+    with pytest.raises(UnknotError, match=rf"study\.yaml, line 7: unknown option of {task.name} 'nonsense'"):
+        _plan(tmp_path, task, "nonsense", 0)
+    with pytest.raises(UnknotError, match=r"study\.yaml, line 7: .*(world 'nowhere'|option of \w+ 'world')"):
+        _plan(tmp_path, task, "world", "nowhere")
+
+
+def _plan(folder: Path, task: Task, option: str, value: Any) -> None:
+    file = folder / "study.yaml"
+    file.write_text(STUDY.format(task=task.name, option=option, value=json.dumps(value)))
+    plan_study(read_spec(file))
 
 
 @every
@@ -323,6 +337,17 @@ def test_the_same_seed_gives_the_same_result_also_in_parts_and_a_second_call_onl
 
 
 @every
+def test_a_file_of_latents_is_taken_or_refused_as_one(task: Task, here: Path) -> None:
+    classes = HATS.classes(np.arange(HATS.size))
+    file = Representation(Encoder()(hats().images(classes)), classes, HATS.names).write(here / "latents.npz")
+    world = {"world": hats()} if "world" in task.takes else {}
+    try:
+        assert task.function(file, **world, **small(task)).source == str(file)
+    except UnknotError as refused:
+        assert re.search(rf"{file}:? (holds|has \d+ rows of) latents", str(refused))
+
+
+@every
 def test_a_result_without_rows_has_its_headline_alone(
     task: Task, measured: Callable[[Task], Measured], tmp_path: Path
 ) -> None:
@@ -376,7 +401,7 @@ def test_a_run_is_put_to_the_task_by_its_command_and_its_report_shows_it(
         for one in (measured(task).result, result)
     )
     assert theirs == ours
-    assert "<svg" in Path("page.html").read_text()
+    assert f"Task: {task.name}" in Path("page.html").read_text()
     (written,) = Path("kept").glob(f"{task.name}*.json")
     assert read_result(written).as_json() == result.as_json()
     unknot("report", run.name)

@@ -210,6 +210,11 @@ class Source:
 
     def _other_encoder(self, shape: Shape) -> Encoder:
         opening = self.opening
+        if self.representation is not None:
+            raise UnknotError(
+                f"{self._who}: {self.label} holds latents, and there are images to encode; give the folder of a run, a "
+                "function, timm:NAME or hf:NAME."
+            )
         return find_encoder(
             cast(Any, self._which), shape, device=opening.device, pool=opening.pool, image_size=opening.image_size
         )
