@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError
+from unknot.metrics.inputs import Rng
 from unknot.statistics.columns import Floats, check, chosen, columns_of
-from unknot.statistics.resamples import Rng, interval, seed_of
+from unknot.statistics.resamples import interval, seed_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics.inputs import as_array
+from unknot.metrics.inputs import Rng, as_array
 from unknot.metrics.ranks import average_ranks
 from unknot.statistics.columns import Floats, check, chosen, columns_of
-from unknot.statistics.resamples import Rng, interval, ranks, resamples, seed_of, weighted_correlation
+from unknot.statistics.resamples import interval, ranks, resamples, seed_of, weighted_correlation
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from unknot.errors import UnknotError, unknown
+from unknot.metrics.inputs import Rng
 from unknot.statistics.columns import Floats, check, chosen, columns_of
 from unknot.statistics.correlations import Correction, Method, comparable, holm, no_value, student_p
-from unknot.statistics.resamples import Rng, interval, ranks, resamples, seed_of, weighted_correlation
+from unknot.statistics.resamples import interval, ranks, resamples, seed_of, weighted_correlation
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,10 +6,9 @@ Working on counts instead of drawn rows makes ranks of a resample a cumulative s
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Rng = int | np.random.Generator
+from unknot.metrics.inputs import Rng
+from unknot.statistics.columns import Floats
 
 BLOCK = 2**20  # counts held at a time: 8 MB an array
 

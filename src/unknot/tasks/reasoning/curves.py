@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.metrics.inputs import as_array
-from unknot.statistics.columns import Floats, check, chosen, columns_of
+from unknot.metrics.inputs import Rng
+from unknot.statistics.columns import Floats, chosen, scores_and_accuracies
 from unknot.statistics.correlations import Method, correlation
-from unknot.statistics.resamples import Rng, seed_of
+from unknot.statistics.resamples import seed_of
 from unknot.tasks.result import TaskResult
 
 if TYPE_CHECKING:
@@ -88,10 +88,9 @@ def step_correlations(
     """
     import pandas as pd
 
-    check("step_correlations", bootstraps=bootstraps, level=level)
-    scores, values = _checked("step_correlations", table, accuracies, steps)
-    rows = _rows(scores, values, steps, metrics, method, bootstraps, level, seed_of(rng))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    how: dict[str, Any] = {"method": method, "bootstraps": bootstraps, "level": level, "rng": seed_of(rng)}
+    scores, values = scores_and_accuracies("step_correlations", table, accuracies, steps)
+    return pd.DataFrame(_rows(scores, values, steps, metrics, how), columns=COLUMNS)
 
 
 def half_correlations(
@@ -121,15 +120,14 @@ def half_correlations(
     """
     import pandas as pd
 
-    check("half_correlations", bootstraps=bootstraps, level=level)
-    scores, values = _checked("half_correlations", table, accuracies, steps)
+    how: dict[str, Any] = {"method": method, "bootstraps": bootstraps, "level": level, "rng": seed_of(rng)}
+    scores, values = scores_and_accuracies("half_correlations", table, accuracies, steps)
     last = values[:, -1]
     middle = np.nanmedian(last) if not np.isnan(last).all() else np.nan
     rows = []
     for half, inside in (("worst", last <= middle), ("best", last >= middle)):
         part = {name: column[inside] for name, column in scores.items()}
-        of_half = _rows(part, values[inside], steps, metrics, method, bootstraps, level, seed_of(rng))
-        rows += [(half, *row) for row in of_half]
+        rows += [(half, *row) for row in _rows(part, values[inside], steps, metrics, how)]
     return pd.DataFrame(rows, columns=["half", *COLUMNS])
 
 
@@ -138,29 +136,12 @@ def _rows(
     values: Floats,
     steps: Sequence[int],
     metrics: Sequence[str] | None,
-    method: Method,
-    bootstraps: int,
-    level: float,
-    seed: int,
+    how: Mapping[str, Any],
 ) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for name in chosen(scores, metrics):
         for t, step in enumerate(steps):
-            c = correlation(
-                scores[name], values[:, t], method=method, bootstraps=bootstraps, level=level, rng=seed
-            )
+            c = correlation(scores[name], values[:, t], **how)
             note = c.note.replace("the first score", name).replace("the second score", "accuracy")
             rows.append((name, step, c.r, c.p, c.low, c.high, c.n, note))
     return rows
-
-
-def _checked(who: str, table: Any, accuracies: Any, steps: Sequence[int]) -> tuple[dict[str, Floats], Floats]:
-    scores = columns_of(who, table)
-    values = np.asarray(as_array(accuracies), dtype=np.float64)
-    m = len(next(iter(scores.values())))
-    if values.shape != (m, len(steps)) or not len(steps):
-        raise UnknotError(
-            f"{who}: accuracies have shape {values.shape}; expected ({m}, {len(steps)}): {m} models of the table and "
-            f"{len(steps)} steps, at least one."
-        )
-    return scores, values
