@@ -38,6 +38,20 @@ def columns_of(who: str, table: Mapping[str, Any] | Any) -> dict[str, Floats]:
     return columns
 
 
+def scores_and_accuracies(
+    who: str, table: Any, accuracies: Any, steps: Sequence[int]
+) -> tuple[dict[str, Floats], Floats]:
+    """Metric -> scores (m,), and accuracies (m, t) of the same models at t steps."""
+    scores, values = columns_of(who, table), np.asarray(as_array(accuracies), dtype=np.float64)
+    m = len(next(iter(scores.values())))
+    if values.shape != (m, len(steps)) or not len(steps):
+        raise UnknotError(
+            f"{who}: accuracies have shape {values.shape}; expected ({m}, {len(steps)}): {m} models of the table and "
+            f"{len(steps)} steps, at least one."
+        )
+    return scores, values
+
+
 def chosen(columns: Mapping[str, Floats], names: Sequence[str] | None) -> list[str]:
     """The names asked for, all by default; the nearest one is named where a name is wrong."""
     if names is None:

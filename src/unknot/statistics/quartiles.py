@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.metrics.inputs import as_array
-from unknot.statistics.columns import Floats, chosen, columns_of
+from unknot.statistics.columns import Floats, chosen, scores_and_accuracies
 from unknot.statistics.resamples import Bootstrap, Bootstraps, interval, resamples, seeded, spans
 
 if TYPE_CHECKING:
@@ -111,18 +110,11 @@ def _usable(
     who: str, table: Any, accuracies: Any, steps: Sequence[int], metrics: Sequence[str] | None, fewest: int
 ) -> Iterator[tuple[str, Floats, Floats, str]]:
     """Name, scores and accuracies of the models that have both, and what was left out."""
-    scores = columns_of(who, table)
-    values = np.asarray(as_array(accuracies), dtype=np.float64)
-    m = len(next(iter(scores.values())))
-    if values.shape != (m, len(steps)):
-        raise UnknotError(
-            f"{who}: accuracies have shape {values.shape}; expected ({m}, {len(steps)}): {m} models of the table and "
-            f"{len(steps)} steps."
-        )
+    scores, values = scores_and_accuracies(who, table, accuracies, steps)
     for name in chosen(scores, metrics):
         keep = ~np.isnan(scores[name]) & ~np.isnan(values).any(axis=1)
-        missing = m - int(keep.sum())
-        note = f"{missing} of {m} models lack the score or an accuracy" if missing else ""
+        missing = int((~keep).sum())
+        note = f"{missing} of {len(keep)} models lack the score or an accuracy" if missing else ""
         yield name, scores[name][keep], values[keep], _reason(scores[name][keep], fewest) or note
 
 

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-
-Floats = NDArray[np.float64]
-Rng = int | np.random.Generator
+from unknot.metrics.inputs import Rng
+from unknot.statistics.columns import Floats
 
 BLOCK = 2**20  # counts held at a time: 8 MB an array
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.metrics.inputs import as_array
-from unknot.statistics.columns import Floats, chosen, columns_of
+from unknot.statistics.columns import Floats, chosen, scores_and_accuracies
 from unknot.statistics.correlations import Method, correlation
 from unknot.statistics.resamples import Bootstrap, Bootstraps, seeded
 from unknot.tasks.result import TaskResult
@@ -85,7 +84,7 @@ def step_correlations(
     import pandas as pd
 
     bootstrap = seeded(bootstraps)
-    scores, values = _checked("step_correlations", table, accuracies, steps)
+    scores, values = scores_and_accuracies("step_correlations", table, accuracies, steps)
     rows = _rows(scores, values, steps, metrics, method, bootstrap)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -116,7 +115,7 @@ def half_correlations(
     import pandas as pd
 
     bootstrap = seeded(bootstraps)
-    scores, values = _checked("half_correlations", table, accuracies, steps)
+    scores, values = scores_and_accuracies("half_correlations", table, accuracies, steps)
     last = values[:, -1]
     middle = np.nanmedian(last) if not np.isnan(last).all() else np.nan
     rows = []
@@ -142,15 +141,3 @@ def _rows(
             note = c.note.replace("the first score", name).replace("the second score", "accuracy")
             rows.append((name, step, c.r, c.p, c.low, c.high, c.n, note))
     return rows
-
-
-def _checked(who: str, table: Any, accuracies: Any, steps: Sequence[int]) -> tuple[dict[str, Floats], Floats]:
-    scores = columns_of(who, table)
-    values = np.asarray(as_array(accuracies), dtype=np.float64)
-    m = len(next(iter(scores.values())))
-    if values.shape != (m, len(steps)) or not len(steps):
-        raise UnknotError(
-            f"{who}: accuracies have shape {values.shape}; expected ({m}, {len(steps)}): {m} models of the table and "
-            f"{len(steps)} steps, at least one."
-        )
-    return scores, values

@@ -1,8 +1,8 @@
 """Reasoning: does a representation help to learn abstract visual puzzles from fewer examples?"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from unknot.worlds.puzzles.solvers import accuracies
 if TYPE_CHECKING:
     from PIL.Image import Image
     from rich.console import RenderableType
-
-    from unknot.tasks.reasoning.teaching import Learning
 
 BASELINE_PUZZLES = 20_000
 ALONE = {"onehot": "one-hot factors", "integer": "integer factors", "cnn": "CNN from scratch"}
@@ -53,8 +51,13 @@ def measure(source: Source, options: ReasoningOptions, workspace: Workspace, pro
         rng = np.random.default_rng([options.seed, 4])
         baselines = accuracies(options.puzzles(grid.factors, BASELINE_PUZZLES, rng))
         identity = [taught, source.fingerprint]
-        learning = teach(lesson, source.device, identity, workspace, progress)
-        return _result(learning, baselines, settings, label, source.world_name)
+        curve, diverged = teach(lesson, source.device, identity, workspace, progress)
+        notes = [
+            f"Reasoner {draw} diverged at step {step}; from there on it counts as chance."
+            for draw, step in diverged.items()
+        ]
+        about = TaskResult(WHO, label, source.world_name, {}, settings=settings, notes=notes)
+        return _with_numbers(about, curve, baselines)
 
     return workspace.kept(WHO, [settings, source.fingerprint, label], result, RESULT)
 
@@ -82,46 +85,31 @@ def baselines_in_words(values: Mapping[str, float]) -> str:
     )
 
 
-def _result(
-    learning: "Learning", baselines: Baselines, settings: Mapping[str, Any], source: str, world: str
-) -> TaskResult:
+def _with_numbers(about: TaskResult, curve: Table, baselines: Baselines) -> TaskResult:
+    """A result that says whose reasoners these are, with how they learnt."""
     counts = [k for k in baselines["rule"] if k > 0]
-    curve = [_complete(row, [f"accuracy_k{k}" for k in counts]) for row in learning.curve]
+    curve = [_complete(row, [f"accuracy_k{k}" for k in counts]) for row in curve]
     means = _means(curve)
     last = means[-1]
     values = {
         "accuracy": last["accuracy"],
-        **{f"accuracy_{row['step']}": row["accuracy"] for row in means if row["step"] in settings["at"]},
+        **{f"accuracy_{row['step']}": row["accuracy"] for row in means if row["step"] in about.settings["at"]},
         **{name: by_count[0] for name, by_count in baselines.items()},
     }
     final = [float(row["accuracy"] or 0) for row in curve if row["step"] == last["step"]]
     if len(final) > 1:
         values |= {"accuracy_worst": min(final), "accuracy_best": max(final)}
-    notes = [
-        f"Reasoner {draw} diverged at step {step}; from there on it counts as chance."
-        for draw, step in learning.diverged.items()
+    by_relations: Table = [
+        {"relations": k, "accuracy": last[f"accuracy_k{k}"], **{name: of[k] for name, of in baselines.items()}}
+        for k in counts
     ]
-    return TaskResult(
-        task=WHO,
-        source=source,
-        world=world,
-        values=values,
-        tables={
-            "accuracy over training": [{**row} for row in means],
-            "by relations": [
-                {
-                    "relations": k,
-                    "accuracy": last[f"accuracy_k{k}"],
-                    **{name: by_count[k] for name, by_count in baselines.items()},
-                }
-                for k in counts
-            ],
-            "curve": curve,
-            "reasoners": [{"draw": i, **setting} for i, setting in enumerate(settings["reasoners"])],
-        },
-        settings=settings,
-        notes=[baselines_in_words(values), *notes],
-    )
+    tables: dict[str, Table] = {
+        "accuracy over training": [{**row} for row in means],
+        "by relations": by_relations,
+        "curve": curve,
+        "reasoners": [{"draw": i, **setting} for i, setting in enumerate(about.settings["reasoners"])],
+    }
+    return replace(about, values=values, tables=tables, notes=[baselines_in_words(values), *about.notes])
 
 
 def _complete(row: Mapping[str, Cell], columns: list[str]) -> dict[str, Cell]:

@@ -1,7 +1,6 @@
 """All reasoners of a task, one after the other; each is kept in the workspace while it learns."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -15,22 +14,9 @@ from unknot.tasks.reasoning.reasoner import Lesson, Reasoner
 from unknot.tasks.result import Table
 
 
-@dataclass(frozen=True)
-class Learning:
-    """How reasoners learnt.
-
-    Attributes:
-        curve: a row for each reasoner and examination.
-        diverged: reasoner -> the step at which its loss was no longer finite, for those whose loss was not.
-    """
-
-    curve: Table
-    diverged: Mapping[int, int]
-
-
 def teach(
     lesson: Lesson, device: torch.device, identity: Any, workspace: Workspace, progress: Progress
-) -> Learning:
+) -> tuple[Table, dict[int, int]]:
     """Train the reasoners of a task, or go on where they were stopped.
 
     Args:
@@ -39,11 +25,15 @@ def teach(
         identity: everything that decides the accuracies but a reasoner's own settings and the number of its steps.
         workspace: keeps them.
         progress: told how many steps are done.
+
+    Returns:
+        A row for each reasoner and examination; and reasoner -> the step at which its loss was no longer finite, for
+        those whose loss was not.
     """
     options = lesson.options
     examinations, settings = options.examinations(), options.reasoners()
     curve: Table = []
-    diverged = {}
+    diverged: dict[int, int] = {}
     with threads_of_torch(options.threads), kept_memory(), torch.random.fork_rng(devices=[]):
         for draw, setting in enumerate(settings):
             key = [identity, draw, asdict(setting)]
@@ -56,4 +46,4 @@ def teach(
             curve += [{"draw": draw, **row, "step": int(row["step"])} for row in rows]
             if 0 < reasoner.diverged <= options.steps:
                 diverged[draw] = reasoner.diverged
-    return Learning(curve, diverged)
+    return curve, diverged
