@@ -1,16 +1,21 @@
 """The tables of the docs say what the registries say. `python tests/test_docs_tables.py` writes them anew."""
 
+import inspect
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 
 import numpy as np
 import pytest
 
-from unknot.metrics import METRICS, Facts, identity
+from unknot.metrics import METRICS, identity
 from unknot.metrics.r2 import full_variance
+from unknot.models import MODELS
 from unknot.papers import PAPERS
+from unknot.tasks import TASKS, Task
+from unknot.tasks.options import flag_of, in_words
 from unknot.worlds import WORLDS
 from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS
 from unknot.worlds.splits.rules import RULES
@@ -20,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 # Four worlds have published rules of their own; the grids are those of these files.
 RULED = {"dsprites": "dsprites", "shapes3d": "shapes3d", "mpi3d": "mpi3d_real", "celeb_glow": "celeb_glow"}
+LEARNS_FROM = {"none": "images", "pairs": "pairs", "labels": "labels", "few_labels": "images, a few labels"}
 KINDS = ("random", "composition", "interpolation", "extrapolation")
 
 
@@ -38,7 +44,7 @@ def metrics_table() -> str:
                 str(facts.chance),
                 facts.cost,
                 ", ".join(f"`{part}` ({measure})" for part, measure in facts.also.items()) or "-",
-                _linked(facts),
+                _linked(facts.reference),
             )
         )
     heads = ("metric", "what it is", "measures", "range", "better", "chance", "cost", "also reports", "reference")
@@ -157,9 +163,58 @@ def papers_repeated_table() -> str:
     return _table(("name", "in full size", "in small", "measured here"), rows)
 
 
+def models_table() -> str:
+    """Every model in a sentence."""
+    rows = []
+    for name, model in MODELS.items():
+        what = (inspect.getdoc(model) or "").partition("\n")[0]
+        rows.append((f"`{name}`", LEARNS_FROM[model.supervision], what))
+    return _table(("model", "learns from", "what it is"), rows)
+
+
+def tasks_table() -> str:
+    """Every task with its question."""
+    rows = []
+    for name, task in TASKS.items():
+        page = f"{name}.md" if _has_page(task) else f"#{name}"
+        rows.append((f"[`{name}`]({page})", task.question, _linked(task.reference)))
+    return _table(("task", "question", "reference"), rows)
+
+
+def task_options() -> str:
+    """The options of every task; of one without a page of its own, also all that its declaration says."""
+    parts = []
+    for name, task in TASKS.items():
+        rows = []
+        for option, field in task.options.model_fields.items():
+            flag = flag_of(task.options, option).rstrip(",")
+            rows.append(
+                (f"`{option}`", f"`{flag}`", _value(field.default), in_words(field), str(field.description))
+            )
+        told = f"{task.question}\n\n{task.about}\n\n{task.reference}"
+        words = f"[{name}]({name}.md) tells more." if _has_page(task) else told
+        table = _table(("option", "typed", "default", "takes", "what it is"), rows)
+        parts.append(f"### {name}\n\n{words}\n\n{table}\n")
+    return "\n".join(parts).rstrip("\n")
+
+
+def _has_page(task: Task) -> bool:
+    return (DOCS / f"{task.name}.md").is_file()
+
+
+def _value(value: Any) -> str:
+    """The default of an option; a dash for none."""
+    if isinstance(value, tuple):
+        return ", ".join(map(_value, value)) or "-"
+    return "-" if value in (None, "") else str(value).lower() if isinstance(value, bool) else str(value)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "metrics": ("metrics.md", metrics_table),
     "worlds": ("worlds.md", worlds_table),
+    "models": ("models.md", models_table),
+    "tasks": ("tasks.md", tasks_table),
+    "task_options": ("tasks.md", task_options),
     "splits": ("splits.md", splits_table),
     "counts": ("splits.md", counts_table),
     "guessing": ("splits.md", guessing_table),
@@ -225,10 +280,10 @@ def _table(heads: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
 
 
-def _linked(facts: Facts) -> str:
+def _linked(references: str) -> str:
     """Authors and year with the arXiv number as a link, or the reference as it is."""
     found = []
-    for reference in facts.reference.split("; "):
+    for reference in references.split("; "):
         number = re.search(r"arXiv:(\d{4}\.\d{5})", reference)
         who = reference.partition(",")[0]
         found.append(f"{who}, [arXiv:{number[1]}](https://arxiv.org/abs/{number[1]})" if number else reference)

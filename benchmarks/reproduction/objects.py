@@ -82,11 +82,11 @@ def run(folder: Path, jobs: int) -> str:
     from unknot.tasks.algebra.meter import coat_meter
     from unknot.tasks.algebra.task import algebra
     from unknot.worlds import open_world
-    from unknot.worlds.scenes.dataset import write_scenes
+    from unknot.worlds.scenes.dataset import SceneSet, write_scenes
     from unknot.worlds.scenes.making import make_corpus
 
     torch.set_num_threads(1)
-    write_scenes(folder / "train", setting="iid", n=IMAGES, size=128, jobs=jobs)
+    write_scenes(folder / "train", SceneSet("iid", n=IMAGES, size=128), jobs=jobs)
     corpus = make_corpus(folder / "corpus", n=TUPLES, size=128, jobs=jobs).first(SCORED)
     rows, curves = list(pixel_rows(corpus)), []
     for model, fields in MODELS.items():
@@ -100,7 +100,7 @@ def run(folder: Path, jobs: int) -> str:
         print(table(rows[-3:]), flush=True)
     rows += [{"representation": name, "FG-ARI": value} for name, value in grids(corpus).items()]
     flat = folder.parent / "slots"
-    write_scenes(flat / "train", setting="black_sprites", n=20_000, size=32, jobs=jobs)
+    write_scenes(flat / "train", SceneSet("black_sprites", n=20_000, size=32), jobs=jobs)
     sprites = train(sprites_spec(flat, seed=0), flat / "runs")
     return "\n".join([table(filled(rows)), table(curves), sprite_table(folder, sprites)])
 

@@ -43,11 +43,11 @@ def run(folder: Path, jobs: int) -> str:
     from unknot.metrics.segmentation import ari, fg_ari, mbo
     from unknot.runs.batches import as_tensor
     from unknot.runs.training import load_model, train
-    from unknot.worlds.scenes.dataset import open_scenes, write_scenes
+    from unknot.worlds.scenes.dataset import SceneSet, open_scenes, write_scenes
 
     torch.set_num_threads(1)
     for name, n, seed in (("train", 20_000, 0), ("test", 1_000, 1)):
-        write_scenes(folder / name, setting="black_sprites", n=n, size=32, seed=seed, jobs=jobs)
+        write_scenes(folder / name, SceneSet("black_sprites", n=n, size=32, seed=seed), jobs=jobs)
     test = open_scenes(folder / "test")
     numbers = np.arange(1_000)[:, None]
     truth, images = test.masks(numbers), as_tensor(test.images(numbers))

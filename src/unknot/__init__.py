@@ -1,7 +1,7 @@
 """Unknot tells people what a learned representation is worth."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
@@ -17,17 +17,12 @@ if TYPE_CHECKING:
     from unknot.runs.training import train
     from unknot.scoring.scorecard import Scorecard
     from unknot.scoring.scoring import score
-    from unknot.tasks.algebra.task import algebra
-    from unknot.tasks.combinations.task import combinations
-    from unknot.tasks.fairness.task import fairness
-    from unknot.tasks.generalisation.task import generalisation
-    from unknot.tasks.reasoning.task import reasoning
     from unknot.tasks.result import TaskResult
     from unknot.worlds import ArrayWorld, open_world
     from unknot.worlds.splits.combinations import combination_split
     from unknot.worlds.splits.split import Split, split
 
-# Where each public name lives. Imported on first use, so that `import unknot` stays instant.
+# Where each public name lives; tasks are in `TASKS`. Imported on first use, so that `import unknot` stays instant.
 _HOMES = {
     "ArrayWorld": "unknot.worlds",
     "Factor": "unknot.factors",
@@ -41,16 +36,11 @@ _HOMES = {
     "TaskResult": "unknot.tasks.result",
     "UnknotError": "unknot.errors",
     "UnknotWarning": "unknot.errors",
-    "algebra": "unknot.tasks.algebra.task",
     "combination_split": "unknot.worlds.splits.combinations",
-    "combinations": "unknot.tasks.combinations.task",
     "encode": "unknot.encoders.encoding",
-    "fairness": "unknot.tasks.fairness.task",
-    "generalisation": "unknot.tasks.generalisation.task",
     "open_world": "unknot.worlds",
     "rank": "unknot.ranking.ranking",
     "read_representation": "unknot.representation",
-    "reasoning": "unknot.tasks.reasoning.task",
     "score": "unknot.scoring.scoring",
     "split": "unknot.worlds.splits.split",
     "train": "unknot.runs.training",
@@ -70,31 +60,28 @@ __all__ = [
     "UnknotError",
     "UnknotWarning",
     "__version__",
-    "algebra",
     "combination_split",
-    "combinations",
     "encode",
     "examples",
-    "fairness",
-    "generalisation",
     "open_world",
     "papers",
     "rank",
     "read_representation",
-    "reasoning",
     "score",
     "split",
     "train",
 ]
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name in ("examples", "papers"):
         return import_module(f"unknot.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'unknot' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if not name.startswith("_") and name in (tasks := import_module("unknot.tasks").TASKS):
+        return tasks[name].function
+    raise AttributeError(f"module 'unknot' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *import_module("unknot.tasks").TASKS])

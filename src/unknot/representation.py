@@ -92,10 +92,10 @@ class Representation:
         self._same_rows("latents", "factors")
         self._same_rows("latents_test", "factors_test")
         for name in ("latents", "factors"):
-            given, test = getattr(self, name), getattr(self, f"{name}_test")
-            if test is not None and np.shape(test)[1:] != np.shape(given)[1:]:
+            train, test = getattr(self, name), getattr(self, f"{name}_test")
+            if test is not None and np.shape(test)[1:] != np.shape(train)[1:]:
                 raise UnknotError(
-                    f"representation: {name} has shape {np.shape(given)}, {name}_test {np.shape(test)}; all but the "
+                    f"representation: {name} has shape {np.shape(train)}, {name}_test {np.shape(test)}; all but the "
                     "number of rows must agree."
                 )
 
@@ -142,6 +142,13 @@ class Representation:
         return path
 
 
+def mean_kl(means: NDArray[Any], logvars: NDArray[Any]) -> NDArray[np.float64]:
+    """KL(q || N(0, 1)) of each latent, averaged over rows, of Gaussians with these means and log-variances."""
+    mean, logvar = means.astype(np.float64), logvars.astype(np.float64)
+    divergence: NDArray[np.float64] = 0.5 * (mean**2 + np.exp(logvar) - logvar - 1).mean(axis=0)
+    return divergence
+
+
 def read_representation(path: Path | str, factors: Path | str | None = None) -> Representation:
     """Read a representation from one file, or latents and factors from two."""
     path = Path(path)
@@ -179,9 +186,9 @@ def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
                 if key in KEYS:
                     arrays[key] = archive[key]
             if "latents" not in archive.files:
-                found = ", ".join(archive.files) or "nothing"
+                names = ", ".join(archive.files) or "nothing"
                 raise UnknotError(
-                    f"{path}: has no array 'latents'; it holds {found}. Rename the array of latents."
+                    f"{path}: has no array 'latents'; it holds {names}. Rename the array of latents."
                 )
     except UnknotError:
         raise
@@ -213,11 +220,11 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with safe_open(str(path), framework="numpy") as file:
             arrays = {key: file.get_tensor(key) for key in file.keys() if key in KEYS}
-            found, metadata = ", ".join(file.keys()), file.metadata() or {}
+            names, metadata = ", ".join(file.keys()), file.metadata() or {}
     except (SafetensorError, OSError, TypeError) as error:
         raise UnknotError(f"{path}: is not a readable safetensors file ({error}).") from None
     if "latents" not in arrays:
-        raise UnknotError(f"{path}: has no tensor 'latents'; it holds {found or 'nothing'}.")
+        raise UnknotError(f"{path}: has no tensor 'latents'; it holds {names or 'nothing'}.")
     if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
         arrays["factor_names"] = _names_in_header(path, metadata["factor_names"])
     if "source" in metadata:

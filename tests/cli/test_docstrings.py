@@ -33,4 +33,4 @@ def test_paragraphs_are_filled_and_tables_become_lists() -> None:
 
 def test_paragraphs_of_help_are_filled() -> None:
     said = NARROW.invoke(app, ["task", "fairness", "--help"]).stdout
-    assert "variation between predictions at one value and at all of them" in said
+    assert "of the total variation between the predictions at that value and at all of" in said

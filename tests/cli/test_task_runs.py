@@ -1,6 +1,5 @@
 """`unknot task NAME RUN` and then `unknot report RUN`, as a user runs them."""
 
-import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from typer.testing import CliRunner
 from unknot.cli import app
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
-from unknot.tasks import TASKS, read_result
+from unknot.tasks import read_result
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 
 SPEC = RunSpec(world="shapes3d_rendered", latents=3, image_size=32, steps=3, batch_size=8)
@@ -35,28 +34,6 @@ def run(trained: Path, tmp_path: Path) -> Path:
 
 def kept(run: Path) -> list[Path]:
     return sorted((run / "tasks" / "by_hand").glob("*.json"))
-
-
-def test_the_page_of_a_run_has_a_section_for_each_task_it_was_put_to(run: Path, tmp_path: Path) -> None:
-    toy_corpus(tmp_path / "toy", n=8, size=16)
-    quick = ("--evaluate-every", "2", "--evaluation-batches", "1", "--g", "8x2", "--f", "8x1", "--steps", "2")
-    classes = "floor_hue=2,wall_hue=2,object_hue=2,size=2,shape=2,azimuth=2"
-    options = {
-        "combinations": ("--held-out", "size=0,shape=0", "--rows", "500", "--pair-only", "--recipe", "paper"),
-        "generalisation": ("--split", "random", "--rows", "100", "--train-rows", "100", "--steps", "2"),
-        "reasoning": ("--classes", classes, *quick),
-        "fairness": FAIR[1:],
-        "algebra": ("--corpus", tmp_path / "toy", "--minibatch", "8", "--no-clear", "-o", tmp_path / "codes"),
-    }
-    assert set(options) == set(TASKS)
-    for task, words in options.items():
-        said, _ = unknot("task", task, run, *words)
-        (written,) = (path for path in kept(run) if path.name.startswith(task))
-        assert f"{written} (shown by unknot report {run})" in said
-    unknot("report", run)
-    html = (run / "report.html").read_text()
-    assert re.findall("<h2>Task: (.+)</h2>", html) == list(TASKS)
-    assert "Results that are not shown" not in html
 
 
 def test_a_repeated_call_replaces_its_result_and_other_settings_stand_beside_it(run: Path) -> None:

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from unknot.encoders.source import Source
+from unknot.errors import UnknotError
+from unknot.representation import Representation
 
 WORLD = "dsprites_rendered"
 
@@ -46,3 +49,9 @@ def test_the_codes_that_a_task_encodes_itself_tell_as_much() -> None:
     codes = np.random.default_rng(0).normal(size=(2, 16, 3))
     source.encoder_of((8, 8, 3))
     assert source.fingerprint_by(lambda: codes[0]) != source.fingerprint_by(lambda: codes[1])
+
+
+def test_latents_are_not_taken_for_an_encoder() -> None:
+    source = Source.of(Representation(np.zeros((4, 2))), WORLD, who="mine")
+    with pytest.raises(UnknotError, match="mine: latents holds latents, and there are images to encode"):
+        _ = source.encoder

@@ -125,6 +125,6 @@ def test_mistakes_are_named():
 
 
 def test_s3_sweeps_beta_on_pairs_that_differ_in_one_factor():
-    preset = AdaGVAE.presets["s3"]
+    preset = AdaGVAE.presets["schott2022"]
     assert preset.sweep == {"beta": (1, 2, 4, 6, 8, 16)}
     assert preset.fixed == {"steps": 500_000, "batch_size": 64, "pairs": "one_factor"}

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 from unknot.errors import UnknotError
 from unknot.models import MODELS, build, options_of
-from unknot.models.model import Batch, Posterior, Setting, players
+from unknot.models.codes import represent
+from unknot.models.model import Batch, Model, Posterior, Setting
 from unknot.runs import meters, trainer
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model, feed, load_model, train
@@ -50,7 +50,7 @@ def spec_of(name: str, world: str = GREY, **fields: Any) -> RunSpec:
     return RunSpec(**{**base, "steps": 24, "batch_size": 8, "lr": 1e-3, **fields})
 
 
-def built(spec: RunSpec) -> tuple[nn.Module, Batch]:
+def built(spec: RunSpec) -> tuple[Model, Batch]:
     world: World = world_of(spec.world)
     model, spec = build_model(spec, world)
     return model, feed(spec, model, world).batch(0)
@@ -60,9 +60,37 @@ def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def total(model: nn.Module, batch: Batch, step: int) -> float:
+def total(model: Model, batch: Batch, step: int) -> float:
     with torch.no_grad():
         return float(sum(model.loss(batch, step, seeded()).values()))
+
+
+@every_model
+def test_a_model_is_at_most_one_class_away_from_the_base(name):
+    kind = MODELS[name]
+    assert issubclass(kind, Model)
+    assert kind.mro().index(Model) <= 2
+    assert kind.mro()[kind.mro().index(Model) + 1] is torch.nn.Module
+
+
+@every_model
+def test_what_a_class_says_of_itself_is_what_its_models_can_do(name):
+    model, batch = built(spec_of(name, COLOUR, batch_size=2))
+    kind, images = MODELS[name], batch.images
+    with torch.no_grad():
+        code = represent(model.eval(), images).mean
+        abilities = (
+            (kind.decodes, lambda: model.decode(code), images.shape),
+            (kind.predicts, lambda: model.predict(images), (2, len(world_of(COLOUR).factors))),
+            (kind.masks_objects, lambda: model.masks(images), (*code.shape[:2], *images.shape[2:])),
+            (kind.decodes_slots, lambda: model.slots_decoded(code).combined(), images.shape),
+        )
+        for can, result, shape in abilities:
+            if can:
+                assert result().shape == shape
+            else:
+                with pytest.raises(UnknotError, match=f"{kind.__name__}: has no"):
+                    result()
 
 
 @every_model
@@ -70,7 +98,7 @@ def test_terms_are_finite_scalars_and_sum_to_what_the_trainer_minimises(name, tm
     spec = spec_of(name, steps=1, batch_size=8)
     said = train(spec, tmp_path).curve().iloc[0].to_dict()
     model, batch = built(spec)
-    first, *_ = players(model.train())
+    first, *_ = model.train().players()
     terms = first.loss(batch, 0, seeded(trainer.seed_of(spec.seed, 0, 1)))
     assert all(term.shape == () and term.isfinite() for term in terms.values())
     main = first.loss == model.loss
@@ -86,7 +114,7 @@ def test_weights_and_losses_depend_on_seeds_alone(name):
     for seed in (0, 1):
         torch.manual_seed(seed)  # must not matter
         model, batch = built(spec_of(name, batch_size=4))
-        losses = [player.loss(batch, 3, seeded(5)) for player in players(model.train())]
+        losses = [player.loss(batch, 3, seeded(5)) for player in model.train().players()]
         found.append([{term: value.item() for term, value in (terms or {}).items()} for terms in losses])
     assert found[0] == found[1]
 
@@ -122,7 +150,9 @@ def test_training_lowers_the_loss_on_images_not_trained_on(name, world, tmp_path
     assert total(after.train(), held_out, spec.steps) < total(before.train(), held_out, spec.steps)
 
 
-@pytest.mark.parametrize("name", [name for name, kind in MODELS.items() if hasattr(kind, "players")] + ["cci_vae"])
+@pytest.mark.parametrize(
+    "name", [name for name, kind in MODELS.items() if kind.players is not Model.players] + ["cci_vae"]
+)
 def test_a_run_stopped_half_way_ends_with_the_weights_of_one_that_was_not(name, tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "LOG_EVERY", 4)
     spec = spec_of(name, steps=6, batch_size=4)
@@ -142,19 +172,17 @@ def test_a_run_stopped_half_way_ends_with_the_weights_of_one_that_was_not(name, 
 @every_model
 def test_every_weight_belongs_to_a_player(name):
     model, _ = built(spec_of(name, batch_size=2))
-    moved = {id(parameter) for player in players(model) for parameter in trainer._parameters(player)}
+    moved = {id(parameter) for player in model.players() for parameter in trainer._parameters(player)}
     assert moved == {id(parameter) for parameter in model.parameters() if parameter.requires_grad}
 
 
 @every_model
 def test_codes_decode_to_images(name):
     model, batch = built(spec_of(name, COLOUR, batch_size=2))
-    if not hasattr(model, "decode"):
+    if not model.decodes:
         return
     with torch.no_grad():
-        code = model.eval().represent(batch.images)
-        images = model.decode(code.mean if isinstance(code, Posterior) else code)
-    assert images.shape == batch.images.shape
+        images = model.eval().decode(represent(model, batch.images).mean)
     assert 0 <= images.min() and images.max() <= 1
 
 

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from unknot.models._refinement import Look, Refinement, flat_inputs, normed, spatial_inputs, without_each
 from unknot.models.iodine import IODINE, kl_to_prior, posterior
-from unknot.models.model import Batch, Setting, players
+from unknot.models.model import Batch, Setting
 from unknot.models.networks import initialise
 
 
@@ -165,6 +165,6 @@ def test_it_can_be_read_where_gradients_are_switched_off():
 
 
 def test_its_optimiser_is_the_published_one():
-    (player,) = players(small())
+    (player,) = small().players()
     assert player.betas == (0.95, 0.999) and player.clip == 5
     assert player.schedule(0) == 1 and player.schedule(1_000_000) == pytest.approx(0.1)

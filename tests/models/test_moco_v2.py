@@ -19,7 +19,7 @@ from unknot.models._augment import (
     view,
 )
 from unknot.models.moco_v2 import MoCoV2, info_nce
-from unknot.models.model import Batch, Setting, players
+from unknot.models.model import Batch, Setting
 from unknot.models.networks import initialise
 from unknot.runs import meters, trainer
 from unknot.runs.optimisers import optimiser_of
@@ -111,7 +111,7 @@ def test_a_queue_that_is_no_multiple_of_the_batch_is_refused():
 
 
 def test_the_optimiser_is_sgd_along_half_a_cosine():
-    (player,) = players(small())
+    (player,) = small().players()
     assert (player.optimiser, player.momentum, player.weight_decay) == ("sgd", 0.9, 1e-4)
     assert [player.schedule(step) for step in (0, 50, 100)] == pytest.approx([1, 0.5, 0])
 
@@ -120,7 +120,7 @@ def test_training_lowers_the_loss_against_one_queue():
     model, batch = small(queue=8), Batch(images(8))
     model.loss(batch, 0, seeded(0))
     model.after_step()  # the first keys were drawn at random and are easily told from those of images
-    (player,) = players(model)
+    (player,) = model.players()
     optimiser = optimiser_of(player, [*model.encoder.parameters(), *model.projector.parameters()], 0.03)
     values = []
     for _ in range(12):

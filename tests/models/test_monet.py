@@ -8,7 +8,7 @@ from torch import nn
 
 from unknot.errors import UnknotError
 from unknot.models._u_net import UNet
-from unknot.models.model import Batch, Posterior, Setting, players
+from unknot.models.model import Batch, Posterior, Setting
 from unknot.models.monet import MONet, mask_kl
 
 
@@ -104,5 +104,5 @@ def test_other_sizes_are_refused():
 
 
 def test_it_is_trained_by_rmsprop():
-    (player,) = players(small())
+    (player,) = small().players()
     assert player.optimiser == "rmsprop"

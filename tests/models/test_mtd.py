@@ -34,7 +34,7 @@ def code(model: MTD) -> torch.Tensor:
 
 
 def test_it_says_that_it_is_not_the_authors_model():
-    for text in (MTD.__doc__.partition("\n")[0], MTD.presets["s0"].source):
+    for text in (MTD.__doc__.partition("\n")[0], MTD.presets["mahon2024"].source):
         assert "MTD-style reimplementation, not the authors' model" in text
 
 

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from unknot.errors import UnknotError
-from unknot.models.model import Setting
+from unknot.models.model import Model, Setting
 from unknot.models.networks import ARCHITECTURES, Decoder, Encoder, GaussianAutoencoder, initialise
 from unknot.runs import meters, trainer
 from unknot.runs.spec import RunSpec
@@ -120,7 +120,7 @@ def test_what_cannot_be_built_is_refused(setting, says):
         GaussianAutoencoder(setting)
 
 
-def test_the_network_of_s2_has_its_layers_and_its_weights():
+def test_the_network_of_xie2022_has_its_layers_and_its_weights():
     setting = Setting(channels=3, pixels=128, latents=256, architecture="coat128")
     encoder, decoder = Encoder(setting), Decoder(setting)
     layer = 64 * 64 * 25 + 64
@@ -133,7 +133,7 @@ def test_the_network_of_s2_has_its_layers_and_its_weights():
 
 
 def test_a_part_that_is_a_copy_of_another_is_told_when_weights_are_drawn():
-    class Twins(nn.Module):
+    class Twins(Model):
         def __init__(self):
             super().__init__()
             self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
@@ -146,12 +146,12 @@ def test_a_part_that_is_a_copy_of_another_is_told_when_weights_are_drawn():
     assert torch.equal(twins.first.weight, twins.second.weight)
 
 
-def test_the_network_of_s2_trains_at_its_size(tmp_path, monkeypatch):
+def test_the_network_of_xie2022_trains_at_its_size(tmp_path, monkeypatch):
     """A few steps of the VAE of the COAT paper: 128 pixels, 256 latents, squared errors."""
     monkeypatch.setattr(meters, "KL_IMAGES", 4)
     monkeypatch.setattr(trainer.Trainer, "_draw", lambda *_, **__: None)
-    of_s2 = {"architecture": "coat128", "decoder": "gaussian", "latents": 256, "image_size": 128, "lr": 2e-4}
-    run = train(RunSpec(world="shapes3d_rendered", model="vae", batch_size=2, steps=8, **of_s2), tmp_path)
+    of_xie2022 = {"architecture": "coat128", "decoder": "gaussian", "latents": 256, "image_size": 128, "lr": 2e-4}
+    run = train(RunSpec(world="shapes3d_rendered", model="vae", batch_size=2, steps=8, **of_xie2022), tmp_path)
     before, _ = build_model(run.spec, open_world("shapes3d_rendered"))
     after = load_model(run)
     held_out = feed(run.spec, before, open_world("shapes3d_rendered")).batch(1000)

@@ -166,10 +166,10 @@ def test_sizes_that_do_not_halve_to_a_4x4_map_are_refused(name):
 
 @every_regressor
 def test_the_preset_of_the_paper(name):
-    preset = MODELS[name].presets["s3"]
+    preset = MODELS[name].presets["schott2022"]
     rate = 1e-4 if name == "densenet121" else 5e-4
     assert preset.fixed == {"lr": rate, "steps": 500_000, "batch_size": 64, "init": "torch"}
-    transfer = MODELS[name].presets.get("s3_transfer")
+    transfer = MODELS[name].presets.get("schott2022_transfer")
     if name in ("bit_resnet50", "bit_resnet101", "densenet121"):
         assert transfer.fixed == {"weights": "timm", "lr": 1e-4, "steps": 50_000, "batch_size": 64}
     else:

@@ -8,7 +8,7 @@ from torch import nn
 
 from unknot.errors import UnknotError
 from unknot.models._slot_grouping import EPSILON, Grouping, noise_of, positions
-from unknot.models.model import Batch, Setting, players
+from unknot.models.model import Batch, Setting
 from unknot.models.networks import initialise
 from unknot.models.slot_attention import SlotAttention
 from unknot.runs.optimisers import optimiser_of, set_rate
@@ -186,7 +186,7 @@ def test_recurrent_weights_are_orthogonal_and_the_rest_of_the_cell_glorot():
 
 def test_the_learning_rate_rises_for_ten_thousand_steps_and_halves_every_hundred_thousand():
     model = small(warm_up=10_000, half_life=100_000)
-    (player,) = players(model)
+    (player,) = model.players()
     optimiser = optimiser_of(player, list(model.parameters()), 4e-4)
     rates = []
     for step in (0, 4_999, 100_000, 300_000):

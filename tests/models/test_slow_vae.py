@@ -114,6 +114,6 @@ def test_mistakes_are_named():
 
 
 def test_s3_sweeps_gamma_and_its_batch_counts_pairs():
-    assert SlowVAE.presets["s3"].sweep == {"gamma": (1, 5, 10, 15, 20, 25)}
-    assert SlowVAE.presets["s3"].fixed["batch_size"] == 64
+    assert SlowVAE.presets["schott2022"].sweep == {"gamma": (1, 5, 10, 15, 20, 25)}
+    assert SlowVAE.presets["schott2022"].fixed["batch_size"] == 64
     assert SlowVAE.presets["klindt2021"].fixed["batch_size"] == 32

@@ -6,6 +6,7 @@ import torch
 from unknot.models.model import Posterior
 from unknot.models.terms import (
     covariance,
+    gaussian_kl,
     gaussian_log_density,
     kl,
     kl_per_latent,
@@ -74,6 +75,16 @@ def test_log_density_is_that_of_torch_distributions():
     z, mean, logvar = torch.randn(3, 4, 2)
     expected = torch.distributions.Normal(mean, (0.5 * logvar).exp()).log_prob(z)
     torch.testing.assert_close(gaussian_log_density(z, mean, logvar), expected)
+
+
+def test_kl_of_two_gaussians_is_that_of_torch_distributions_and_to_the_standard_one_by_default():
+    q, p = Posterior(*torch.randn(2, 4, 2)), Posterior(*torch.randn(2, 4, 2))
+    normal = [torch.distributions.Normal(each.mean, (0.5 * each.logvar).exp()) for each in (q, p)]
+    torch.testing.assert_close(gaussian_kl(q, p), torch.distributions.kl_divergence(*normal))
+    assert torch.equal(gaussian_kl(q), gaussian_kl(q, Posterior(torch.zeros(2), torch.zeros(2))))
+    assert torch.equal(gaussian_kl(q), 0.5 * (q.mean**2 + q.logvar.exp() - q.logvar - 1))  # to the last bit
+    with pytest.raises(TypeError, match="has no variance"):
+        gaussian_kl(Posterior(q.mean))
 
 
 def test_a_ramp_starts_ends_and_stays():

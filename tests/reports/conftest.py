@@ -16,7 +16,7 @@ from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
 from unknot.scoring.kept_scores import keep_scores
 from unknot.scoring.scoring import score
-from unknot.tasks import TASKS, TaskResult
+from unknot.tasks import TaskResult
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 
 WORLD = "dsprites_rendered"
@@ -108,5 +108,4 @@ def task_results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TaskResu
         fairness(made, rounds=3, points=10),
         algebra(None, corpus, minibatch=8, pictures=2),
     ]
-    assert [result.task for result in results] == list(TASKS)
     return {result.task: result for result in results}

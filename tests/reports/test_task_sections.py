@@ -1,13 +1,11 @@
 """The sections of the novel-combinations and fairness tasks."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from unknot.reports.kit.page import Drawing, Gallery, Grid
-from unknot.reports.task_page import write_task_page
 from unknot.representation import Representation
 from unknot.tasks.combinations.page import section as combination_section
 from unknot.tasks.combinations.task import combinations
@@ -62,9 +60,3 @@ def test_the_heat_map_has_a_cell_for_each_pair_of_factors(fair: TaskResult) -> N
     (drawing,) = (content for content in made.contents if isinstance(content, Drawing))
     assert drawing.svg.count('class="down"') == 6
     assert any("dealt out at random" in text for text in made.paragraphs)
-
-
-def test_the_page_holds_both_and_escapes_names(novel: TaskResult, fair: TaskResult, tmp_path: Path) -> None:
-    text = write_task_page(tmp_path / "page.html", [novel, fair]).read_text()
-    assert "Task: combinations" in text and "Task: fairness" in text
-    assert NASTY not in text and "&lt;script&gt;alert(1)" in text

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from unknot.factors import space
+from unknot.models.model import Model
 from unknot.runs import meters, trainer
 from unknot.runs.batches import Feed
 from unknot.runs.segmentation_meter import SegmentationMeter, true_segments
@@ -34,7 +34,7 @@ class Halves(WorldDefaults):
         return colours[self.masks(classes)]
 
 
-class Oracle(nn.Module):
+class Oracle(Model):
     """Red, green and the rest are its slots."""
 
     def masks(self, images):
@@ -42,7 +42,7 @@ class Oracle(nn.Module):
         return torch.stack([1 - red - green, red, green], dim=1)
 
 
-class Lump(nn.Module):
+class Lump(Model):
     """One slot takes all."""
 
     def masks(self, images):
@@ -53,7 +53,7 @@ def batches(**fields) -> Feed:
     return Feed(world=Halves(), batch_size=4, seed=0, **fields)
 
 
-def row(model: nn.Module, feed: Feed, n: int = 4) -> dict[str, float]:
+def row(model: Model, feed: Feed, n: int = 4) -> dict[str, float]:
     return SegmentationMeter(feed, every=1, n=n).row(model, CPU)
 
 
@@ -63,7 +63,7 @@ def test_a_model_that_knows_the_objects_scores_one_and_one_that_knows_nothing_ze
 
 
 def test_there_is_no_row_where_model_or_world_have_no_masks():
-    assert row(nn.Linear(1, 1), batches()) == {}
+    assert row(Model(), batches()) == {}
     world = open_world("dsprites_rendered")
     assert row(Oracle(), Feed(world=world, batch_size=4, seed=0)) == {}
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 import unknot
 from unknot.errors import UnknotError
 from unknot.models import MODELS
-from unknot.models.model import Batch, Player, Setting
+from unknot.models.model import Batch, Model, Player, Setting
 from unknot.models.networks import GaussianAutoencoder
 from unknot.models.terms import kl
 from unknot.runs.run import Run
@@ -161,7 +161,7 @@ def test_the_trainer_agrees_with_a_plain_loop(tmp_path: Path) -> None:
         assert (weight - model.state_dict()[name]).abs().mean() < 1e-5, name
 
 
-class Tug(nn.Module):
+class Tug(Model):
     """Two players that share a loss; each may move only its own weight."""
 
     def __init__(self, setting: Setting) -> None:

@@ -10,7 +10,7 @@ from scipy import stats
 from unknot.errors import UnknotError
 from unknot.metrics.correlations import rank_correlations
 from unknot.statistics.correlations import correlation, correlations, holm, matrix
-from unknot.statistics.resamples import ranks, resamples, weighted_correlation
+from unknot.statistics.resamples import Bootstrap, ranks, resamples, weighted_correlation
 
 NAN = float("nan")
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}
@@ -109,7 +109,7 @@ def test_very_small_and_very_large_scores_are_as_good_as_others(scale: float) ->
 def test_counts_give_the_correlation_of_the_drawn_rows(method: str) -> None:
     table = _scores(12)
     x, y = table["task"].to_numpy(), table["m1"].to_numpy()
-    counts = np.concatenate(list(resamples(12, 50, 0)))
+    counts = np.concatenate(list(resamples(12, Bootstrap(50))))
     assert counts.shape == (50, 12) and (counts.sum(axis=1) == 12).all()
     pair = (ranks(x, counts), ranks(y, counts)) if method == "spearman" else (x, y)
     drawn = [np.repeat(np.arange(12), c.astype(int)) for c in counts]
@@ -134,7 +134,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
     for i in range(200):
         x = rng.normal(size=40)
         found = correlation(
-            x, 0.6 * x + 0.8 * rng.normal(size=40), method="pearson", bootstraps=300, level=0.9, rng=i
+            x, 0.6 * x + 0.8 * rng.normal(size=40), method="pearson", bootstraps=Bootstrap(300, 0.9, rng=i)
         )
         hits += found.low <= 0.6 <= found.high
     assert 165 <= hits <= 195  # 180 expected, less a little for percentile intervals
@@ -142,12 +142,15 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
 
 def test_a_seed_gives_the_same_interval_whatever_else_is_in_the_table() -> None:
     table = _scores()
-    alone = correlations(table[["task", "m1"]], rng=3).iloc[0]
-    among = correlations(table, rng=3).query("first == 'task' and second == 'm1'").iloc[0]
+    alone = correlations(table[["task", "m1"]], bootstraps=Bootstrap(rng=3)).iloc[0]
+    among = correlations(table, bootstraps=Bootstrap(rng=3)).query("first == 'task' and second == 'm1'").iloc[0]
     assert (alone.low, alone.high) == (among.low, among.high)
-    other = correlations(table[["task", "m1"]], rng=4).iloc[0]
+    other = correlations(table[["task", "m1"]], bootstraps=Bootstrap(rng=4)).iloc[0]
     assert (alone.low, alone.high) != (other.low, other.high)
-    drawn = [correlation(table["task"], table["m1"], rng=np.random.default_rng(1)).low for _ in range(2)]
+    drawn = [
+        correlation(table["task"], table["m1"], bootstraps=Bootstrap(rng=np.random.default_rng(1))).low
+        for _ in range(2)
+    ]
     assert drawn[0] == drawn[1]
 
 
@@ -204,8 +207,8 @@ def test_the_matrix_is_symmetric_with_ones_on_the_diagonal() -> None:
         (lambda t: correlations(t, ["task"]), "make no pair"),
         (lambda t: correlations(t, method="kendal"), "unknown correlation 'kendal'"),
         (lambda t: correlations(t, correction="bonferroni"), "Known: holm, none"),
-        (lambda t: correlations(t, level=95), "level is 95"),
-        (lambda t: correlations(t, bootstraps=-1), "bootstraps is -1"),
+        (lambda t: correlations(t, bootstraps=Bootstrap(level=95)), "level is 95"),
+        (lambda t: correlations(t, bootstraps=-1), "bootstraps: -1 resamples"),
         (lambda t: correlations({"a": [1, 2], "b": [1]}), "shapes"),
         (lambda t: correlations({"a": ["x", "y"]}), "no column of the table holds numbers"),
         (lambda t: correlations({}), "the table has no columns"),

@@ -7,6 +7,7 @@ from scipy import stats
 
 from unknot.errors import UnknotError
 from unknot.statistics.dependent import TESTS, compare_correlations, meng_z, steiger_z, williams_t
+from unknot.statistics.resamples import Bootstrap
 
 NAN = float("nan")
 
@@ -89,7 +90,8 @@ def test_a_loss_competes_with_a_score_once_its_sign_is_turned() -> None:
     table = _scores()
     loss = table.assign(m2=-table["m2"])
     pd.testing.assert_frame_equal(
-        compare_correlations(loss, "task", flip=["m2"], rng=1), compare_correlations(table, "task", rng=1)
+        compare_correlations(loss, "task", flip=["m2"], bootstraps=Bootstrap(rng=1)),
+        compare_correlations(table, "task", bootstraps=Bootstrap(rng=1)),
     )
 
 

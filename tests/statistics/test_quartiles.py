@@ -5,7 +5,7 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.statistics.quartiles import half_differences, quartile_curves
-from unknot.statistics.resamples import resamples
+from unknot.statistics.resamples import Bootstrap, resamples
 
 NAN = float("nan")
 
@@ -42,9 +42,9 @@ def test_resampled_halves_are_the_halves_of_the_drawn_models() -> None:
     rng = np.random.default_rng(1)
     score = rng.normal(size=10)
     accuracies = (score + 0.5 * rng.normal(size=10))[:, None]
-    found = half_differences({"s": score}, accuracies, [1], bootstraps=400, level=0.8).iloc[0]
+    found = half_differences({"s": score}, accuracies, [1], bootstraps=Bootstrap(400, 0.8)).iloc[0]
     slow = []
-    for counts in np.concatenate(list(resamples(10, 400, 0))):
+    for counts in np.concatenate(list(resamples(10, Bootstrap(400)))):
         rows = np.repeat(np.arange(10), counts.astype(int))
         rows = rows[np.argsort(score[rows], kind="stable")]
         # Ties are repeats of one model here, with one accuracy, so that any order will do.

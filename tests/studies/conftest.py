@@ -51,7 +51,7 @@ class Inline:
         events: list[Outcome | Advance] = []
         try:
             self.sabotage(step)
-            perform(step, lambda stage, done, total: events.append(Advance(step, done, total)))
+            perform(step, lambda stage, done, total, **facts: events.append(Advance(step, done, total)))
         except Exception as error:
             return [*events, Outcome(step, one_line(error), "the log")]
         return [*events, Outcome(step)]

@@ -48,7 +48,10 @@ def test_a_run_that_two_entries_ask_for_is_made_once(tmp_path: Path) -> None:
 
 
 def test_a_models_own_values_go_before_the_studys_and_those_before_its_preset(tmp_path: Path) -> None:
-    text = HEAD + "models:\n  factor_vae: {preset: s1, gamma: [10, 20]}\n  cci_vae: {preset: s1, steps: 7}\n"
+    text = (
+        HEAD
+        + "models:\n  factor_vae: {preset: duan2020, gamma: [10, 20]}\n  cci_vae: {preset: duan2020, steps: 7}\n"
+    )
     runs = planned(tmp_path, text).runs
     factor = [run.spec for run in runs if run.spec.model == "factor_vae"]
     assert [spec.options["gamma"] for spec in factor] == [10, 20]
@@ -89,6 +92,7 @@ def test_one_value_that_is_not_the_default_is_named(tmp_path: Path) -> None:
         (HEAD + "models:\n  beta_vae:\n    beta: [1, -2]\n", 6, "beta is -2.0; a weight cannot be negative"),
         (HEAD + "models:\n  beta_vae:\n    beta: [four]\n", 6, "beta is 'four'; expected float"),
         (HEAD + "models:\n  beta_vae:\n    preset: s9\n", 6, "unknown preset of beta_vae 's9'"),
+        (HEAD + "models:\n  beta_vae:\n    preset: s1\n", 6, "preset 's1' of beta_vae is called 'duan2020' now"),
         (HEAD + "models: vae\nbatch_size: 1\n", 5, "batch_size is 1"),
         (HEAD + "models: vae\nlatents: [10, ten]\n", 5, "latents is 'ten'"),
         (HEAD + "models: vae\nsplits: [extrapolate]\n", 5, "did you mean 'extrapolation'"),

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from unknot.metrics import METRICS
-from unknot.studies.steps import score_keys, task_file
+from unknot.runs.run import Run
+from unknot.scoring.kept_scores import score_keys
+from unknot.studies.steps import task_file
 from unknot.studies.store import Store
 from unknot.tasks import TASKS
 
@@ -24,8 +26,8 @@ def test_scores_and_tasks_have_the_keys_of_earlier_studies() -> None:
         "mig[bins=20]": _key(["mig[bins=20]", version, source, 50])
     }
     options = {"targets": ["shape"], "rows": 200}
-    key = _key(["fairness", TASKS["fairness"], options, "0123"])
-    assert task_file(Path("run"), "fairness", options, "0123") == Path(f"run/tasks/fairness-{key}.json")
+    key = _key(["fairness", TASKS["fairness"].version, options, "0123"])
+    assert task_file(Run.at(Path("run")), "fairness", options, "0123") == Path(f"run/tasks/fairness-{key}.json")
 
 
 def test_rankings_have_the_keys_of_earlier_studies(undisturbed: Path, tmp_path: Path) -> None:

@@ -32,15 +32,14 @@ def write_scenes(
 
     Train on it with `unknot train --world FOLDER`.
     """
+    from unknot.worlds.scenes.dataset import SceneSet
     from unknot.worlds.scenes.dataset import write_scenes as write
 
+    scene_set = SceneSet(setting, n, read_size(size), seed, form, split)
     with progress_bar() as progress:
-        world = write(
-            output, setting=setting, n=n, size=read_size(size), seed=seed, form=form, split=split, jobs=jobs,
-            progress=progress,
-        )  # fmt: skip
+        world = write(output, scene_set, jobs=jobs, progress=progress)
     height, width, _ = world.image_shape
-    typer.echo(f"{output}: {world.info['n']:,} pictures, {height} x {width}, {world.name}")
+    typer.echo(f"{output}: {n:,} pictures, {height} x {width}, {world.name}")
 
 
 def write_corpus(

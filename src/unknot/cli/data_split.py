@@ -49,18 +49,18 @@ def split_world(
 
     chosen = check_kind(kind)
     key, title, space, rows = _world(name, data)
-    made = _split(key, space, chosen, ratio, keep, _classes(hold or [], space), allow_circular, seed)
-    record = _record(name, made, rows)
+    split = _split(key, space, chosen, ratio, keep, _classes(hold or [], space), allow_circular, seed)
+    record = _record(name, split, rows)
     if output is not None:
         from unknot.reports.split_picture import split_picture
 
-        record["picture"] = str(split_picture(made, output, title=title))
+        record["picture"] = str(split_picture(split, output, title=title))
     if json:
         from json import dumps
 
         typer.echo(dumps(record, indent=2))
     else:
-        _show(made, record, title)
+        _show(split, record, title)
 
 
 def _world(name: str, data: Path | None) -> "tuple[str, str, FactorSpace, Classes | None]":
@@ -142,57 +142,57 @@ def _classes(hold: list[str], space: "FactorSpace") -> dict[str, tuple[int, ...]
     return held
 
 
-def _record(name: str, made: "Split", rows: "Classes | None") -> dict[str, Any]:
-    total = made.space.size
-    per_factor = made.one_ood_counts
+def _record(name: str, split: "Split", rows: "Classes | None") -> dict[str, Any]:
+    total = split.space.size
+    per_factor = split.one_ood_counts
     record: dict[str, Any] = {
         "world": name,
-        "kind": made.kind,
+        "kind": split.kind,
         "factors": [
             {
                 "name": f.name,
                 "kind": f.kind,
                 "size": f.size,
-                "exclusive": list(made.exclusive.get(f.name, ())),
+                "exclusive": list(split.exclusive.get(f.name, ())),
                 "one_ood": per_factor.get(f.name, 0),
             }
-            for f in made.space
+            for f in split.space
         ],
-        "exclusive_classes_are": _HEADS.get(made.kind, ""),
-        "n_train": made.n_train,
-        "n_test": made.n_test,
-        "train_share": made.n_train / total,
-        "test_share": made.n_test / total,
+        "exclusive_classes_are": _HEADS.get(split.kind, ""),
+        "n_train": split.n_train,
+        "n_test": split.n_test,
+        "train_share": split.n_train / total,
+        "test_share": split.n_test / total,
         "one_ood": sum(per_factor.values()),
-        "one_ood_share_of_test": sum(per_factor.values()) / made.n_test,
-        "notes": list(made.notes),
-        "definition": made.as_json(),
+        "one_ood_share_of_test": sum(per_factor.values()) / split.n_test,
+        "notes": list(split.notes),
+        "definition": split.as_json(),
     }
     if rows is not None:
-        mask = made.rows(rows)
+        mask = split.rows(rows)
         record |= {"n_train_images": int(mask.sum()), "n_test_images": int((~mask).sum())}
     return record
 
 
-def _show(made: "Split", record: dict[str, Any], title: str) -> None:
+def _show(split: "Split", record: dict[str, Any], title: str) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console()
-    console.print(Text.assemble((title, "bold"), f": {made.kind}\n"))
+    console.print(Text.assemble((title, "bold"), f": {split.kind}\n"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("factor", no_wrap=True)
     table.add_column("kind", style="dim")
     table.add_column("classes", justify="right")
-    if made.exclusive:
-        table.add_column(_HEADS[made.kind], overflow="fold")
+    if split.exclusive:
+        table.add_column(_HEADS[split.kind], overflow="fold")
         table.add_column("values", style="dim", overflow="fold")
     if record["one_ood"]:
         table.add_column("one-OOD", justify="right", no_wrap=True)
-    for factor, row in zip(made.space, record["factors"], strict=True):
+    for factor, row in zip(split.space, record["factors"], strict=True):
         cells = [factor.name, factor.kind, str(factor.size)]
-        if made.exclusive:
+        if split.exclusive:
             cells += [_runs(row["exclusive"]) or "-", _values(factor, row["exclusive"])]
         if record["one_ood"]:
             cells.append(f"{row['one_ood']:,}" if row["one_ood"] else "-")
@@ -202,8 +202,8 @@ def _show(made: "Split", record: dict[str, Any], title: str) -> None:
     counts.add_column()
     counts.add_column(justify="right")
     counts.add_column(justify="right", style="dim")
-    counts.add_row("training", f"{made.n_train:,}", f"{100 * record['train_share']:.2f} %")
-    counts.add_row("test", f"{made.n_test:,}", f"{100 * record['test_share']:.2f} %")
+    counts.add_row("training", f"{split.n_train:,}", f"{100 * record['train_share']:.2f} %")
+    counts.add_row("test", f"{split.n_test:,}", f"{100 * record['test_share']:.2f} %")
     if record["one_ood"]:
         share = f"{100 * record['one_ood_share_of_test']:.2f} % of test"
         counts.add_row("one-OOD: exactly one class unseen in training", f"{record['one_ood']:,}", share)
@@ -212,7 +212,7 @@ def _show(made: "Split", record: dict[str, Any], title: str) -> None:
         counts.add_row("images for testing", f"{record['n_test_images']:,}", "")
     console.print()
     console.print(counts)
-    for note in made.notes:
+    for note in split.notes:
         console.print(Text(f"note: {note}", style="dim"))
     if "picture" in record:
         console.print(Text(f"picture: {record['picture']}"), soft_wrap=True)

@@ -16,12 +16,14 @@ def report(
     runs: Annotated[int, typer.Option(help="Of a study, show so many runs in full; all are in its tables.")] = 24,
 ) -> None:
     """Write one HTML page that needs no network: scores, settings, rankings, correlations, pictures."""
+    from unknot.runs.run import Run
+
     page = output or folder / "report.html"
     if (folder / "study.json").is_file():
         from unknot.reports.study_page import write_study_page
 
         write_study_page(page, folder, shown=runs)
-    elif (folder / "run.json").is_file():
+    elif Run.at(folder).begun:
         from unknot.reports.run_page import write_run_page
 
         write_run_page(page, folder)

@@ -184,7 +184,7 @@ def models(
             table.add_column(column, no_wrap=column != "what it is")
         for key, kind in MODELS.items():
             first = (inspect.getdoc(kind) or "").partition("\n")[0]
-            table.add_row(key, getattr(kind, "supervision", "none").replace("_", " "), first)
+            table.add_row(key, kind.supervision.replace("_", " "), first)
         console.print(table)
         console.print("unknot models NAME explains one, with its options and published settings.", style="dim")
         return
@@ -193,8 +193,7 @@ def models(
     console.print(Text(reflowed(inspect.getdoc(kind) or "", console.width)))
     defaults = (f"--{option} {_shown(p.default)}" for option, p in options_of(kind).items())
     console.print(Text.assemble(("\noptions  ", "bold"), ", ".join(defaults) or "none"))
-    presets = getattr(kind, "presets", {})
-    for key, preset in presets.items():
+    for key, preset in kind.presets.items():
         swept = [f"{option} in {', '.join(map(str, values))}" for option, values in preset.sweep.items()]
         fixed = [f"{option} {value}" for option, value in preset.fixed.items()]
         console.print(Text.assemble((f"\n{key}  ", "bold"), f"{preset.source}: {'; '.join(swept + fixed)}"))

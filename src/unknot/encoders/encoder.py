@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,17 @@ from unknot.worlds.world import Images, World
 
 POOLS = ("own", "mean", "class", "slots")
 Shape = tuple[int, int, int]
+
+
+@runtime_checkable
+class TorchModule(Protocol):
+    """A `torch.nn.Module`, which is known without importing torch."""
+
+    def state_dict(self) -> Any:
+        """Its weights by name."""
+
+    def forward(self, images: Any) -> Any:
+        """What it makes of images."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +98,7 @@ timm:NAME or hf:NAME.
         return _run_encoder(which, shape, device, home or open_training_world(which, data=data))
     if isinstance(which, str):
         which = _imported(which)
-    if hasattr(which, "state_dict") and hasattr(which, "forward"):
+    if isinstance(which, TorchModule):
         return _module_encoder(which, device)
     if not callable(which):
         raise UnknotError(f"encoder: {which!r} is no function from images to latents, and no run.")

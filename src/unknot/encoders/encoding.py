@@ -22,7 +22,7 @@ from unknot.factors import Classes, Indices
 from unknot.metrics.inputs import as_array
 from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress, silent
-from unknot.representation import Representation, read_representation
+from unknot.representation import Representation, mean_kl, read_representation
 from unknot.runs.run import Run
 from unknot.runs.training_world import open_training_world, trained_on, world_fingerprint
 from unknot.worlds.catalogue import conventions, open_world, recorded_name
@@ -307,13 +307,6 @@ def _must_match(encoder: Encoder, codes: list[NDArray[np.float32]], collected: l
             f"encoder '{encoder.name}': returned codes of shape {now[0]} after codes of shape {before[0]}; the size "
             "must not change from batch to batch."
         )
-
-
-def mean_kl(means: NDArray[np.float32], logvars: NDArray[np.float32]) -> NDArray[np.float64]:
-    """KL(q || N(0, 1)) of each latent, averaged over rows."""
-    mean, logvar = means.astype(np.float64), logvars.astype(np.float64)
-    divergence: NDArray[np.float64] = 0.5 * (mean**2 + np.exp(logvar) - logvar - 1).mean(axis=0)
-    return divergence
 
 
 __all__ = [

@@ -56,8 +56,8 @@ def timm_encoder(
                 f"timm:{architecture}: takes images of {wanted} pixels alone, not {image_size}; leave image_size out."
             )
         image_size = wanted
-    channels_last = getattr(network, "output_fmt", "NCHW") == "NHWC"
-    prefix = getattr(network, "num_prefix_tokens", 0)
+    channels_last = vars(network).get("output_fmt") == "NHWC"
+    prefix = vars(network).get("num_prefix_tokens", 0)
 
     def forward(images: Any) -> Any:
         features = network.forward_features(images)
@@ -99,16 +99,16 @@ def hf_encoder(
                 else ", so it cannot be used."
             )
         )
-    config = network.config
+    config = network.config.to_dict()
     mean, std = _hf_statistics(name)
-    size = image_size or getattr(config, "image_size", None)
+    size = image_size or config.get("image_size")
     size = size if isinstance(size, int) or size is None else int(size[0])
-    patch = getattr(config, "patch_size", None)
+    patch = config.get("patch_size")
 
     def forward(images: Any) -> Any:
         output = network(pixel_values=images)
         if pool == "own":
-            pooled = getattr(output, "pooler_output", None)
+            pooled = output.get("pooler_output")
             if pooled is None:
                 raise UnknotError(f"hf:{name}: has no pooler; use pool mean, class or slots.")
             return pooled.flatten(1)
@@ -117,7 +117,7 @@ def hf_encoder(
         return _pooled(f"hf:{name}", features, pool, max(features.shape[1] - n_patches, 0))
 
     file = Path(name).expanduser() / "model.safetensors"
-    weights = file_hash(file) if file.is_file() else str(getattr(config, "_commit_hash", None) or "")
+    weights = file_hash(file) if file.is_file() else str(vars(network.config).get("_commit_hash") or "")
     record = {"kind": "hf", "name": name, "weights": weights, "pool": pool}
     return _encoder(network, forward, record, shape, device, size, mean, std)
 
@@ -279,7 +279,7 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
     finally:
         if bars:
             logging.enable_progress_bar()
-    return getattr(network, "vision_model", network), list(report["missing_keys"])
+    return dict(network.named_children()).get("vision_model", network), list(report["missing_keys"])
 
 
 def _source_of(name: str) -> AbstractContextManager[None]:

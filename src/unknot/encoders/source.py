@@ -25,7 +25,8 @@ from unknot.worlds.world import World
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+
+    from unknot.models.model import Model
 
 Anything = RunSpec | Run | Representation | Path | str | Callable[..., Any]
 
@@ -209,6 +210,11 @@ class Source:
 
     def _other_encoder(self, shape: Shape) -> Encoder:
         opening = self.opening
+        if self.representation is not None:
+            raise UnknotError(
+                f"{self._who}: {self.label} holds latents, and there are images to encode; give the folder of a run, a "
+                "function, timm:NAME or hf:NAME."
+            )
         return find_encoder(
             cast(Any, self._which), shape, device=opening.device, pool=opening.pool, image_size=opening.image_size
         )
@@ -221,7 +227,7 @@ class Source:
         return find_device(self.opening.device)
 
     @cached_property
-    def model(self) -> "nn.Module":
+    def model(self) -> "Model":
         """The trained model of a run, loaded once."""
         run = cast(Run, self.run)
         try:

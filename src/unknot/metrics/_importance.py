@@ -46,6 +46,6 @@ def completeness(importance: Matrix, *, weighted: bool = False) -> tuple[float, 
 
 
 def _concentration(rows: Matrix) -> NDArray[np.float64]:
-    """1 - H / log(columns) of each row, 0 for a uniform one and 1 for a single non-zero entry."""
+    """The concentration 1 - H / log(columns) of each row, 0 for a uniform one and 1 for a single non-zero entry."""
     result: NDArray[np.float64] = np.maximum(1.0 - entropy(rows) / np.log(rows.shape[1]), 0.0)
     return result

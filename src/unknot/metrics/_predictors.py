@@ -121,7 +121,7 @@ def lightgbm(rows: Rows, *, rounds: int = 100, rng: Rng = 0) -> Fitted:
 
 
 def lasso(rows: Rows, *, scaling: str = "standard") -> Fitted:
-    """|Coefficients| of a linear model with an l1 penalty, which ten-fold cross-validation chooses."""
+    """Absolute coefficients of a linear model with an l1 penalty, which ten-fold cross-validation chooses."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LassoCV
 
@@ -154,8 +154,8 @@ def _classified(rows: Rows, rng: Rng, make: Callable[[int], Any]) -> Fitted:
     importance, train, test = _empty(rows)
     for j, codes in enumerate(rows.factors.T):
         model = make(int(generator.integers(2**31))).fit(rows.latents[:, columns], codes)
-        found = np.asarray(model.feature_importances_, dtype=np.float64)
-        importance[columns, j] = found / found.sum() if found.sum() > 0 else found
+        weights = np.asarray(model.feature_importances_, dtype=np.float64)
+        importance[columns, j] = weights / weights.sum() if weights.sum() > 0 else weights
         train[j] = np.mean(model.predict(rows.latents[:, columns]) == codes)
         test[j] = np.mean(model.predict(latents_test[:, columns]) == factors_test[:, j])
     return Fitted(importance, train, test)

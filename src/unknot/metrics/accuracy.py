@@ -39,7 +39,7 @@ def chance_levels(
 
 
 def adjusted(accuracy: NDArray[np.float64], level: NDArray[np.float64]) -> NDArray[np.float64]:
-    """max(0, (a - r) / (1 - r)): 0 at chance, 1 when all is right."""
+    """Accuracy above chance, max(0, (a - r) / (1 - r)): 0 at chance, 1 when all is right."""
     return np.maximum(0.0, (accuracy - level) / (1 - level))
 
 

@@ -98,27 +98,27 @@ def _check(points: int, points_test: int, batch: int) -> None:
 
 
 def _guesses(
-    features: NDArray[np.float64], labels: NDArray[np.int64], asked: NDArray[np.float64]
+    features: NDArray[np.float64], labels: NDArray[np.int64], points: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """What a multinomial logistic regression with C = 1 says of the points asked, or the only label there is."""
-    found, codes = np.unique(labels, return_inverse=True)
-    if len(found) == 1:
-        return np.full(len(asked), found[0])
+    """What a multinomial logistic regression with C = 1 says of the points, or the only label there is."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) == 1:
+        return np.full(len(points), classes[0])
     d = features.shape[1]
-    small = d * len(found) <= NEWTON_PARAMETERS
+    small = d * len(classes) <= NEWTON_PARAMETERS
     with one_thread():
         # Two classes have one line and half the penalty in scikit-learn's terms.
-        if small and len(found) > 2 and d**2 * len(features) <= NEWTON_NUMBERS:
+        if small and len(classes) > 2 and d**2 * len(features) <= NEWTON_NUMBERS:
             from unknot.metrics._multinomial import fit_multinomial
 
-            weights, converged = fit_multinomial(features, codes.reshape(-1), len(found))
-            guesses = found[np.argmax(asked @ weights[:, :-1].T + weights[:, -1], axis=1)]
+            weights, converged = fit_multinomial(features, codes.reshape(-1), len(classes))
+            guesses = classes[np.argmax(points @ weights[:, :-1].T + weights[:, -1], axis=1)]
         else:
             from unknot.metrics._logistic import fit
 
             solver = {"solver": "newton-cholesky", "tol": 1e-6} if small else {}
             model, converged = fit(features, labels, C=1.0, max_iter=1000, **solver)
-            guesses = np.asarray(model.predict(asked))
+            guesses = np.asarray(model.predict(points))
     if not converged:
         warnings.warn(
             "beta_vae_score: the logistic regression did not converge; latents of very different scales can do that.",

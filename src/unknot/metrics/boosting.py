@@ -150,7 +150,7 @@ def fit_trees(
     for t in range(rounds):  # compiled code cannot be interrupted, so it comes back after every round
         residuals(raw, y, by_class, by_row)
         trees = (features[t], thresholds[t], values[t])
-        grow_round(raw, by_class, by_row, tuple(table), exact, learning_rate, *trees, decreases, state)
+        grow_round(raw, (by_class, by_row), tuple(table), exact, learning_rate, trees, decreases, state)
     decreases = np.maximum(decreases, 0.0)
     return BoostedTrees(
         classes=classes,

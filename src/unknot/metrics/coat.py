@@ -1,14 +1,14 @@
 """COAT: does adding an object add the same thing to the code, whatever else is in the picture?"""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.metrics.coat_losses import NOTHING, Chance, Norm, aligned, by_chance, losses
-from unknot.metrics.inputs import Rng, as_array
+from unknot.metrics.inputs import Rng, TorchTensor, as_array
 from unknot.metrics.proportion import proportion_test
 from unknot.metrics.score import Score
 
@@ -87,8 +87,8 @@ def coat(
 
     >>> rng = np.random.default_rng(0)
     >>> a, c, added, other = rng.normal(size=(4, 64, 5))
-    >>> found = coat({"A": a, "B": a + added, "C": c, "D": c + added, "other": c + other})
-    >>> found.l2.value > 1 - 1e-12, found.l2.parts["negatives"]["other"].p_hat, found.acos.parts["passed"]
+    >>> scores = coat({"A": a, "B": a + added, "C": c, "D": c + added, "other": c + other})
+    >>> scores.l2.value > 1 - 1e-12, scores.l2.parts["negatives"]["other"].p_hat, scores.acos.parts["passed"]
     (True, 1.0, True)
     """
     n, slotted = check_codes(codes, norm, chance, minibatch, alpha)
@@ -97,22 +97,22 @@ def coat(
     order = generator.permutation(n)
     scored = order[: n - n % minibatch]
     clusters = np.arange(n) if groups is None else _groups(groups, n)
-    found = _compare(codes, order, minibatch, norm, how, include_self, watch)
-    made = []
+    compared = _compare(codes, order, minibatch, norm, how, include_self, watch)
+    scores = []
     for i, loss in enumerate(("l2", "acos")):
         about = {
-            "losses": found.losses[i],
-            "success": found.success[i],
+            "losses": compared.losses[i],
+            "success": compared.success[i],
             "negatives": {
-                name: proportion_test(int(won.sum()), n, alpha=alpha) for name, won in found.success[i].items()
+                name: proportion_test(int(won.sum()), n, alpha=alpha) for name, won in compared.success[i].items()
             },
-            "n_same_as_c": found.same_as_c if loss == "acos" else {},
+            "n_same_as_c": compared.same_as_c if loss == "acos" else {},
             "minibatch": minibatch,
             "chance": how if loss == "acos" else "shuffle_d",
             "alpha": alpha,
         }
-        made.append(_score(found.ratios[i], scored, about, clusters, resamples, generator))
-    return Coat(*made)
+        scores.append(_score(compared.ratios[i], scored, about, clusters, resamples, generator))
+    return Coat(*scores)
 
 
 def generator_of(rng: Rng) -> np.random.Generator:
@@ -152,20 +152,20 @@ def _compare(
         rows = order[start : start + minibatch]
         a, b, c, d = _rows(codes, MAIN, rows)
         tuples = aligned((a, b, c, d))
-        found = losses(tuples, norm)
-        loss[:, rows] = found.distance, found.angle
+        actual = losses(tuples, norm)
+        loss[:, rows] = actual.distance, actual.angle
         if len(rows) == minibatch:
-            *expected, apart = by_chance(tuples, found, norm, chance, include_self)
-            kept = (apart > resolution * found.longest) & (np.array(expected) > 0)  # false for NaN too
+            *expected, apart = by_chance(tuples, actual, norm, chance, include_self)
+            kept = (apart > resolution * actual.longest) & (np.array(expected) > 0)  # false for NaN too
             ratio[:, rows] = 1 - np.divide(loss[:, rows], expected, out=np.full(kept.shape, np.nan), where=kept)
         for name in negatives:
             (wrong,) = _rows(codes, (name,), rows)
             other = losses(aligned((a, b, c, wrong)), norm)
-            vanished = np.isnan(other.angle) & np.isfinite(found.angle)
+            vanished = np.isnan(other.angle) & np.isfinite(actual.angle)
             if vanished.any():
                 same_as_c[name] = same_as_c.get(name, 0) + int(vanished.sum())
-            success[0][name][rows] = other.distance > found.distance
-            success[1][name][rows] = np.where(vanished, np.pi / 2, other.angle) > found.angle
+            success[0][name][rows] = other.distance > actual.distance
+            success[1][name][rows] = np.where(vanished, np.pi / 2, other.angle) > actual.angle
         if watch is not None:
             watch(start + len(rows), n)
     return _Compared((loss[0], loss[1]), (ratio[0], ratio[1]), (success[0], success[1]), same_as_c)
@@ -259,13 +259,21 @@ def check_codes(
     return first[0], len(first) == 3
 
 
+@runtime_checkable
+class _Shaped(Protocol):
+    """An array, in memory or on disk."""
+
+    shape: tuple[int, ...]
+
+
 def _array(code: Any) -> Any:
-    return code if hasattr(code, "shape") and not hasattr(code, "detach") else as_array(code)
+    """A code as something that can be indexed; arrays on disk stay there."""
+    return code if isinstance(code, _Shaped) and not isinstance(code, TorchTensor) else as_array(code)
 
 
 def _rows(codes: Mapping[str, Any], roles: tuple[str, ...], rows: NDArray[np.int64]) -> list[F64]:
     """Some rows of some roles in double precision, checked."""
-    made = []
+    arrays = []
     for role in roles:
         code = np.asarray(_array(codes[role])[rows])
         if code.dtype.kind not in "fiub":
@@ -276,8 +284,8 @@ def _rows(codes: Mapping[str, Any], roles: tuple[str, ...], rows: NDArray[np.int
             raise UnknotError(
                 f"coat: the code of {role} in tuple {bad[0]} is not finite; a model that diverged cannot be scored."
             )
-        made.append(double)
-    return made
+        arrays.append(double)
+    return arrays
 
 
 def _groups(groups: Any, n: int) -> NDArray[np.int64]:

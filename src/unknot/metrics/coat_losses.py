@@ -38,16 +38,16 @@ def losses(codes: Tuple4, norm: Norm) -> Losses:
 
 
 def by_chance(
-    codes: Tuple4, found: Losses, norm: Norm, chance: Chance, include_self: bool
+    codes: Tuple4, actual: Losses, norm: Norm, chance: Chance, include_self: bool
 ) -> tuple[F64, F64, F64]:
     """What the two losses of each aligned tuple are with an image of a random tuple of the minibatch, (b,) each.
 
     The third array is the root mean square of the distance, which is about 0 where codes of all tuples are alike.
     """
-    shortest = NOTHING * found.longest
+    shortest = NOTHING * actual.longest
     square, angle = (_slot_chance if codes[0].ndim == 3 else _flat_chance)(codes, shortest, chance)
     if codes[0].ndim == 2:
-        np.fill_diagonal(angle, found.angle)
+        np.fill_diagonal(angle, actual.angle)
     if not include_self:
         np.fill_diagonal(square, np.nan)
         np.fill_diagonal(angle, np.nan)
@@ -101,10 +101,10 @@ def _law_of_cosines(square: F64, long: F64, wide: F64, shortest: F64) -> F64:
 
 
 def _squares(x: F64, y: F64) -> F64:
-    found = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)[None, :] - 2 * x @ y.T
+    squares = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)[None, :] - 2 * x @ y.T
     exact = ((x - y) ** 2).sum(axis=1)
-    np.fill_diagonal(found, exact)
-    apart: F64 = np.maximum(found, 0.0)
+    np.fill_diagonal(squares, exact)
+    apart: F64 = np.maximum(squares, 0.0)
     return apart
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics.inputs import as_array
+from unknot.metrics.inputs import as_array, column_names
 from unknot.metrics.ranks import average_ranks, correlation
 
 
@@ -95,8 +95,8 @@ def _columns(table: Any, names: Sequence[str] | None) -> tuple[NDArray[np.float6
         values = np.asarray(as_array(table), dtype=np.float64)
         if values.ndim != 2 or values.shape[1] == 0:
             raise UnknotError(f"rank_correlations: table has shape {values.shape}; expected (models, columns).")
-        found = getattr(table, "columns", range(values.shape[1])) if names is None else names
-        labels = tuple(map(str, found))
+        own_names = column_names(table) or range(values.shape[1])
+        labels = tuple(map(str, own_names if names is None else names))
     if len(labels) != values.shape[1]:
         raise UnknotError(f"rank_correlations: {len(labels)} names for {values.shape[1]} columns; give one each.")
     return values, labels

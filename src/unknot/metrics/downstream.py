@@ -213,12 +213,12 @@ def _prepared(
     if n < 1:
         raise UnknotError(f"{who}: n is {n}; at least one training row is needed.")
     rows = prepare(who, latents, factors, latents_test, factors_test, held_out=True, rng=rng)
-    found = len(rows.latents)
-    if n < found:
-        chosen = np.random.default_rng(rng).permutation(found)[:n]
+    available = len(rows.latents)
+    if n < available:
+        chosen = np.random.default_rng(rng).permutation(available)[:n]
         return replace(rows, latents=rows.latents[chosen], factors=rows.factors[chosen], given=rows.given[chosen])
-    if n > found:
-        rows.notes.append(f"{found} training rows where {n} were asked for; all were used.")
+    if n > available:
+        rows.notes.append(f"{available} training rows where {n} were asked for; all were used.")
     return rows
 
 
@@ -252,7 +252,7 @@ def _logistic(
 
 
 def _predict(model: Any, z: NDArray[np.float64]) -> Any:
-    return model.predict(z) if hasattr(model, "predict") else model
+    return model if isinstance(model, np.integer) else model.predict(z)
 
 
 def _quietly(metric: Any, *args: Any, **options: Any) -> Score:

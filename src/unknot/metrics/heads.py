@@ -65,7 +65,7 @@ class Head:
     layers: tuple[NDArray[Any], ...]  # per layer (n_out, n_in + 1), the bias in the last column
 
     def logits(self, latents: Latents) -> NDArray[np.floating]:
-        """(n, n_classes) scores before the softmax."""
+        """The scores (n, n_classes) before the softmax."""
         x = ((latents - self.mean) / self.scale).astype(self.layers[0].dtype)
         for i, layer in enumerate(self.layers):
             x = (np.maximum(x, 0) if i else x) @ layer[:, :-1].T + layer[:, -1]

@@ -4,10 +4,10 @@ Every metric calls `prepare` first, so that all of them treat labels, constants,
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,29 @@ BINS_OF_CONTINUOUS = 20
 LARGEST = 1e150  # squares of larger latents, and sums of them, leave the range of float64
 MOST_CLASSES = 100  # a column with more classes than this, and fewer than four rows for each, is an identifier
 ALL_DIFFERENT = 50  # so is one of this many rows in which no value repeats
+
+
+@runtime_checkable
+class TorchTensor(Protocol):
+    """A tensor of torch, which is known without importing torch."""
+
+    def detach(self) -> Any:
+        """The tensor without its history."""
+
+
+@runtime_checkable
+class Table(Protocol):
+    """A table with named columns, of pandas or another library."""
+
+    columns: Iterable[Any]
+
+
+@runtime_checkable
+class Column(Protocol):
+    """One column of such a table."""
+
+    name: Any
+    ndim: int
 
 
 @dataclass(frozen=True)
@@ -46,12 +69,12 @@ class Rows:
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
-        """(n, k) the varying factors as the caller gave them, for regressions."""
+        """The varying factors (n, k) as the caller gave them, for regressions."""
         return self.given[:, self.kept].astype(np.float64)
 
     @cached_property
     def numbers_test(self) -> NDArray[np.float64] | None:
-        """(n_test, k) the same of the held-out rows."""
+        """The same of the held-out rows, (n_test, k)."""
         return None if self.given_test is None else self.given_test[:, self.kept].astype(np.float64)
 
     def spread(self, per_factor: Any) -> NDArray[np.float64]:
@@ -89,13 +112,22 @@ class Checked:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.array, dtype=dtype, copy=copy)
 
-    def rows(self, make: Callable[[], Rows], given: tuple[Any, ...], *how: Any) -> Rows:
-        """What `make` returns, made once for the same objects given and the same way of looking at them."""
-        key = (*map(id, given), *how)
+    def rows(self, make: Callable[[], Rows], sources: tuple[Any, ...], *how: Any) -> Rows:
+        """What `make` returns, made once for the same objects and the same way of looking at them."""
+        key = (*map(id, sources), *how)
         if key not in self._rows:
-            self._rows[key] = make(), given  # kept alive with the rows, so that no other object gets their id
+            self._rows[key] = make(), sources  # kept alive with the rows, so that no other object gets their id
         rows = self._rows[key][0]
         return replace(rows, skipped=dict(rows.skipped), notes=list(rows.notes))
+
+
+class _Passed(NamedTuple):
+    """What a caller passed to a metric."""
+
+    latents: Any
+    factors: Any
+    latents_test: Any
+    factors_test: Any
 
 
 def prepare(
@@ -126,10 +158,10 @@ def prepare(
         names: factor names; a pandas table brings its own.
         min_factors: how many varying factors the definition needs.
     """
-    given = (factors, latents_test, factors_test)
+    passed = _Passed(latents, factors, latents_test, factors_test)
 
     def make() -> Rows:
-        return _prepared(who, latents, *given, held_out, rng, continuous, names)
+        return _prepared(who, passed, held_out, rng, continuous, names)
 
     splits = held_out and latents_test is None
     # A generator moves on with every split, so that no two metrics see the same one.
@@ -138,7 +170,7 @@ def prepare(
     else:
         real = factors is not None and as_array(factors).dtype.kind == "f"
         rows = latents.rows(
-            make, given, rng if splits else None, continuous if real else None, names and tuple(names)
+            make, passed[1:], rng if splits else None, continuous if real else None, names and tuple(names)
         )
     if len(rows.kept) < min_factors:
         raise UnknotError(
@@ -151,30 +183,22 @@ def prepare(
 
 
 def _prepared(
-    who: str,
-    latents: Any,
-    factors: Any,
-    latents_test: Any,
-    factors_test: Any,
-    held_out: bool,
-    rng: Rng,
-    continuous: str,
-    names: Sequence[str] | None,
+    who: str, passed: _Passed, held_out: bool, rng: Rng, continuous: str, names: Sequence[str] | None
 ) -> Rows:
-    z = check_latents(who, latents)
-    y, found = _as_table(who, factors)
-    labels = tuple(names) if names is not None else found
+    z = check_latents(who, passed.latents)
+    y, own_names = _as_table(who, passed.factors)
+    labels = tuple(names) if names is not None else own_names
     if len(labels) != y.shape[1]:
         raise UnknotError(f"{who}: {len(labels)} factor names for {y.shape[1]} factors; give one name each.")
     _same_length(who, z, y, "latents", "factors")
     if len(z) < 2:
         raise UnknotError(f"{who}: {len(z)} row(s); at least two samples are needed.")
-    if (latents_test is None) != (factors_test is None):
+    if (passed.latents_test is None) != (passed.factors_test is None):
         raise UnknotError(f"{who}: latents_test and factors_test go together; only one was given.")
     z_test = y_test = None
-    if latents_test is not None:
-        z_test = check_latents(who, latents_test, "latents_test")
-        y_test, _ = _as_table(who, factors_test, "factors_test")
+    if passed.latents_test is not None:
+        z_test = check_latents(who, passed.latents_test, "latents_test")
+        y_test, _ = _as_table(who, passed.factors_test, "factors_test")
         _same_length(who, z_test, y_test, "latents_test", "factors_test")
         for name, a, b in (("latents", z, z_test), ("factors", y, y_test)):
             if a.shape[1] != b.shape[1]:
@@ -231,11 +255,11 @@ def _refuse_entries(who: str, array: NDArray[np.float64], what: str, largest: fl
 
 def as_array(values: Any) -> NDArray[Any]:
     """Numpy array of anything array-like: torch tensors on any device, pandas tables, nested lists."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        if str(values.dtype) == "torch.bfloat16":
-            values = values.float()
-        return np.asarray(values.numpy())
+    if isinstance(values, TorchTensor):
+        tensor = values.detach().cpu()
+        if str(tensor.dtype) == "torch.bfloat16":
+            tensor = tensor.float()
+        return np.asarray(tensor.numpy())
     return np.asarray(values)
 
 
@@ -280,10 +304,10 @@ def _as_table(who: str, factors: Any, what: str = "factors") -> tuple[NDArray[An
 
 def column_names(factors: Any) -> tuple[str, ...]:
     """The names that a table, or one named column of it, brings; none if it has none."""
-    if hasattr(factors, "columns"):
+    if isinstance(factors, Table):
         return tuple(map(str, factors.columns))
-    name = getattr(factors, "name", None)
-    return () if name is None or getattr(factors, "ndim", 0) != 1 else (str(name),)
+    named = isinstance(factors, Column) and factors.ndim == 1 and factors.name is not None
+    return (str(factors.name),) if named else ()
 
 
 def _same_length(who: str, a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str) -> None:

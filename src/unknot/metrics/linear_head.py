@@ -77,7 +77,7 @@ def _cross_entropy(
 
 
 def _whitener(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(d, d) map to latents of unit covariance; directions without variance are left where they are."""
+    """The map (d, d) to latents of unit covariance; directions without variance are left where they are."""
     values, vectors = np.linalg.eigh(x.T @ x / len(x))
     floor = 1e-6 * max(float(values.max()), 1e-300)
     result: NDArray[np.float64] = vectors / np.sqrt(np.where(values > floor, values, 1.0))

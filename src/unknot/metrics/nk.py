@@ -90,7 +90,7 @@ def nk(
     rows = prepare("nk", latents, factors, latents_test, factors_test, held_out=True, rng=rng)
     seed = probe_seed(rng)
     information = alignment_information(rows)
-    f = align(information) if alignment is None else _given(rows, alignment)
+    f = align(information) if alignment is None else _checked_alignment(rows, alignment)
     aligned = f.latents != UNALIGNED
     mlp = head_accuracy(rows, HIDDEN, chosen, restarts, seed)
     linear = head_accuracy(rows, 0, chosen, restarts, seed)
@@ -133,11 +133,11 @@ def _without(
     rows: Rows, removed: list[list[int]], full: NDArray[np.float64], recipe: Recipe, restarts: int, seed: int
 ) -> NDArray[np.float64]:
     """Accuracy (k,) of nets that go without `removed[j]`; where nothing is removed, that of the full net."""
-    asked = [j for j, gone in enumerate(removed) if gone]
+    knocked_out = [j for j, gone in enumerate(removed) if gone]
     result = full.copy()
-    if asked:
-        accuracy = head_accuracy(rows, HIDDEN, recipe, restarts, seed, without=removed, only=asked)
-        result[asked] = accuracy.test[asked]
+    if knocked_out:
+        accuracy = head_accuracy(rows, HIDDEN, recipe, restarts, seed, without=removed, only=knocked_out)
+        result[knocked_out] = accuracy.test[knocked_out]
     return result
 
 
@@ -173,7 +173,7 @@ def _cross(
     return rows.spread(rows.spread(result).T).T
 
 
-def _given(rows: Rows, alignment: Sequence[int]) -> Alignment:
+def _checked_alignment(rows: Rows, alignment: Sequence[int]) -> Alignment:
     latents = np.asarray(alignment, dtype=np.int64)
     d = rows.latents.shape[1]
     if latents.shape != (len(rows.names),) or latents.min() < UNALIGNED or latents.max() >= d:

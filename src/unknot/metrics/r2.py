@@ -60,7 +60,7 @@ class SquaredErrors:
         self.count += np.broadcast_to(mask, squares.shape).sum(axis=0)
 
     def r2(self, variance: ArrayLike) -> NDArray[np.float64]:
-        """1 - MSE / variance of each factor; NaN for a constant factor or one without rows (see `count`)."""
+        """The share 1 - MSE / variance of each factor; NaN for a constant factor or one without rows (see `count`)."""
         sigma = np.asarray(variance, dtype=np.float64)
         if sigma.shape != self.total.shape:
             raise UnknotError(
@@ -87,8 +87,8 @@ def r2_per_factor(predictions: ArrayLike, targets: ArrayLike, variance: ArrayLik
 
 def unseen_values(classes: ArrayLike, train_classes: ArrayLike) -> NDArray[np.bool_]:
     """Which entries (n, k) hold a factor value that never occurs in the training rows."""
-    here, seen = np.asarray(classes), np.asarray(train_classes)
-    return np.stack([~np.isin(here[:, j], np.unique(seen[:, j])) for j in range(here.shape[1])], axis=1)
+    table, train = np.asarray(classes), np.asarray(train_classes)
+    return np.stack([~np.isin(table[:, j], np.unique(train[:, j])) for j in range(table.shape[1])], axis=1)
 
 
 @dataclass(frozen=True)

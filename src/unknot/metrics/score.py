@@ -123,7 +123,7 @@ def parse_identity(text: str, metrics: Mapping[str, Metric]) -> tuple[str, dict[
     options: dict[str, Any] = {}
     for item in filter(None, (inside or "").split(",")):
         key, equals, value = (part.strip() for part in item.partition("="))
-        if not equals and isinstance(getattr(parameters.get(key), "default", None), bool):
+        if not equals and key in parameters and isinstance(parameters[key].default, bool):
             value = "True"
         elif not equals:
             key, value = words.pop(0) if words else "", key

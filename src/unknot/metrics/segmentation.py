@@ -123,15 +123,15 @@ def _best_overlap(tables: _Tables, background: int | None, *, weighted: bool) ->
 def _averaged(who: str, true: Any, predicted: Any, measure: Callable[[_Tables], F64]) -> Score:
     truth, guess = _segments(who, true, predicted)
     names, truth = _codes(truth)
-    found, guess = _codes(guess)
-    cells = len(names) * len(found)
+    guesses, guess = _codes(guess)
+    cells = len(names) * len(guesses)
     step = max(1, CELLS // cells)
     values = np.empty(len(truth))
     for start in range(0, len(truth), step):
         t, p = truth[start : start + step], guess[start : start + step]
-        cell = (np.arange(len(t))[:, None] * len(names) + t) * len(found) + p
+        cell = (np.arange(len(t))[:, None] * len(names) + t) * len(guesses) + p
         counts = np.bincount(cell.ravel(), minlength=len(t) * cells).astype(np.float64)
-        values[start : start + step] = measure(_Tables(counts.reshape(len(t), len(names), len(found)), names))
+        values[start : start + step] = measure(_Tables(counts.reshape(len(t), len(names), len(guesses)), names))
     known = values[np.isfinite(values)]
     if not len(known):
         raise UnknotError(f"{who}: no image has an object; is the background numbered otherwise?")

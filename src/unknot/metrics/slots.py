@@ -72,14 +72,14 @@ def nearest_sums(one: F64, other: F64, beside: F64 | None = None) -> tuple[F64, 
 
 
 def squared_distances(one: F64, other: F64) -> F64:
-    """|one[i, a] - other[j, b]|^2 as (i, j, a, b), by one product of matrices."""
+    """Squared distances |one[i, a] - other[j, b]|^2 as (i, j, a, b), by one product of matrices."""
     width = one.shape[2]
     centre = other.reshape(-1, width).mean(axis=0)
     x, y = one - centre, other - centre
     products = x.reshape(-1, width) @ y.reshape(-1, width).T
     products = products.reshape(len(x), x.shape[1], len(y), y.shape[1]).transpose(0, 2, 1, 3)
-    found = (x**2).sum(axis=2)[:, None, :, None] + (y**2).sum(axis=2)[None, :, None, :] - 2 * products
-    apart: F64 = np.maximum(found, 0.0)
+    squares = (x**2).sum(axis=2)[:, None, :, None] + (y**2).sum(axis=2)[None, :, None, :] - 2 * products
+    apart: F64 = np.maximum(squares, 0.0)
     return apart
 
 

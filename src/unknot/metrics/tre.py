@@ -75,12 +75,12 @@ def tre(
     test = _held_out(len(z), groups, generator)
     middle = z[~test].mean(axis=0)
     if composition == "add":
-        found = _added(z - middle, things, there, around, ~test, penalty)
+        composed = _added(z - middle, things, there, around, ~test, penalty)
     else:
         seed = int(generator.integers(2**31))
-        found = _transformed(z - middle, things, there, around, ~test, steps, batch_size, seed)
+        composed = _transformed(z - middle, things, there, around, ~test, steps, batch_size, seed)
     rest = z[test] - middle
-    error = float(np.linalg.norm(rest - found[test], axis=1).mean())
+    error = float(np.linalg.norm(rest - composed[test], axis=1).mean())
     variance = float(((z[test] - z[test].mean(axis=0)) ** 2).sum(axis=1).mean())
     notes = [] if variance > 0 else ["collapsed: the codes of all images are alike."]
     return Score(

@@ -5,7 +5,7 @@ of counting), as a share of what there is to know about the factor.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ class Verdict:
 
 
 def information_shares(rows: Rows) -> NDArray[np.float64]:
-    """(d, k) mutual information as a share of each varying factor's entropy, corrected for bias."""
+    """Mutual information (d, k) as a share of each varying factor's entropy, corrected for bias."""
     information = width_information(rows.latents, rows.factors, rows.sizes, BINS, correct=True)
     shares: NDArray[np.float64] = information / factor_entropy(rows.factors, rows.sizes)
     return shares
@@ -71,4 +71,4 @@ def _verdict(shares: NDArray[np.float64], j: int, names: Sequence[str]) -> Verdi
 
 def as_record(verdict: Verdict) -> dict[str, Any]:
     """The verdict as plain values."""
-    return {name: getattr(verdict, name) for name in Verdict.__dataclass_fields__}
+    return asdict(verdict)

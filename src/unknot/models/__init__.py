@@ -24,7 +24,7 @@ from unknot.models.factor_vae import FactorVAE
 from unknot.models.iodine import IODINE
 from unknot.models.mlp import MLP
 from unknot.models.moco_v2 import MoCoV2
-from unknot.models.model import Setting
+from unknot.models.model import Model, Preset, Setting, adapted
 from unknot.models.monet import MONet
 from unknot.models.mtd import MTD
 from unknot.models.parted_vae import PartedVAE, PartedVAESS
@@ -35,8 +35,9 @@ from unknot.models.slot_attention import SlotAttention
 from unknot.models.slow_vae import SlowVAE
 from unknot.models.spatial_transformer import SpatialTransformer
 from unknot.models.weak_de import WeakDE
+from unknot.papers import renamed
 
-MODELS: dict[str, type[nn.Module]] = {
+MODELS: dict[str, type[Model]] = {
     "vae": VAE,
     "beta_vae": BetaVAE,
     "cci_vae": CCIVAE,
@@ -70,7 +71,7 @@ MODELS: dict[str, type[nn.Module]] = {
 }
 
 
-def find(name: str) -> type[nn.Module]:
+def find(name: str) -> type[Model]:
     """The class of a model by its name in MODELS, or by `package.module:Class` for anyone's own."""
     if name in MODELS:
         return MODELS[name]
@@ -79,25 +80,38 @@ def find(name: str) -> type[nn.Module]:
         raise unknown("model", name, MODELS, field="model")
     sys.path.insert(0, "")  # a model beside the place the command is run from
     try:
-        found = getattr(import_module(module), attribute)
+        own = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise UnknotError(f"model '{name}': cannot be imported ({error}).", field="model") from None
     finally:
         sys.path.remove("")
-    if not (isinstance(found, type) and hasattr(found, "loss") and hasattr(found, "represent")):
+    if not (isinstance(own, type) and issubclass(own, nn.Module)):
+        raise UnknotError(f"model '{name}': is not a class of torch.nn.Module.", field="model")
+    kind = adapted(own)
+    if kind.loss is Model.loss or kind.represent is Model.represent:
         raise UnknotError(
             f"model '{name}': needs methods loss(batch, step, generator) and represent(images).", field="model"
         )
-    return found
+    return kind
 
 
-def options_of(model: type[nn.Module]) -> dict[str, inspect.Parameter]:
+def find_preset(model: str, name: str) -> Preset:
+    """A published setting of a model by its name."""
+    presets = find(model).presets
+    if name in presets:
+        return presets[name]
+    if (new := renamed(name)) in presets:
+        raise UnknotError(f"preset '{name}' of {model} is called '{new}' now.", field="preset", value=name)
+    raise unknown(f"preset of {model}", name, presets, field="preset")
+
+
+def options_of(model: type[Model]) -> dict[str, inspect.Parameter]:
     """The options of a model: the keyword-only arguments of its class."""
     parameters = inspect.signature(model).parameters
     return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-def build(name: str, setting: Setting, options: Mapping[str, Any]) -> tuple[nn.Module, dict[str, Any]]:
+def build(name: str, setting: Setting, options: Mapping[str, Any]) -> tuple[Model, dict[str, Any]]:
     """A model with its options checked, and all options with defaults filled in."""
     kind = find(name)
     known = options_of(kind)

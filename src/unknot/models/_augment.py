@@ -58,12 +58,12 @@ def view(images: Tensor, how: Augmentations, generator: torch.Generator) -> Tens
     """
     numbers = torch.rand((len(images), 13), generator=generator, device=generator.device).to(images.device)
     draws = Draws(numbers[:, :4], numbers[:, 4:9], numbers[:, 9:])
-    seen = cropped(images, draws.box, draws.coins[:, 3] < how.flip_share, how.least_area)
-    seen = _where(draws.coins[:, 0] < how.jitter_share, jittered(seen, draws.levels, how), seen)
+    views = cropped(images, draws.box, draws.coins[:, 3] < how.flip_share, how.least_area)
+    views = _where(draws.coins[:, 0] < how.jitter_share, jittered(views, draws.levels, how), views)
     if images.shape[1] == 3:
-        seen = _where(draws.coins[:, 1] < how.grey_share, brightness(seen).expand_as(seen), seen)
-    blurry = blurred(seen, 0.1 + 1.9 * draws.levels[:, 4])
-    return _where(draws.coins[:, 2] < how.blur_share, blurry, seen)
+        views = _where(draws.coins[:, 1] < how.grey_share, brightness(views).expand_as(views), views)
+    blurry = blurred(views, 0.1 + 1.9 * draws.levels[:, 4])
+    return _where(draws.coins[:, 2] < how.blur_share, blurry, views)
 
 
 def cropped(images: Tensor, box: Tensor, flipped: Tensor, least_area: float) -> Tensor:
@@ -96,7 +96,7 @@ def jittered(images: Tensor, levels: Tensor, how: Augmentations) -> Tensor:
 
 
 def brightness(images: Tensor) -> Tensor:
-    """(b, 1, h, w) brightness of images."""
+    """The brightness (b, 1, h, w) of images."""
     if images.shape[1] != 3:
         return images.mean(1, keepdim=True)
     weights = images.new_tensor(GREY).view(1, 3, 1, 1)

@@ -27,7 +27,7 @@ class StandardisedConv(nn.Conv2d):
 
 
 class BiTNetwork(nn.Module):
-    """Images (b, c, h, w) to units (b, 2048 width): the mean over places of the last map.
+    """The network from images (b, c, h, w) to units (b, 2048 width): the mean over places of the last map.
 
     Args:
         channels: of the images.

@@ -11,7 +11,7 @@ sampled by the kernel for those by 45.
 Turning the image by g steps turns every map and rolls the group axis by g.
 
 Reference: Cohen & Welling 2016, Group Equivariant Convolutional Networks, arXiv:1602.07576; Weiler & Cesa 2019,
-General E(2)-Equivariant Steerable CNNs, arXiv:1911.08251, whose library S3 used.
+General E(2)-Equivariant Steerable CNNs, arXiv:1911.08251, whose library Schott et al. 2022 used.
 """
 
 import math
@@ -26,7 +26,7 @@ N_HARMONICS = 5
 
 
 def turned_harmonics(kernel: int) -> Tensor:
-    """(8, 5, kernel, kernel) the five basis filters, of norm 1, turned by each element of the group."""
+    """The five basis filters (8, 5, kernel, kernel), of norm 1, turned by each element of the group."""
     at = torch.arange(kernel, dtype=torch.float64) - (kernel - 1) / 2
     down, right = torch.meshgrid(at, at, indexing="ij")
     angle = torch.atan2(-down, right)  # rows count downwards, angles upwards
@@ -67,7 +67,7 @@ class C8Convolution(nn.Module):
         self.register_buffer("relative", (steps[None, :] - steps[:, None]) % ORDER, persistent=False)
 
     def filters(self) -> Tensor:
-        """(n_out * 8, n_in or n_in * 8, kernel, kernel) the filters of an ordinary convolution."""
+        """The filters (n_out * 8, n_in or n_in * 8, kernel, kernel) of an ordinary convolution."""
         basis: Tensor = self.basis  # type: ignore[assignment]
         relative: Tensor = self.relative  # type: ignore[assignment]
         n_out, n_in, per_field, _ = self.weight.shape
@@ -78,6 +78,6 @@ class C8Convolution(nn.Module):
         return full.reshape(n_out * ORDER, n_in * per_field, *basis.shape[2:])
 
     def forward(self, fields: Tensor) -> Tensor:
-        """(b, n_out * 8, h, w)."""
+        """The output fields (b, n_out * 8, h, w)."""
         bias = self.bias.repeat_interleave(ORDER)
         return functional.conv2d(fields, self.filters(), bias, stride=self.stride, padding=self.padding)

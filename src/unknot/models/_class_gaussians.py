@@ -34,7 +34,7 @@ class ClassGaussians(nn.Module):
 
     @torch.no_grad()
     def gather(self, codes: Tensor, classes: Tensor) -> None:
-        """Count codes (b, d) of classes (b,) in."""
+        """Add codes (b, d) to what is known of their classes (b,)."""
         self.count.index_add_(0, classes, torch.ones_like(codes[:, 0]))
         self.total.index_add_(0, classes, codes)
         self.products.index_add_(0, classes, codes[:, :, None] * codes[:, None, :])
@@ -53,7 +53,7 @@ class ClassGaussians(nn.Module):
         self.root.copy_(vectors * values.clamp(min=0).sqrt()[:, None, :])
 
     def covariance(self) -> Tensor:
-        """(k, d, d) of the fitted Gaussians."""
+        """The covariances (k, d, d) of the fitted Gaussians."""
         return self.root @ self.root.transpose(1, 2)
 
     def sample(self, classes: Tensor, generator: torch.Generator) -> Tensor:

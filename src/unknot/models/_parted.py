@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from unknot.errors import UnknotError, unknown
 from unknot.models.model import Posterior, Setting
 from unknot.models.networks import encoder_body
-from unknot.models.terms import linear_ramp
+from unknot.models.terms import gaussian_kl, linear_ramp, logvar
 
 TEMPERATURE = 0.67  # of the relaxed classes
 SHARPEST = 8.0  # slope of the attention's sigmoid at the end
@@ -27,12 +27,12 @@ class Code(NamedTuple):
         """All latents side by side, z first."""
         parts = [self.z, *self.u]
         return Posterior(
-            torch.cat([part.mean for part in parts], 1), torch.cat([_logvar(part) for part in parts], 1)
+            torch.cat([part.mean for part in parts], 1), torch.cat([logvar(part) for part in parts], 1)
         )
 
 
 class PartedEncoder(nn.Module):
-    """Images to z, to class variables c_k, and to one Gaussian u_k for each c_k.
+    """The encoder from images to z, to class variables c_k, and to one Gaussian u_k for each c_k.
 
     u_k is read from the hidden units through an attention that its class sets: mean, logvar = W (h * sigmoid(s A c_k)).
     Each class variable has layers of its own, which is what block masks on joint layers would amount to.
@@ -133,12 +133,9 @@ def gumbel_softmax(log_c: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def expected_kl(u: Posterior, log_c: Tensor, prior: tuple[Tensor, Tensor]) -> Tensor:
-    """E_{q(c|x)} KL(q(u|x) || p(u|c)), averaged over the batch."""
-    mean, logvar = u.mean[:, None], _logvar(u)[:, None]
-    prior_mean, prior_logvar = prior
-    ratio = ((mean - prior_mean).pow(2) + logvar.exp()) / prior_logvar.exp()
-    each = 0.5 * (ratio + prior_logvar - logvar - 1).sum(2)
-    return (log_c.exp() * each).sum(1).mean()
+    """The expected KL, E_{q(c|x)} KL(q(u|x) || p(u|c)), averaged over the batch."""
+    of_classes = gaussian_kl(Posterior(u.mean[:, None], logvar(u)[:, None]), Posterior(*prior)).sum(2)
+    return (log_c.exp() * of_classes).sum(1).mean()
 
 
 def class_kl(log_c: Tensor) -> Tensor:
@@ -165,9 +162,3 @@ def overlaps(prior: tuple[Tensor, Tensor]) -> Tensor:
 def _gaussian(out: Tensor) -> Posterior:
     mean, logvar = out.float().chunk(2, dim=1)
     return Posterior(mean, logvar)
-
-
-def _logvar(q: Posterior) -> Tensor:
-    if q.logvar is None:
-        raise TypeError("a deterministic code has no variance")
-    return q.logvar

@@ -17,7 +17,7 @@ SUFFIXES = (".npz", ".safetensors", ".pth", ".pt")
 
 
 def check_weights(model: str, weights: str, suffixes: Sequence[str]) -> str:
-    """The option as given, or an error if it can be no file of weights; whether the file is there is asked later."""
+    """The option `weights`, or an error if it can be no file of weights; whether the file is there is asked later."""
     if weights in ("", FROM_TIMM) or Path(weights).suffix in suffixes:
         return weights
     raise UnknotError(
@@ -40,9 +40,9 @@ def read_tensors(weights: str) -> dict[str, Tensor]:
             from safetensors.torch import load_file
 
             return dict(load_file(path))
-        found = torch.load(path, map_location="cpu", weights_only=True)
-        found = found.get("state_dict", found)
-        return {name: value for name, value in found.items() if isinstance(value, Tensor)}
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        content = content.get("state_dict", content)
+        return {name: value for name, value in content.items() if isinstance(value, Tensor)}
     except ImportError:
         raise UnknotError(f"{weights}: needs safetensors, an extra: pip install unknot[files].") from None
     except Exception as error:  # of many kinds: no archive, a refused pickle, a damaged header
@@ -78,7 +78,7 @@ def identity(weights: str) -> str:
 @torch.no_grad()
 def fill(
     network: nn.Module,
-    found: Mapping[str, Tensor],
+    tensors: Mapping[str, Tensor],
     *,
     model: str,
     weights: str,
@@ -89,7 +89,7 @@ def fill(
 
     Args:
         network: to fill, all of it.
-        found: tensors by the names of the file, laid out as torch does.
+        tensors: by the names of the file, laid out as torch does.
         model: for messages.
         weights: the file, for messages.
         names: of the network's tensors in the file, where they differ.
@@ -97,23 +97,23 @@ def fill(
     """
     wanted = {names.get(name, name): tensor for name, tensor in network.state_dict(keep_vars=True).items()}
     for name, tensor in wanted.items():
-        if name not in found:
+        if name not in tensors:
             if name.endswith("num_batches_tracked"):  # files older than that counter
                 continue
             raise UnknotError(_misfit(model, weights, name, tensor.shape, "is not in the file"))
-        if found[name].shape != tensor.shape:
+        if tensors[name].shape != tensor.shape:
             raise UnknotError(
-                _misfit(model, weights, name, tensor.shape, f"has shape {_sizes(found[name].shape)}")
+                _misfit(model, weights, name, tensor.shape, f"has shape {_sizes(tensors[name].shape)}")
             )
-    strange = [name for name in found if name not in wanted and not name.startswith(tuple(heads))]
+    strange = [name for name in tensors if name not in wanted and not name.startswith(tuple(heads))]
     if strange:
         raise UnknotError(
-            f"{weights}: does not fit {model}: the tensor {strange[0]} ({_sizes(found[strange[0]].shape)}) has no "
+            f"{weights}: does not fit {model}: the tensor {strange[0]} ({_sizes(tensors[strange[0]].shape)}) has no "
             "place in it. Is it the file of another network?"
         )
     for name, tensor in wanted.items():
-        if name in found:
-            tensor.copy_(found[name])
+        if name in tensors:
+            tensor.copy_(tensors[name])
 
 
 def _misfit(model: str, weights: str, name: str, shape: Sequence[int], what: str) -> str:
@@ -140,7 +140,7 @@ class Normalised(nn.Module):
         self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1), persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
-        """(b, 3, h, w), or the images as they are."""
+        """The images (b, 3, h, w), shifted and scaled; those of other channels as they are."""
         mean: Tensor = self.mean  # type: ignore[assignment]
         std: Tensor = self.std  # type: ignore[assignment]
         return (images - mean) / std if self.apply_to else images

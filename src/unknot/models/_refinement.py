@@ -33,7 +33,7 @@ class Look(NamedTuple):
 
 
 def spatial_inputs(images: Tensor, look: Look) -> Tensor:
-    """(n, k, 3 c + 9, h, w): what a refinement step sees of every pixel, slot by slot.
+    """What a refinement step sees of every pixel, slot by slot: (n, k, 3 c + 9, h, w).
 
     Image, picture, mask logit, mask, posterior of the mask, two gradients, log-likelihood, log-likelihood less the one
     without the slot, y, x, and a constant. Gradients and likelihoods are normalised for each slot, and no gradient
@@ -64,21 +64,21 @@ def spatial_inputs(images: Tensor, look: Look) -> Tensor:
 
 
 def flat_inputs(look: Look) -> Tensor:
-    """(n, k, 4 d + 1): the posterior's parameters, their gradient, normalised, and a constant."""
+    """What it sees of the posterior: parameters, their gradient, normalised, and a constant, (n, k, 4 d + 1)."""
     constant = torch.full_like(look.parameters[..., :1], CONSTANT)
     return torch.cat([look.parameters, normed(look.parameter_gradient, 1), constant], dim=-1)
 
 
 def without_each(logits: Tensor, density: Tensor) -> Tensor:
-    """(n, k, h, w) log-likelihood of pixels if slot k were not there, and the others shared its pixels."""
+    """The log-likelihood (n, k, h, w) of pixels if slot k were not there, and the others shared its pixels."""
     slots = range(logits.shape[1])
     if len(slots) == 1:
         return density
-    found = []
+    likelihoods = []
     for left_out in slots:
         others = [slot for slot in slots if slot != left_out]
-        found.append((logits[:, others].log_softmax(1) + density[:, others]).logsumexp(1))
-    return torch.stack(found, dim=1)
+        likelihoods.append((logits[:, others].log_softmax(1) + density[:, others]).logsumexp(1))
+    return torch.stack(likelihoods, dim=1)
 
 
 def normed(values: Tensor, n_last: int) -> Tensor:
@@ -112,6 +112,6 @@ class Refinement(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """The change (n, k, 2 d) of the posterior's parameters, and what is remembered."""
         n, k = look.logits.shape[:2]
-        seen = self.body(spatial_inputs(images, look).flatten(0, 1)).float()
-        state = self.cell(torch.cat([seen, flat_inputs(look).flatten(0, 1)], dim=1), memory)
+        features = self.body(spatial_inputs(images, look).flatten(0, 1)).float()
+        state = self.cell(torch.cat([features, flat_inputs(look).flatten(0, 1)], dim=1), memory)
         return self.out(state[0]).float().unflatten(0, (n, k)), state

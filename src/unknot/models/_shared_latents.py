@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from unknot.errors import unknown
-from unknot.models.model import Batch, Posterior, Terms, given
+from unknot.models.model import Batch, Posterior, Terms, required
 from unknot.models.networks import GaussianAutoencoder
-from unknot.models.terms import kl, reconstruction, sample
+from unknot.models.terms import kl, logvar, reconstruction, sample
 
 Average = Callable[[Posterior, Posterior], Posterior]
 DIVERGENCES = ("kl", "symmetric_kl")
@@ -30,7 +30,7 @@ def shared_latents_loss(
     average: Average,
 ) -> Terms:
     """The objective of a pair: mean over its two images of reconstruction + beta KL, on the averaged posteriors."""
-    images = (batch.images, given(batch.pair, name, "pairs"))
+    images = (batch.images, required(batch.pair, name, "pairs"))
     first, second = (model.represent(x) for x in images)
     both = share(first, second, is_shared(divergences(first, second, divergence)), average)
     fits = [
@@ -52,7 +52,7 @@ def divergences(first: Posterior, second: Posterior, kind: str) -> Tensor:
 
 
 def is_shared(delta: Tensor) -> Tensor:
-    """(b, d) the latents below the middle of the smallest and the largest divergence of their pair.
+    """The latents (b, d) below the middle of the smallest and the largest divergence of their pair.
 
     The farthest is never shared; where all are equally far, as for two equal images, none is.
     """
@@ -63,15 +63,15 @@ def is_shared(delta: Tensor) -> Tensor:
 def share(first: Posterior, second: Posterior, shared: Tensor, average: Average) -> tuple[Posterior, Posterior]:
     """The two posteriors with their average where they are shared."""
     middle = average(first, second)
-    one, two = (
+    of_first, of_second = (
         Posterior(torch.where(shared, middle.mean, q.mean), torch.where(shared, logvar(middle), logvar(q)))
         for q in (first, second)
     )
-    return one, two
+    return of_first, of_second
 
 
 def mean_of_variances(first: Posterior, second: Posterior) -> Posterior:
-    """Mean (m1 + m2) / 2, variance (v1 + v2) / 2."""
+    """The Gaussian with mean (m1 + m2) / 2 and variance (v1 + v2) / 2."""
     middle = torch.logaddexp(logvar(first), logvar(second)) - math.log(2)
     return Posterior(0.5 * (first.mean + second.mean), middle)
 
@@ -90,13 +90,7 @@ def product_of_gaussians(first: Posterior, second: Posterior) -> Posterior:
     return Posterior(mean, log1 + log2 - torch.logaddexp(log1, log2))
 
 
-def logvar(q: Posterior) -> Tensor:
-    """The log-variance of a posterior that has one."""
-    if q.logvar is None:
-        raise TypeError("a deterministic code has no variance")
-    return q.logvar
-
-
 def _kl(first: Posterior, second: Posterior) -> Tensor:
+    # Not `gaussian_kl`, which rounds otherwise: between posteriors that nearly agree, rounding decides what is shared.
     log_ratio = logvar(first) - logvar(second)
     return 0.5 * (log_ratio.exp() + (second.mean - first.mean).pow(2) * (-logvar(second)).exp() - 1 - log_ratio)

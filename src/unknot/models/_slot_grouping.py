@@ -65,14 +65,14 @@ class Grouping(nn.Module):
         return changed
 
     def attention(self, keys: Tensor, slots: Tensor) -> Tensor:
-        """(b, n, k) how far each input belongs to each slot; sums to one over slots, but for an epsilon each."""
+        """How far each input belongs to each slot, (b, n, k); sums to one over slots, but for an epsilon each."""
         query = self.query(self.norm_slots(slots)) * slots.shape[-1] ** -0.5
         shares: Tensor = (keys @ query.transpose(1, 2)).float().softmax(dim=-1)
         return shares + EPSILON
 
 
 def positions(size: int) -> Tensor:
-    """(4, size, size): y, x, 1 - y and 1 - x of every pixel, from 0 to 1."""
+    """The place of every pixel: y, x, 1 - y and 1 - x from 0 to 1, (4, size, size)."""
     line = torch.linspace(0, 1, size)
     y, x = torch.meshgrid(line, line, indexing="ij")
     return torch.stack([y, x, 1 - y, 1 - x])

@@ -10,7 +10,7 @@ DEPTHS = {32: 4, 64: 5, 128: 6}  # blocks, so that the narrowest map is 4 x 4
 
 
 class UNet(nn.Module):
-    """Images to one number at each pixel, through ever smaller maps and back, with skips between equals.
+    """A network from images to one number at each pixel, through ever smaller maps and back, with skips between equals.
 
     A block is a 3 x 3 convolution without bias, instance norm and ReLU; maps are halved and doubled by nearest
     neighbours; an MLP of 128 units looks at the smallest map as a whole.
@@ -43,7 +43,7 @@ class UNet(nn.Module):
         self.out = nn.Conv2d(channels, 1, 1)
 
     def forward(self, images: Tensor) -> Tensor:
-        """(b, 1, h, w) of (b, c, h, w)."""
+        """The numbers (b, 1, h, w) of images (b, c, h, w)."""
         skips: list[Tensor] = []
         features = images
         for block in self.down:

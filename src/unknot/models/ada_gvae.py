@@ -33,8 +33,8 @@ class AdaGVAE(GaussianAutoencoder):
     supervision: ClassVar[Supervision] = "pairs"
     pairs: ClassVar[str] = "one_factor"
     presets: ClassVar[dict[str, Preset]] = {
-        "s3": Preset(
-            "S3 appendix H.4; pairs that differ in one factor",
+        "schott2022": Preset(
+            "Schott et al. 2022, appendix H.3; pairs that differ in one factor",
             {"beta": (1, 2, 4, 6, 8, 16)},
             {"steps": 500_000, "batch_size": 64, "pairs": "one_factor"},
         ),

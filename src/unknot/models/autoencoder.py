@@ -1,20 +1,20 @@
 """The plain autoencoder."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from unknot.models.model import Batch, Posterior, Setting, Terms
+from unknot.models.model import Batch, Model, Posterior, Setting, Terms
 from unknot.models.networks import Decoder, Encoder
 from unknot.models.terms import pixels, reconstruction
 
 
-class Autoencoder(nn.Module):
+class Autoencoder(Model):
     """An encoder and a decoder with nothing between them: no noise, no prior, no KL.
 
     loss = reconstruction
 
-    The "autoencoder" of S2 is another model, a beta-TCVAE with beta 0 that keeps its noise: the preset `s2_ae` of
-    `beta_tc_vae`.
+    The "autoencoder" of Xie et al. 2022 is another model, a beta-TCVAE with beta 0 that keeps its noise: the preset
+    `xie2022_ae` of `beta_tc_vae`.
     """
 
     def __init__(self, setting: Setting) -> None:

@@ -9,10 +9,10 @@ from torch import Tensor
 from unknot.errors import UnknotError, unknown
 from unknot.models.model import Batch, Posterior, Preset, Setting, Terms, not_negative
 from unknot.models.networks import GaussianAutoencoder
-from unknot.models.terms import gaussian_log_density, kl, linear_ramp
+from unknot.models.terms import gaussian_log_density, kl, linear_ramp, logvar
 
 ESTIMATORS = ("mws", "mss")
-OF_S2: dict[str, float | int | str] = {
+OF_XIE2022: dict[str, float | int | str] = {
     "estimator": "mss",
     "architecture": "coat128",
     "decoder": "gaussian",
@@ -55,23 +55,25 @@ class BetaTCVAE(GaussianAutoencoder):
     """
 
     presets: ClassVar[dict[str, Preset]] = {
-        "s0": Preset(
-            "S0 section 5, defaults of its public code; 100 epochs",
+        "mahon2024": Preset(
+            "Mahon et al. 2024, section 5, defaults of its public code; 100 epochs",
             fixed={"beta": 6, "anneal": 10_000, "estimator": "mss", "architecture": "burgess64", "lr": 5e-4},
         ),
-        "s1": Preset("S1 Table 5", {"beta": (1, 2, 4, 6, 8, 10)}, {"steps": 300_000}),
-        # S2's code sums squared errors of images in [-1, 1], eight times our half squared error of images in [0, 1]:
-        # its weights 0, 1, 2, 3 are an eighth of that here.
-        "s2": Preset(
-            "S2 appendix B and its code, weights in our units; 300 epochs of 23,000 images",
+        "duan2020": Preset("Duan et al. 2020, Table 5", {"beta": (1, 2, 4, 6, 8, 10)}, {"steps": 300_000}),
+        # The code of Xie et al. 2022 sums squared errors of images in [-1, 1], eight times our half squared error of
+        # images in [0, 1]: its weights 0, 1, 2, 3 are an eighth of that here.
+        "xie2022": Preset(
+            "Xie et al. 2022, appendix B and its code, weights in our units; 300 epochs of 23,000 images",
             sweep={"beta": (0.125, 0.25, 0.375)},
-            fixed={"alpha": 0.125, "gamma": 0.125, "anneal": 10_000, **OF_S2},
+            fixed={"alpha": 0.125, "gamma": 0.125, "anneal": 10_000, **OF_XIE2022},
         ),
-        "s2_ae": Preset(
-            "S2's 'auto-encoder', in our units: the noise and the mutual information stay",
-            fixed={"alpha": 0.125, "beta": 0, "gamma": 0, **OF_S2},
+        "xie2022_ae": Preset(
+            "The 'auto-encoder' of Xie et al. 2022, in our units: the noise and the mutual information stay",
+            fixed={"alpha": 0.125, "beta": 0, "gamma": 0, **OF_XIE2022},
         ),
-        "s4": Preset("S4 appendix A", {"beta": (1, 2, 4, 6, 8, 10)}, {"steps": 300_000}),
+        "vansteenkiste2019": Preset(
+            "van Steenkiste et al. 2019, appendix A.1", {"beta": (1, 2, 4, 6, 8, 10)}, {"steps": 300_000}
+        ),
     }
 
     def __init__(
@@ -128,10 +130,8 @@ def kl_parts(z: Tensor, q: Posterior, weights: Tensor) -> KLParts:
         q: the posteriors of a batch.
         weights: (b, b) log-weight of posterior i in q(z_b), see `log_weights`.
     """
-    if q.logvar is None:
-        raise TypeError("a deterministic code has no density")
-    density = gaussian_log_density(z[:, None], q.mean[None], q.logvar[None])  # (b, b, d)
-    own = gaussian_log_density(z, q.mean, q.logvar).sum(1)
+    density = gaussian_log_density(z[:, None], q.mean[None], logvar(q)[None])  # (b, b, d)
+    own = gaussian_log_density(z, q.mean, logvar(q)).sum(1)
     prior = gaussian_log_density(z, torch.zeros_like(z), torch.zeros_like(z)).sum(1)
     joint = (density.sum(2) + weights).logsumexp(1)
     product = (density + weights[:, :, None]).logsumexp(1).sum(1)
@@ -139,7 +139,7 @@ def kl_parts(z: Tensor, q: Posterior, weights: Tensor) -> KLParts:
 
 
 def log_weights(estimator: str, batch: int, n_images: int) -> Tensor:
-    """(b, b) log-weight of posterior i in the estimate of q(z_b); each row of weights sums to one.
+    """The log-weight (b, b) of posterior i in the estimate of q(z_b); each row of weights sums to one.
 
     "mws": all 1 / b. "mss", with M = b - 1: 1 / N for the own posterior, (N - M) / (N M) for one other, 1 / M for
     the rest.

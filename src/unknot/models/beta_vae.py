@@ -31,19 +31,24 @@ class BetaVAE(GaussianAutoencoder):
     Args:
         setting: what to build for.
         beta: weight of the KL; 1 is the VAE.
-        anneal: steps over which that weight grows from 0, as in the public code S0 ran; the paper has none.
+        anneal: steps over which that weight grows from 0, as in the public code that Mahon et al. 2024 ran; the paper
+            has none.
 
     Reference: Higgins et al. 2017, beta-VAE: Learning Basic Visual Concepts with a Constrained Variational Framework.
     """
 
     presets: ClassVar[dict[str, Preset]] = {
-        "s0": Preset(
-            "S0 section 5, defaults of its public code; 100 epochs",
+        "mahon2024": Preset(
+            "Mahon et al. 2024, section 5, defaults of its public code; 100 epochs",
             fixed={"beta": 4, "anneal": 10_000, "architecture": "burgess64", "lr": 5e-4},
         ),
-        "s1": Preset("S1 Table 5", {"beta": (1, 2, 4, 6, 8, 16)}, {"steps": 300_000}),
-        "s3": Preset("S3 appendix H.4", {"beta": (1, 2, 4, 6, 8, 16)}, {"steps": 500_000}),
-        "s4": Preset("S4 appendix A", {"beta": (1, 2, 4, 6, 8, 16)}, {"steps": 300_000}),
+        "duan2020": Preset("Duan et al. 2020, Table 5", {"beta": (1, 2, 4, 6, 8, 16)}, {"steps": 300_000}),
+        "schott2022": Preset(
+            "Schott et al. 2022, appendix H.3", {"beta": (1, 2, 4, 6, 8, 16)}, {"steps": 500_000}
+        ),
+        "vansteenkiste2019": Preset(
+            "van Steenkiste et al. 2019, appendix A.1", {"beta": (1, 2, 4, 6, 8, 16)}, {"steps": 300_000}
+        ),
     }
 
     def __init__(self, setting: Setting, *, beta: float = 4.0, anneal: int = 0) -> None:

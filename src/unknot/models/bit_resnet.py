@@ -21,8 +21,10 @@ from unknot.models.regression import FROM_SCRATCH, Extras, FactorRegressor
 
 TRANSFER: dict[str, float | int | str] = {"weights": FROM_TIMM, "lr": 1e-4, "steps": 50_000, "batch_size": 64}
 PRESETS = {
-    "s3": Preset("S3 appendix H.3, from scratch", fixed=FROM_SCRATCH),
-    "s3_transfer": Preset("S3 appendix H.3, from ImageNet-21k weights, all of them tuned", fixed=TRANSFER),
+    "schott2022": Preset("Schott et al. 2022, appendix H.3, from scratch", fixed=FROM_SCRATCH),
+    "schott2022_transfer": Preset(
+        "Schott et al. 2022, appendix H.3, from ImageNet-21k weights, all of them tuned", fixed=TRANSFER
+    ),
 }
 
 
@@ -67,7 +69,7 @@ class BiTResNet50(FactorRegressor):
         self.published = {1.0: "resnetv2_50x1_bit.goog_in21k"}.get(width, "")
 
     def load_pretrained(self) -> str:
-        """Fill the network as `weights` says; what tells them from others, empty if there are none."""
+        """Fill the network as `weights` says, and return what tells them from others; empty if there are none."""
         return load_bit(self, self.weights, self.published)
 
 
@@ -110,12 +112,12 @@ class BiTResNet101(FactorRegressor):
         )
 
     def load_pretrained(self) -> str:
-        """Fill the network as `weights` says; what tells them from others, empty if there are none."""
+        """Fill the network as `weights` says, and return what tells them from others; empty if there are none."""
         return load_bit(self, self.weights, self.published)
 
 
 def load_bit(model: FactorRegressor, weights: str, published: str) -> str:
-    """Fill the network of a model; what tells the weights from others, empty if there are none."""
+    """Fill the network of a model, and return what tells the weights from others; empty if there are none."""
     if not weights:
         return ""
     who, network = model.extras.model, cast(BiTNetwork, cast(nn.Sequential, model.body)[-1])
@@ -124,17 +126,20 @@ def load_bit(model: FactorRegressor, weights: str, published: str) -> str:
             raise UnknotError(
                 f"{who}: no weights of this width are published; give a file, or leave out width.", field="weights"
             )
-        found, names = timm_tensors(who, published), {}
+        tensors, names = timm_tensors(who, published), {}
     elif weights.endswith(".npz"):
-        found, names = {key: _as_torch(value) for key, value in read_tensors(weights).items()}, npz_names(network)
+        tensors, names = (
+            {key: _as_torch(value) for key, value in read_tensors(weights).items()},
+            npz_names(network),
+        )
     else:
-        found, names = read_tensors(weights), {}
-    fill(network, found, model=who, weights=weights, names=names, heads=("head.", "resnet/head/"))
+        tensors, names = read_tensors(weights), {}
+    fill(network, tensors, model=who, weights=weights, names=names, heads=("head.", "resnet/head/"))
     return identity(weights)
 
 
 def _as_torch(kernel: Tensor) -> Tensor:
-    """Kernels of the published files have their channels last."""
+    """A kernel of a published file, which has its channels last, as torch wants it."""
     return kernel.permute(3, 2, 0, 1) if kernel.dim() == 4 else kernel
 
 

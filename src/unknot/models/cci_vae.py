@@ -26,17 +26,17 @@ class CCIVAE(GaussianAutoencoder):
     """
 
     presets: ClassVar[dict[str, Preset]] = {
-        "s0": Preset(
-            "S0 section 5, defaults of its public code; 100 epochs",
+        "mahon2024": Preset(
+            "Mahon et al. 2024, section 5, defaults of its public code; 100 epochs",
             fixed={"c_max": 25, "gamma": 100, "c_steps": 10_000, "architecture": "burgess64", "lr": 5e-4},
         ),
-        "s1": Preset(
-            "S1 Table 5",
+        "duan2020": Preset(
+            "Duan et al. 2020, Table 5",
             {"c_max": (5, 10, 25, 50, 75, 100)},
             {"gamma": 1000, "c_steps": 100_000, "steps": 300_000},
         ),
-        "s4": Preset(
-            "S4 appendix A",
+        "vansteenkiste2019": Preset(
+            "van Steenkiste et al. 2019, appendix A.1",
             {"c_max": (5, 10, 25, 50, 75, 100)},
             {"gamma": 1000, "c_steps": 100_000, "steps": 300_000},
         ),

@@ -58,7 +58,7 @@ def strided_channels(model: str, pixels: int) -> list[int]:
 
 
 def cnn_body(image_channels: int, channels: list[int], extra_layers: int = 0) -> nn.Sequential:
-    """Images to the units of the last convolution, flattened."""
+    """The network from images to the units of the last convolution, flattened."""
     *strided, last = channels
     parts: list[nn.Module] = []
     for i, (n_in, n_out) in enumerate(pairwise([image_channels, *strided])):

@@ -1,19 +1,17 @@
 """The code of images, read from a model."""
 
-from typing import cast
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from unknot.models.model import Model, Posterior
 
 
 @torch.no_grad()
-def represent(model: nn.Module, images: Tensor, *, batch_size: int = 128) -> Posterior:
+def represent(model: Model, images: Tensor, *, batch_size: int = 128) -> Posterior:
     """The code of images in float32, a small batch at a time, which is fastest on CPUs."""
     means, logvars = [], []
     for start in range(0, len(images), batch_size):
-        code = cast(Model, model).represent(images[start : start + batch_size])
+        code = model.represent(images[start : start + batch_size])
         q = code if isinstance(code, Posterior) else Posterior(code)
         means.append(q.mean.float())
         if q.logvar is not None:
@@ -21,7 +19,7 @@ def represent(model: nn.Module, images: Tensor, *, batch_size: int = 128) -> Pos
     return Posterior(torch.cat(means), torch.cat(logvars) if logvars else None)
 
 
-def channels_last(model: nn.Module) -> nn.Module:
+def channels_last(model: Model) -> Model:
     """Weights of convolutions laid out as images are, which is faster on every device."""
     for parameter in model.parameters():
         if parameter.dim() == 4:

@@ -46,7 +46,7 @@ class AddCoordinates(nn.Module):
     """Images (b, c, h, w) with two more channels: the row and the column, from -1 to 1."""
 
     def forward(self, images: Tensor) -> Tensor:
-        """(b, c + 2, h, w)."""
+        """The images with their coordinates, (b, c + 2, h, w)."""
         b, _, h, w = images.shape
         row = torch.linspace(-1, 1, h, device=images.device, dtype=images.dtype).view(1, 1, h, 1)
         column = torch.linspace(-1, 1, w, device=images.device, dtype=images.dtype).view(1, 1, 1, w)

@@ -49,9 +49,9 @@ class DenseNet121(FactorRegressor):
     """
 
     presets: ClassVar[dict[str, Preset]] = {
-        "s3": Preset("S3 appendix H.3, from scratch", fixed={**FROM_SCRATCH, "lr": 1e-4}),
-        "s3_transfer": Preset(
-            "S3 appendix H.3, from ImageNet weights, all of them tuned",
+        "schott2022": Preset("Schott et al. 2022, appendix H.3, from scratch", fixed={**FROM_SCRATCH, "lr": 1e-4}),
+        "schott2022_transfer": Preset(
+            "Schott et al. 2022, appendix H.3, from ImageNet weights, all of them tuned",
             fixed={"weights": FROM_TIMM, "lr": 1e-4, "steps": 50_000, "batch_size": 64},
         ),
     }
@@ -86,14 +86,14 @@ class DenseNet121(FactorRegressor):
         self.weights = weights
 
     def load_pretrained(self) -> str:
-        """Fill the network as `weights` says; what tells them from others, empty if there are none."""
+        """Fill the network as `weights` says, and return what tells them from others; empty if there are none."""
         if not self.weights:
             return ""
         at_timm = self.weights == FROM_TIMM
-        found = timm_tensors("densenet121", PUBLISHED) if at_timm else read_tensors(self.weights)
-        found = {renamed(name): tensor for name, tensor in found.items()}
+        tensors = timm_tensors("densenet121", PUBLISHED) if at_timm else read_tensors(self.weights)
+        tensors = {renamed(name): tensor for name, tensor in tensors.items()}
         network = cast(nn.Sequential, self.body)[-1]
-        fill(network, found, model="densenet121", weights=self.weights, names={}, heads=("classifier.",))
+        fill(network, tensors, model="densenet121", weights=self.weights, names={}, heads=("classifier.",))
         return identity(self.weights)
 
 
@@ -107,7 +107,7 @@ def renamed(name: str) -> str:
 
 
 class DenseNetwork(nn.Module):
-    """Images (b, c, h, w) to units (b, width): the mean over places of the last maps."""
+    """The network from images (b, c, h, w) to units (b, width): the mean over places of the last maps."""
 
     def __init__(self, channels: int, growth: int) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class DenseNetwork(nn.Module):
 
 
 class _Layer(nn.Module):
-    """Maps so far, and `growth` more: 1x1 to four times as many, then 3x3, each after batch norm and ReLU."""
+    """A layer that adds `growth` maps: 1x1 to four times as many, then 3x3, each after batch norm and ReLU."""
 
     def __init__(self, n_in: int, growth: int) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class _Layer(nn.Module):
         self.conv2 = nn.Conv2d(4 * growth, growth, 3, padding=1, bias=False)
 
     def forward(self, maps: Tensor) -> Tensor:
-        """(b, n_in + growth, h, w)."""
+        """All maps, (b, n_in + growth, h, w)."""
         more = self.conv2(functional.relu(self.norm2(self.conv1(functional.relu(self.norm1(maps))))))
         return torch.cat([maps, more], 1)
 

@@ -7,10 +7,12 @@ from torch import Tensor
 
 from unknot.models.model import Batch, Posterior, Preset, Setting, Terms, not_negative
 from unknot.models.networks import GaussianAutoencoder
-from unknot.models.terms import covariance, kl
+from unknot.models.terms import covariance, kl, logvar
 
 _SWEEP = {"lambda_od": (1, 2, 5, 10, 20, 50)}
-_SLIP = "S4 appendix A, with the ratios of its public code (its text says lambda_d = 10)"
+_SLIP = (
+    "van Steenkiste et al. 2019, appendix A.1, with the ratios of its public code (its text says lambda_d = 10)"
+)
 
 
 class DIPVAEI(GaussianAutoencoder):
@@ -30,8 +32,8 @@ class DIPVAEI(GaussianAutoencoder):
     """
 
     presets: ClassVar[dict[str, Preset]] = {
-        "s1": Preset("S1 Table 5", _SWEEP, {"lambda_d_factor": 10, "steps": 300_000}),
-        "s4": Preset(_SLIP, _SWEEP, {"lambda_d_factor": 10, "steps": 300_000}),
+        "duan2020": Preset("Duan et al. 2020, Table 5", _SWEEP, {"lambda_d_factor": 10, "steps": 300_000}),
+        "vansteenkiste2019": Preset(_SLIP, _SWEEP, {"lambda_d_factor": 10, "steps": 300_000}),
     }
 
     def __init__(self, setting: Setting, *, lambda_od: float = 10.0, lambda_d_factor: float = 10.0) -> None:
@@ -66,8 +68,8 @@ class DIPVAEII(GaussianAutoencoder):
     """
 
     presets: ClassVar[dict[str, Preset]] = {
-        "s1": Preset("S1 Table 5", _SWEEP, {"lambda_d_factor": 1, "steps": 300_000}),
-        "s4": Preset(_SLIP, _SWEEP, {"lambda_d_factor": 1, "steps": 300_000}),
+        "duan2020": Preset("Duan et al. 2020, Table 5", _SWEEP, {"lambda_d_factor": 1, "steps": 300_000}),
+        "vansteenkiste2019": Preset(_SLIP, _SWEEP, {"lambda_d_factor": 1, "steps": 300_000}),
     }
 
     def __init__(self, setting: Setting, *, lambda_od: float = 10.0, lambda_d_factor: float = 1.0) -> None:
@@ -89,9 +91,7 @@ class DIPVAEII(GaussianAutoencoder):
 
 def latent_covariance(q: Posterior) -> Tensor:
     """Covariance (d, d) of samples of q over the batch: mean variance on the diagonal, plus that of the means."""
-    if q.logvar is None:
-        raise TypeError("a deterministic code has no variance")
-    return q.logvar.exp().mean(0).diag() + covariance(q.mean)
+    return logvar(q).exp().mean(0).diag() + covariance(q.mean)
 
 
 def covariance_penalties(S: Tensor) -> tuple[Tensor, Tensor]:

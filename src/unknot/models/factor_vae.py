@@ -38,8 +38,9 @@ class FactorVAE(GaussianAutoencoder):
     """
 
     presets: ClassVar[dict[str, Preset]] = {
-        "s0": Preset(
-            "S0 section 5, defaults of its public code; 100 epochs; batches of 64 of which each player sees half",
+        "mahon2024": Preset(
+            "Mahon et al. 2024, section 5, defaults of its public code; 100 epochs; batches of 64 of which each player "
+            "sees half",
             fixed={
                 "gamma": 6,
                 "anneal": 10_000,
@@ -50,11 +51,13 @@ class FactorVAE(GaussianAutoencoder):
                 "batch_size": 32,
             },
         ),
-        "s1": Preset(
-            f"S1 Table 5; {_STUDY}", {"gamma": (10, 20, 30, 40, 50, 100)}, {"same_batch": True, "steps": 300_000}
+        "duan2020": Preset(
+            f"Duan et al. 2020, Table 5; {_STUDY}",
+            {"gamma": (10, 20, 30, 40, 50, 100)},
+            {"same_batch": True, "steps": 300_000},
         ),
-        "s4": Preset(
-            f"S4 appendix A; {_STUDY}",
+        "vansteenkiste2019": Preset(
+            f"van Steenkiste et al. 2019, appendix A.1; {_STUDY}",
             {"gamma": (10, 20, 30, 40, 50, 100)},
             {"same_batch": True, "steps": 300_000},
         ),

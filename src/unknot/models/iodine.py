@@ -10,9 +10,19 @@ from torch.nn import functional
 
 from unknot.errors import UnknotError, unknown
 from unknot.models._refinement import Look, Refinement
-from unknot.models._slot_decoding import Drawn
 from unknot.models._slot_grouping import noise_of
-from unknot.models.model import Batch, Player, Preset, Setting, Terms, above_zero, at_least_one, not_negative
+from unknot.models.model import (
+    Batch,
+    DrawnSlots,
+    Model,
+    Player,
+    Preset,
+    Setting,
+    Terms,
+    above_zero,
+    at_least_one,
+    not_negative,
+)
 from unknot.models.terms import gaussian_log_density
 
 LIKELIHOODS = ("logistic", "gaussian")
@@ -28,7 +38,7 @@ class Step(NamedTuple):
     kl: Tensor
 
 
-class IODINE(nn.Module):
+class IODINE(Model):
     """Each slot has a posterior, refined a few times by a recurrent network that sees the loss and its gradients.
 
     L_t = - sum over pixels of log sum_k mask_k p(image; picture_k, sigma) + sum_k KL(q_t(z_k) || N(0, softplus(0)))
@@ -47,7 +57,7 @@ class IODINE(nn.Module):
         slots: how many.
         slot_size: latents of a slot.
         refinements: T.
-        likelihood: of pixels, "logistic" (reference code) or "gaussian" (the paper; S2).
+        likelihood: of pixels, "logistic" (reference code) or "gaussian" (the paper; Xie et al. 2022).
         sigma: its scale; 0.03 logistic, 0.1 Gaussian.
         channels: of convolutions.
         hidden: units of the recurrent network.
@@ -64,8 +74,8 @@ class IODINE(nn.Module):
             "the public code of Greff et al. 2019, CLEVR6",
             fixed={"image_size": 128, "lr": 1e-3, "batch_size": 32, "steps": 1_000_000},
         ),
-        "s2": Preset(
-            "S2 appendix B",
+        "xie2022": Preset(
+            "Xie et al. 2022, appendix B",
             fixed={"likelihood": "gaussian", "sigma": 0.1, "image_size": 128, "lr": 3e-4, "batch_size": 32},
         ),
     }
@@ -120,11 +130,11 @@ class IODINE(nn.Module):
         shape = (len(batch.images), self.refinements + 1, self.slots, self.slot_size)
         noise = torch.randn(shape, generator=generator, device=generator.device).to(batch.images.device)
         with torch.enable_grad():
-            taken = list(self.steps(batch.images, noise))
+            steps = list(self.steps(batch.images, noise))
         weights = [t / self.refinements for t in range(self.refinements + 1)]
         return {
-            "reconstruction": sum_of(w * each.nll.mean() for w, each in zip(weights, taken, strict=True)),
-            "kl": sum_of(w * each.kl.mean() for w, each in zip(weights, taken, strict=True)),
+            "reconstruction": sum_of(w * each.nll.mean() for w, each in zip(weights, steps, strict=True)),
+            "kl": sum_of(w * each.kl.mean() for w, each in zip(weights, steps, strict=True)),
         }
 
     def steps(self, images: Tensor, noise: Tensor, *, learning: bool = True) -> Iterator[Step]:
@@ -157,7 +167,7 @@ class IODINE(nn.Module):
                 parameters = parameters + change
 
     def density(self, images: Tensor, pictures: Tensor) -> Tensor:
-        """(n, k, h, w) log-density of every pixel, all channels together, under each slot."""
+        """The log-density (n, k, h, w) of every pixel, all channels together, under each slot."""
         scale = images.new_tensor(self.sigma).log()
         if self.likelihood == "gaussian":
             return gaussian_log_density(images[:, None], pictures, 2 * scale).sum(2)
@@ -174,18 +184,18 @@ class IODINE(nn.Module):
         return posterior(last)[0]
 
     def masks(self, images: Tensor) -> Tensor:
-        """(n, k, h, w) how far each pixel is drawn by each slot."""
+        """How far each pixel is drawn by each slot, (n, k, h, w)."""
         return self.slots_decoded(self.represent(images)).masks
 
-    def slots_decoded(self, slots: Tensor) -> Drawn:
+    def slots_decoded(self, slots: Tensor) -> DrawnSlots:
         """What each slot (n, k, d) draws, and where."""
         pictures, logits = self.decoder(slots)
-        return Drawn(pictures.clamp(0, 1), logits.softmax(1))
+        return DrawnSlots(pictures.clamp(0, 1), logits.softmax(1))
 
     def decode(self, latents: Tensor) -> Tensor:
         """Images in [0, 1] of slots (n, k, d)."""
         pictures, logits = self.decoder(latents)
-        return Drawn(pictures, logits.softmax(1)).combined().clamp(0, 1)
+        return DrawnSlots(pictures, logits.softmax(1)).combined().clamp(0, 1)
 
 
 def posterior(parameters: Tensor) -> tuple[Tensor, Tensor]:
@@ -210,7 +220,7 @@ def sum_of(terms: Iterator[Tensor]) -> Tensor:
 
 
 class SpreadDecoder(nn.Module):
-    """Slots (n, k, d), spread over the whole image, to means of pixels (n, k, c, h, w) and mask logits (n, k, h, w)."""
+    """The decoder of slots (n, k, d), spread over the image, to means (n, k, c, h, w) and mask logits (n, k, h, w)."""
 
     def __init__(self, setting: Setting, slot_size: int, channels: int) -> None:
         super().__init__()

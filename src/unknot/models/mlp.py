@@ -8,7 +8,7 @@ from unknot.models.regression import Extras, FactorRegressor, dense
 
 
 class MLP(FactorRegressor):
-    """All pixels to 90, 90, 90, 90 and 45 units, then one output for each factor.
+    """A perceptron from all pixels to 90, 90, 90, 90 and 45 units, then one output for each factor.
 
     loss = mean over the batch of sum_i (y_i - f_i)^2, see `FactorRegressor`
 

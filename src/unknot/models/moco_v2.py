@@ -9,11 +9,21 @@ from torch.nn import functional
 
 from unknot.errors import UnknotError, unknown
 from unknot.models._augment import AUGMENTATIONS, view
-from unknot.models.model import Batch, Player, Preset, Setting, Terms, above_zero, at_least_one, not_negative
+from unknot.models.model import (
+    Batch,
+    Model,
+    Player,
+    Preset,
+    Setting,
+    Terms,
+    above_zero,
+    at_least_one,
+    not_negative,
+)
 from unknot.models.networks import Encoder
 
 
-class MoCoV2(nn.Module):
+class MoCoV2(Model):
     """A code that tells an image from all others in a queue of recent ones, whatever view of it is seen.
 
     loss = - log exp(q.k / t) / (exp(q.k / t) + sum over the queue of exp(q.k_i / t))
@@ -27,7 +37,7 @@ class MoCoV2(nn.Module):
     colour, size and place; `views="reduced"` keeps them.
 
     Args:
-        setting: what to build for; the architecture of S2 is "coat128" with 256 latents.
+        setting: what to build for; the architecture of Xie et al. 2022 is "coat128" with 256 latents.
         queue: keys that are kept; a multiple of the batch.
         momentum: m.
         temperature: t.
@@ -41,8 +51,8 @@ class MoCoV2(nn.Module):
     """
 
     presets: ClassVar[dict[str, Preset]] = {
-        "s2": Preset(
-            "S2 appendix B; 200 epochs of 23,000 images",
+        "xie2022": Preset(
+            "Xie et al. 2022, appendix B; 200 epochs of 23,000 images",
             fixed={
                 "architecture": "coat128",
                 "latents": 256,

@@ -1,11 +1,11 @@
 """What a model is to the training loop: a loss, a representation, and who is updated by what.
 
-Anyone's `torch.nn.Module` with `loss(batch, step, generator)` and `represent(images)` is a model.
+Anyone's `torch.nn.Module` with `loss(batch, step, generator)` and `represent(images)` is a model: see `adapted`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -70,6 +70,22 @@ class Posterior(NamedTuple):
     logvar: Tensor | None = None
 
 
+class DrawnSlots(NamedTuple):
+    """What each slot draws, and where.
+
+    Attributes:
+        pictures: (n, k, c, h, w) in [0, 1].
+        masks: (n, k, h, w), sums to one over slots.
+    """
+
+    pictures: Tensor
+    masks: Tensor
+
+    def combined(self) -> Tensor:
+        """The image (n, c, h, w): each slot's picture where its mask is."""
+        return (self.pictures * self.masks[:, :, None]).sum(1)
+
+
 @dataclass(frozen=True)
 class Player:
     """One optimiser of a model: the parameters it moves, and the loss it moves them by.
@@ -102,45 +118,12 @@ class Player:
     schedule: Callable[[int], float] | None = None
 
 
-@runtime_checkable
-class Model(Protocol):
-    """A `torch.nn.Module` that can be trained and read.
-
-    Optional members:
-        supervision: what batches must carry: "none" (default), "pairs", "labels" or "few_labels".
-        pairs: the law of its pairs, such as "one_factor", "k_factors[k=2]" or "laplace"; see `batches.pair_law`.
-        n_labelled: size of the labelled subset of a "few_labels" model.
-        wants_other: whether it needs an independent second batch.
-        players(): several optimisers, see `Player`.
-        decode(latents): images in [0, 1], for pictures.
-        after_step(): projections, such as of a weight that must not be negative.
-        predict(images): (n, n_factors) factors scaled to [0, 1], for models trained on factors.
-        load_pretrained(): start from published weights, called before a run's first step; what tells them from others.
-        after_initialise(): parts that start as copies of others, once all weights are drawn.
-        masks(images): (n, k, h, w) which slot owns which pixel, for models of objects.
-        slots_decoded(slots): what each slot draws and where, for pictures; see `slot_attention`.
-        presets: published settings, name -> `Preset`.
-    """
-
-    def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
-        """Named terms whose sum is minimised."""
-
-    def represent(self, images: Tensor) -> Posterior | Tensor:
-        """The code of images, deterministic."""
-
-
-def players(model: nn.Module) -> Sequence[Player]:
-    """The optimisers of a model: its own, or one that moves everything by `loss`."""
-    own: Callable[[], Sequence[Player]] | None = getattr(model, "players", None)
-    return own() if own is not None else (Player("model", (model,), cast(Model, model).loss),)
-
-
 @dataclass(frozen=True)
 class Preset:
     """A published setting of a model: where it is from, and its values.
 
     Attributes:
-        source: such as "S1 Table 5".
+        source: such as "Duan et al. 2020, Table 5".
         sweep: option -> the values tried, one run for each combination.
         fixed: option or run field -> value.
     """
@@ -148,6 +131,101 @@ class Preset:
     source: str
     sweep: Mapping[str, Sequence[float]] = field(default_factory=dict)
     fixed: Mapping[str, float | int | str] = field(default_factory=dict)
+
+
+OPTIONAL = {"decode": "decodes", "predict": "predicts", "masks": "masks_objects", "slots_decoded": "decodes_slots"}
+
+
+class Model(nn.Module):
+    """A network that can be trained and read: a loss, a code, and a default for all that a model may have besides.
+
+    Some models can do more than others: draw images, predict factors, tell objects apart. Such a method raises an
+    error where a model lacks it, and a class that has it says so, also before a model is built: `decodes` for `decode`,
+    `predicts` for `predict`, `masks_objects` for `masks`, `decodes_slots` for `slots_decoded`.
+
+    Attributes:
+        supervision: what batches must carry: "none", "pairs", "labels" or "few_labels".
+        pairs: the law of its pairs, such as "one_factor", "k_factors[k=2]" or "laplace"; see `batches.pair_law`.
+        presets: published settings by name.
+        standard_prior: whether the prior of its latents, if it has one, is N(0, I).
+        n_labelled: size of the labelled subset of a "few_labels" model.
+        wants_other: whether it needs an independent second batch.
+    """
+
+    supervision: ClassVar[Supervision] = "none"
+    pairs: ClassVar[str] = ""
+    presets: ClassVar[Mapping[str, Preset]] = {}
+    standard_prior: ClassVar[bool] = True
+    n_labelled: int = 0
+    wants_other: bool = False
+    decodes: bool = False
+    predicts: bool = False
+    masks_objects: bool = False
+    decodes_slots: bool = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.decodes = cls.decode is not Model.decode
+        cls.predicts = cls.predict is not Model.predict
+        cls.masks_objects = cls.masks is not Model.masks
+        cls.decodes_slots = cls.slots_decoded is not Model.slots_decoded
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in OPTIONAL:  # a network in place of the method, which torch keeps where the method would hide it
+            self.__dict__.update({name: value, OPTIONAL[name]: True})
+
+    def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
+        """Named terms whose sum is minimised; all randomness comes from the generator."""
+        raise self._lacks("loss(batch, step, generator)")
+
+    def represent(self, images: Tensor) -> Posterior | Tensor:
+        """The code of images, deterministic: (n, d), or slots (n, k, d)."""
+        raise self._lacks("represent(images)")
+
+    def players(self) -> Sequence[Player]:
+        """The optimisers: one that moves everything by `loss`, unless a model has several."""
+        return (Player("model", (self,), self.loss),)
+
+    def after_initialise(self) -> None:
+        """Called once all weights are drawn, for parts that start as copies of others."""
+
+    def load_pretrained(self) -> str:
+        """Start from published weights, before a run's first step, and return what tells them from others."""
+        return ""
+
+    def after_step(self) -> None:
+        """Called after every step, for projections such as of a weight that must not be negative."""
+
+    def decode(self, latents: Tensor) -> Tensor:
+        """Images (n, c, h, w) in [0, 1] of codes."""
+        raise self._lacks("decode(latents)")
+
+    def predict(self, images: Tensor) -> Tensor:
+        """Factors (n, n_factors) scaled to [0, 1], of a model trained on factors."""
+        raise self._lacks("predict(images)")
+
+    def masks(self, images: Tensor) -> Tensor:
+        """How far each pixel belongs to each slot, (n, k, h, w), of a model of objects."""
+        raise self._lacks("masks(images)")
+
+    def slots_decoded(self, slots: Tensor) -> DrawnSlots:
+        """What each of the slots (n, k, d) draws, and where, of a model of objects."""
+        raise self._lacks("slots_decoded(slots)")
+
+    def _lacks(self, method: str) -> UnknotError:
+        return UnknotError(f"{type(self).__name__}: has no {method}.")
+
+
+def adapted(kind: type[nn.Module]) -> type[Model]:
+    """A class of models: the class itself, or anyone's own module with the defaults of `Model` behind what it has.
+
+    Its weights, their names and their order are those of the module.
+    """
+    if issubclass(kind, Model):
+        return kind
+    own = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    return cast(type[Model], type(kind.__name__, (kind, Model), own))
 
 
 def not_negative(model: str, **weight: float) -> float:
@@ -174,7 +252,7 @@ def above_zero(model: str, **number: float) -> float:
     return value
 
 
-def given(part: Tensor | None, model: str, what: str) -> Tensor:
+def required(part: Tensor | None, model: str, what: str) -> Tensor:
     """The part of a batch that a model asked for, or an error if the batch came without it."""
     if part is None:
         raise UnknotError(f"{model}: the batch has no {what}; this model learns from them.")

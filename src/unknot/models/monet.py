@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unknot.models._slot_decoding import Drawn
 from unknot.models._u_net import UNet
 from unknot.models.model import (
     Batch,
+    DrawnSlots,
+    Model,
     Player,
     Posterior,
     Preset,
@@ -39,7 +40,7 @@ class Parts(NamedTuple):
     logits: Tensor
 
 
-class MONet(nn.Module):
+class MONet(Model):
     """An image is cut up by attention, and a small VAE explains each part and its outline.
 
     scope_0 = 1;  alpha_k = attention(image, scope_k);  mask_k = scope_k alpha_k;  scope_(k+1) = scope_k (1 - alpha_k)
@@ -109,7 +110,7 @@ class MONet(nn.Module):
         self.decoder = ComponentDecoder(setting, slot_size, channels)
 
     def players(self) -> tuple[Player, ...]:
-        """RMSProp."""
+        """One optimiser, RMSProp."""
         return (Player("model", (self,), self.loss, optimiser="rmsprop"),)
 
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
@@ -125,12 +126,12 @@ class MONet(nn.Module):
     def log_masks(self, images: Tensor) -> Tensor:
         """Logarithms of the masks (n, k, h, w) of attention; masks sum to one over slots."""
         scope = images.new_zeros(len(images), 1, *images.shape[2:])
-        found = []
+        log_masks = []
         for _ in range(self.slots - 1):
             logit = self.attention(torch.cat([images, scope], dim=1)).float()
-            found.append(scope + functional.logsigmoid(logit))
+            log_masks.append(scope + functional.logsigmoid(logit))
             scope = scope + functional.logsigmoid(-logit)
-        return torch.cat([*found, scope], dim=1)
+        return torch.cat([*log_masks, scope], dim=1)
 
     def parts(self, images: Tensor, log_masks: Tensor, generator: torch.Generator | None = None) -> Parts:
         """What the VAE makes of each slot; of the means if there is no generator to draw with."""
@@ -143,13 +144,13 @@ class MONet(nn.Module):
     def posteriors(self, images: Tensor, log_masks: Tensor) -> Posterior:
         """Posteriors (n k, d) of the latents of slots."""
         n, k, height, width = log_masks.shape
-        seen = images[:, None].expand(-1, k, -1, -1, -1)
-        both = torch.cat([seen, log_masks[:, :, None]], dim=2).reshape(n * k, -1, height, width)
+        repeated = images[:, None].expand(-1, k, -1, -1, -1)
+        both = torch.cat([repeated, log_masks[:, :, None]], dim=2).reshape(n * k, -1, height, width)
         mean, logvar = self.encoder(both).float().chunk(2, dim=1)
         return Posterior(mean, logvar)
 
     def log_likelihood(self, images: Tensor, pictures: Tensor, log_masks: Tensor) -> Tensor:
-        """Log p of each image (n,) under the mixture of slots at each pixel."""
+        """The log-likelihood of each image (n,) under the mixture of slots at each pixel."""
         sigmas = images.new_full((pictures.shape[1],), self.sigma)
         sigmas[0] = self.sigma_first
         logvar = 2 * sigmas.log().view(1, -1, 1, 1, 1)
@@ -161,14 +162,14 @@ class MONet(nn.Module):
         return self.posteriors(images, self.log_masks(images)).mean.view(len(images), self.slots, self.slot_size)
 
     def masks(self, images: Tensor) -> Tensor:
-        """(n, k, h, w) how far each pixel belongs to each slot, by attention."""
+        """How far each pixel belongs to each slot, (n, k, h, w), by attention."""
         return self.log_masks(images).exp()
 
-    def slots_decoded(self, slots: Tensor) -> Drawn:
+    def slots_decoded(self, slots: Tensor) -> DrawnSlots:
         """What each slot (n, k, d) draws, and where its decoded mask wins."""
         pictures, logits = self.decoder(slots.flatten(0, 1))
         n, k = slots.shape[:2]
-        return Drawn(pictures.unflatten(0, (n, k)), logits.unflatten(0, (n, k)).softmax(1))
+        return DrawnSlots(pictures.unflatten(0, (n, k)), logits.unflatten(0, (n, k)).softmax(1))
 
     def decode(self, latents: Tensor) -> Tensor:
         """Images in [0, 1] of slots (n, k, d)."""
@@ -183,7 +184,7 @@ def mask_kl(log_masks: Tensor, log_decoded: Tensor) -> Tensor:
 
 
 def _component_encoder(setting: Setting, latents: int, channels: int) -> nn.Sequential:
-    """[image, log mask] to mean and log-variance."""
+    """The encoder from [image, log mask] to mean and log-variance."""
     widths = [setting.channels + 1, channels, channels, 2 * channels, 2 * channels]
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(widths):
@@ -193,7 +194,7 @@ def _component_encoder(setting: Setting, latents: int, channels: int) -> nn.Sequ
 
 
 class ComponentDecoder(nn.Module):
-    """Latents (m, d) spread over the image to a picture (m, c, h, w) in [0, 1] and a mask logit (m, h, w)."""
+    """The decoder from latents (m, d), spread over the image, to a picture (m, c, h, w) and a mask logit (m, h, w)."""
 
     def __init__(self, setting: Setting, latents: int, channels: int) -> None:
         super().__init__()

@@ -8,13 +8,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unknot.errors import UnknotError
-from unknot.models.model import Batch, Preset, Setting, Supervision, Terms, given, not_negative
+from unknot.models.model import Batch, Model, Preset, Setting, Supervision, Terms, not_negative, required
 from unknot.models.networks import Decoder, Encoder
 from unknot.models.pcl import others
 from unknot.models.terms import pixels, reconstruction
 
 
-class MTD(nn.Module):
+class MTD(Model):
     """MTD-style reimplementation, not the authors' model: one block of latents per factor, each held by its labels.
 
     The code z is cut into one block z_f for each factor f that varies, and a content block if wanted. Every value v
@@ -39,18 +39,18 @@ class MTD(nn.Module):
         swap: weight of the fifth.
         content: latents that belong to no factor; blocks share the others as evenly as can be.
 
-    Departs from the paper: Sha & Lukasiewicz 2021 disentangle styles of text; S0 used an image version that is not
-    public. Known of it are the blocks, the supervision by all labels, unique representations of values and losses
-    against co-occurrence without an adversary. The form and weights of all terms here are ours.
+    Departs from the paper: Sha & Lukasiewicz 2021 disentangle styles of text; Mahon et al. 2024 used an image version
+    that is not public. Known of it are the blocks, the supervision by all labels, unique representations of values and
+    losses against co-occurrence without an adversary. The form and weights of all terms here are ours.
     Reference: Sha & Lukasiewicz 2021, Multi-type Disentanglement without Adversarial Training, AAAI,
     doi:10.1609/aaai.v35i11.17146.
     """
 
     supervision: ClassVar[Supervision] = "labels"
     presets: ClassVar[dict[str, Preset]] = {
-        "s0": Preset(
-            "S0 section 5: 10 epochs, here of dSprites; MTD-style reimplementation, not the authors' model: all other "
-            "values are ours",
+        "mahon2024": Preset(
+            "Mahon et al. 2024, section 5: 10 epochs, here of dSprites; MTD-style reimplementation, not the authors' "
+            "model: all other values are ours",
             fixed={"steps": 115_200, "batch_size": 64},
         ),
     }
@@ -93,7 +93,7 @@ class MTD(nn.Module):
 
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
         """The five terms."""
-        labels = given(batch.labels, "mtd", "labels")[:, self.columns]
+        labels = required(batch.labels, "mtd", "labels")[:, self.columns]
         z = self.represent(batch.images)
         rest = self.residuals(z, labels)
         return {
@@ -110,20 +110,20 @@ class MTD(nn.Module):
         return tuple(z[:, start:end] for start, end in pairwise([0, *ends]))
 
     def label_terms(self, z: Tensor, labels: Tensor) -> Tensor:
-        """(n_factors,) the cross-entropy of each block's own labels (b, n_factors)."""
+        """The cross-entropy (n_factors,) of each block's own labels (b, n_factors)."""
         return torch.stack(
             [functional.cross_entropy(logits, labels[:, f]) for f, logits in enumerate(self.value_logits(z))]
         )
 
     def value_logits(self, z: Tensor) -> list[Tensor]:
-        """For each factor (b, n_values): how near its block lies to each prototype."""
+        """How near the block of each factor lies to each prototype, (b, n_values) for each."""
         return [
             -0.5 * (block[:, None, :] - _rows(table)).pow(2).sum(2)
             for block, table in zip(self.blocks(z), self.tables, strict=False)
         ]
 
     def residuals(self, z: Tensor, labels: Tensor) -> Tensor:
-        """(b, d) what codes say beyond the prototypes of their labels; content stays as it is."""
+        """What codes say beyond the prototypes of their labels, (b, d); content stays as it is."""
         held = [_rows(table)[labels[:, f]] for f, table in enumerate(self.tables)]
         return z - functional.pad(torch.cat(held, 1), (0, self.content))
 
@@ -168,6 +168,6 @@ class MTD(nn.Module):
 
 
 def _rows(table: nn.Module) -> Tensor:
-    """(n_values, width) the prototypes of a factor."""
+    """The prototypes (n_values, width) of a factor."""
     weight: Tensor = table.weight  # type: ignore[assignment]
     return weight

@@ -2,14 +2,15 @@
 
 | name | encoder | from |
 |---|---|---|
-| `conv64` | 4x4 convolutions 32, 32, 64, 64, then 256 units | Locatello et al. 2019; S1 Table 4, S3, S4 |
-| `conv64_k2` | the same with 2x2 kernels in the third and fourth | the public checkpoints behind S1 and S4 |
-| `burgess64` | four 4x4 convolutions of 32, then 256, 256 units | Burgess et al. 2018; S0 |
+| `conv64` | 4x4 convolutions 32, 32, 64, 64, then 256 units | Locatello et al. 2019 |
+| `conv64_k2` | the same with 2x2 kernels in the third and fourth | its public checkpoints |
+| `burgess64` | four 4x4 convolutions of 32, then 256, 256 units | Burgess et al. 2018; Mahon et al. 2024 |
 | `fc1200` | two layers of 1200 units, decoder of three with tanh | Higgins et al. 2017 |
-| `coat128` | four 5x5 convolutions of 64, then 256 linear units | the code of S2, at 128 pixels |
+| `coat128` | four 5x5 convolutions of 64, then 256 linear units | the code of Xie et al. 2022, at 128 pixels |
 
 At 32 pixels the first convolution is left out, at 128 one of the first kind is added, so that the code is always
-read from a 4x4 map; that of `coat128` is always 8x8.
+read from a 4x4 map; that of `coat128` is always 8x8. Duan et al. 2020 (Table 4), van Steenkiste et al. 2019 and Schott
+et al. 2022 print `conv64`; the public checkpoints behind the first two are `conv64_k2`.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from unknot.errors import UnknotError, unknown
-from unknot.models.model import Posterior, Setting
+from unknot.models.model import Model, Posterior, Setting
 from unknot.models.terms import pixels, reconstruction, sample
 
 Init = Literal["glorot", "torch"]
@@ -59,7 +60,7 @@ class Decoder(nn.Module):
         return out.float()
 
 
-class GaussianAutoencoder(nn.Module):
+class GaussianAutoencoder(Model):
     """An encoder to Gaussians and a decoder: what all VAEs share; each adds its loss."""
 
     def __init__(self, setting: Setting) -> None:
@@ -166,9 +167,8 @@ def initialise(module: nn.Module, init: Init, generator: torch.Generator) -> Non
                     fan_in = layer.weight[0].numel()
                     layer.bias.uniform_(-(fan_in**-0.5), fan_in**-0.5, generator=generator)
     for part in module.modules():
-        after = getattr(part, "after_initialise", None)
-        if after is not None:
-            after()
+        if isinstance(part, Model):
+            part.after_initialise()
 
 
 @torch.no_grad()

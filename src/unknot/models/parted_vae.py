@@ -1,7 +1,7 @@
 """PartedVAE, unsupervised and semi-supervised."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -17,7 +17,7 @@ from unknot.models._parted import (
     expected_kl,
     overlaps,
 )
-from unknot.models.model import Batch, Player, Posterior, Preset, Setting, Supervision, Terms, not_negative
+from unknot.models.model import Batch, Model, Player, Posterior, Preset, Setting, Supervision, Terms, not_negative
 from unknot.models.networks import Decoder
 from unknot.models.terms import kl, linear_ramp, pixels, reconstruction, sample
 
@@ -39,12 +39,14 @@ class Weights:
     most_overlap: float
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            not_negative("parted_vae", **{each.name: getattr(self, each.name)})
+        for name, value in vars(self).items():
+            not_negative("parted_vae", **{name: value})
 
 
-class PartedAutoencoder(nn.Module):
+class PartedAutoencoder(Model):
     """The networks and the objective that both PartedVAEs share."""
+
+    standard_prior = False  # that of class latents is learned
 
     def __init__(self, setting: Setting, n_classes: Sequence[int], u_size: int, weights: Weights) -> None:
         super().__init__()
@@ -122,7 +124,9 @@ class PartedVAE(PartedAutoencoder):
     """
 
     presets: ClassVar[dict[str, Preset]] = {
-        "s0": Preset("S0 section 5, dSprites settings of its public code; 100 epochs", fixed=_DSPRITES)
+        "mahon2024": Preset(
+            "Mahon et al. 2024, section 5, dSprites settings of its public code; 100 epochs", fixed=_DSPRITES
+        )
     }
 
     def __init__(
@@ -175,8 +179,8 @@ class PartedVAESS(PartedAutoencoder):
 
     supervision: ClassVar[Supervision] = "few_labels"
     presets: ClassVar[dict[str, Preset]] = {
-        "s0": Preset(
-            "S0 section 5, dSprites settings of its public code; 100 epochs",
+        "mahon2024": Preset(
+            "Mahon et al. 2024, section 5, dSprites settings of its public code; 100 epochs",
             fixed={"n_labelled": 10_000, **_DSPRITES},
         )
     }

@@ -7,11 +7,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unknot.errors import UnknotError
-from unknot.models.model import Batch, Preset, Setting, Supervision, Terms, given
+from unknot.models.model import Batch, Model, Preset, Setting, Supervision, Terms, required
 from unknot.models.networks import encoder_body
 
 
-class PCL(nn.Module):
+class PCL(Model):
     """An encoder that tells neighbours from strangers through a score that is separate for each latent.
 
     r(x1, x2) = -sum_i |a_i h_i(x1) + b_i h_i(x2) + c_i| + a sum_i h_i(x1)^2 + m,  a >= 0
@@ -22,18 +22,18 @@ class PCL(nn.Module):
 
     Args:
         setting: what to build for.
-        batch_norm: standardise h over the batch, as the authors' code does; what S3 did is not known.
+        batch_norm: standardise h over the batch, as the authors' code does; what Schott et al. 2022 did is not known.
 
     Departs from the authors' code: c starts at 0 as its comment says, and not at random; no average of the weights
-    over steps; the encoder and Adam of S3 instead of maxout layers and SGD.
+    over steps; the encoder and Adam of Schott et al. 2022 instead of maxout layers and SGD.
     Reference: Hyvärinen & Morioka 2017, Nonlinear ICA of Temporally Dependent Stationary Sources, AISTATS.
     """
 
     supervision: ClassVar[Supervision] = "pairs"
     pairs: ClassVar[str] = "laplace"
     presets: ClassVar[dict[str, Preset]] = {
-        "s3": Preset(
-            "S3 appendix H.4; batches of 64 pairs",
+        "schott2022": Preset(
+            "Schott et al. 2022, appendix H.3; batches of 64 pairs",
             fixed={"steps": 500_000, "batch_size": 64, "pairs": "laplace"},
         ),
     }
@@ -52,7 +52,7 @@ class PCL(nn.Module):
 
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
         """The logistic loss of pairs against as many pairs with another's second image."""
-        pair = given(batch.pair, "pcl", "pairs")
+        pair = required(batch.pair, "pcl", "pairs")
         if len(pair) < 2:
             raise UnknotError("pcl: a batch of one pair has no stranger; use batches of two or more.")
         first, second = self.represent(torch.cat([batch.images, pair])).chunk(2)
@@ -62,7 +62,7 @@ class PCL(nn.Module):
         return {"contrast": functional.binary_cross_entropy_with_logits(scores, truth)}
 
     def score(self, first: Tensor, second: Tensor) -> Tensor:
-        """(b,) the logit r of being a pair, of codes (b, d)."""
+        """The logit r (b,) of being a pair, of codes (b, d)."""
         apart = (self.a_i * first + self.b_i * second + self.c_i).abs().sum(1)
         return self.a * first.pow(2).sum(1) - apart + self.m
 
@@ -78,7 +78,7 @@ class PCL(nn.Module):
 
 
 def others(n: int, generator: torch.Generator) -> Tensor:
-    """(n,) for each of n a different one: the next along a random ring."""
+    """Another index (n,) for each of n: the next along a random ring."""
     ring = torch.randperm(n, generator=generator, device=generator.device)
     following = torch.empty_like(ring)
     following[ring] = ring.roll(-1)

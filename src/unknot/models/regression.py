@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from unknot.errors import UnknotError
 from unknot.models.augmentations import augment, check_augmentation
-from unknot.models.model import Batch, Preset, Setting, Supervision, Terms, given, not_negative
+from unknot.models.model import Batch, Model, Preset, Setting, Supervision, Terms, not_negative, required
 
-# S3 appendix H.3: from scratch; the law of the first weights is that of the public code.
+# Schott et al. 2022, appendix H.3: from scratch; the law of the first weights is that of the public code.
 FROM_SCRATCH: dict[str, float | int | str] = {"lr": 5e-4, "steps": 500_000, "batch_size": 64, "init": "torch"}
 
 
@@ -41,7 +41,7 @@ class Extras:
         check_augmentation(self.model, self.augmentation)
 
 
-class FactorRegressor(nn.Module):
+class FactorRegressor(Model):
     """A network body, and a linear head with one output for each factor.
 
     loss = mean over the batch of sum_i (y_i - f_i)^2,     y_i = class_i / (number of classes_i - 1) in [0, 1]
@@ -60,7 +60,9 @@ class FactorRegressor(nn.Module):
     """
 
     supervision: ClassVar[Supervision] = "labels"
-    presets: ClassVar[dict[str, Preset]] = {"s3": Preset("S3 appendix H.3, from scratch", fixed=FROM_SCRATCH)}
+    presets: ClassVar[dict[str, Preset]] = {
+        "schott2022": Preset("Schott et al. 2022, appendix H.3, from scratch", fixed=FROM_SCRATCH)
+    }
 
     def __init__(self, setting: Setting, body: nn.Module, width: int, extras: Extras) -> None:
         super().__init__()
@@ -72,7 +74,7 @@ class FactorRegressor(nn.Module):
 
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
         """The squared error of the factors, and the penalty on weights if there is one."""
-        targets = self.targets(given(batch.labels, self.extras.model, "labels"))
+        targets = self.targets(required(batch.labels, self.extras.model, "labels"))
         units = self.represent(augment(batch.images, self.extras.augmentation, generator))
         predicted = self.head(_dropped(units, self.extras.dropout, generator)).float()
         terms = {"squared_error": (targets - predicted).pow(2).sum(1).mean()}

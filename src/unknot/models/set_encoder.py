@@ -54,6 +54,6 @@ class MeanOf(nn.Module):
         self.network = network
 
     def forward(self, members: Tensor) -> Tensor:
-        """(b, width)."""
+        """The means (b, width)."""
         each: Tensor = self.network(members)
         return each.mean(1)

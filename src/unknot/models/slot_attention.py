@@ -7,16 +7,25 @@ import torch
 from torch import Tensor, nn
 
 from unknot.errors import UnknotError, unknown
-from unknot.models._slot_decoding import Drawn, from_signed, to_signed
 from unknot.models._slot_grouping import LAYER_NORM, Grouping, noise_of, positions
-from unknot.models.model import Batch, Player, Preset, Setting, Terms, at_least_one, not_negative
+from unknot.models.model import (
+    Batch,
+    DrawnSlots,
+    Model,
+    Player,
+    Preset,
+    Setting,
+    Terms,
+    at_least_one,
+    not_negative,
+)
 from unknot.models.terms import warm_up_and_decay
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU}
 NOISES = ("image", "shared")
 
 
-class SlotAttention(nn.Module):
+class SlotAttention(Model):
     """Slots explain an image together: each draws a picture and a mask, and masks compete at every pixel.
 
     loss = mean over pixels of (image - sum_k mask_k picture_k)^2,   images in [-1, 1]
@@ -44,8 +53,8 @@ class SlotAttention(nn.Module):
         stride: of the encoder's first convolution.
         broadcast: size of the square that a slot is spread over.
         full_layers: 5 x 5 layers of the decoder at the size of the image.
-        activation: "relu", or "leaky_relu" as in S2.
-        learned: whether mu and log_sigma are learned; in S2's code they stay as they were drawn.
+        activation: "relu", or "leaky_relu" as in Xie et al. 2022.
+        learned: whether mu and log_sigma are learned; in the code of Xie et al. 2022 they stay as drawn.
         implicit: let the gradient through the last iteration alone.
         warm_up: steps over which the learning rate rises.
         half_life: steps over which it then halves, again and again; 0 never.
@@ -73,8 +82,8 @@ class SlotAttention(nn.Module):
                 "steps": 500_000,
             },
         ),
-        "s2": Preset(
-            "S2 appendix B and its code; 300 epochs of 23,000 images",
+        "xie2022": Preset(
+            "Xie et al. 2022, appendix B and its code; 300 epochs of 23,000 images",
             fixed={
                 "iterations": 4,
                 "activation": "leaky_relu",
@@ -147,12 +156,12 @@ class SlotAttention(nn.Module):
         shape = (len(batch.images), self.slots, self.slot_size)
         noise = torch.randn(shape, generator=generator, device=generator.device).to(batch.images.device)
         pictures, logits = self.decoder(self.slots_of(batch.images, noise))
-        made = Drawn(pictures, logits.softmax(1)).combined()
-        return {"reconstruction": (made - to_signed(batch.images)).pow(2).mean()}
+        drawn = DrawnSlots(pictures, logits.softmax(1)).combined()
+        return {"reconstruction": (drawn - _signed(batch.images)).pow(2).mean()}
 
     def slots_of(self, images: Tensor, noise: Tensor) -> Tensor:
         """The slots (n, k, d) that images end in, from the noise they start from."""
-        inputs = self.encoder(to_signed(images))
+        inputs = self.encoder(_signed(images))
         start = self.mu + self.log_sigma.exp() * noise
         slots: Tensor = self.grouping(inputs, start, self.iterations, implicit=self.implicit)
         return slots
@@ -163,22 +172,22 @@ class SlotAttention(nn.Module):
         return self.slots_of(images, noise)
 
     def masks(self, images: Tensor) -> Tensor:
-        """(n, k, h, w) how far each pixel is drawn by each slot."""
+        """How far each pixel is drawn by each slot, (n, k, h, w)."""
         return self.slots_decoded(self.represent(images)).masks
 
-    def slots_decoded(self, slots: Tensor) -> Drawn:
+    def slots_decoded(self, slots: Tensor) -> DrawnSlots:
         """What each slot draws, and where."""
         pictures, logits = self.decoder(slots)
-        return Drawn(from_signed(pictures), logits.softmax(1))
+        return DrawnSlots(_unsigned(pictures), logits.softmax(1))
 
     def decode(self, latents: Tensor) -> Tensor:
         """Images in [0, 1] of slots (n, k, d)."""
         pictures, logits = self.decoder(latents)
-        return from_signed(Drawn(pictures, logits.softmax(1)).combined())
+        return _unsigned(DrawnSlots(pictures, logits.softmax(1)).combined())
 
 
 class Positions(nn.Module):
-    """Adds a linear map of its place to every pixel."""
+    """A layer that adds a linear map of its place to every pixel."""
 
     def __init__(self, size: int, channels: int) -> None:
         super().__init__()
@@ -192,7 +201,7 @@ class Positions(nn.Module):
 
 
 class PixelSet(nn.Module):
-    """(b, c, h, w) to (b, h w, c)."""
+    """Features (b, c, h, w) as sets (b, h w, c) of pixels."""
 
     def forward(self, features: Tensor) -> Tensor:
         """One row for each pixel."""
@@ -221,7 +230,7 @@ def _encoder(setting: Setting, channels: int, stride: int, activation: type[nn.M
 
 
 class BroadcastDecoder(nn.Module):
-    """Slots (n, k, d) to what each of them draws, (n, k, c, h, w), and mask logits (n, k, h, w)."""
+    """The decoder of slots (n, k, d) to what each of them draws, (n, k, c, h, w), and mask logits (n, k, h, w)."""
 
     def __init__(
         self,
@@ -259,3 +268,13 @@ class BroadcastDecoder(nn.Module):
         out = self.body(self.place(spread).contiguous(memory_format=torch.channels_last)).float()
         out = out.unflatten(0, (n, k))
         return out[:, :, :-1], out[:, :, -1]
+
+
+def _signed(images: Tensor) -> Tensor:
+    """Images in [0, 1] as the published networks see them, in [-1, 1]."""
+    return images * 2 - 1
+
+
+def _unsigned(images: Tensor) -> Tensor:
+    """Images in [-1, 1], cut off at the ends, in [0, 1] again."""
+    return (images.clamp(-1, 1) + 1) / 2

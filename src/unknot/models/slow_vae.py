@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from unknot.errors import UnknotError, unknown
-from unknot.models._shared_latents import logvar
-from unknot.models.model import Batch, Posterior, Preset, Setting, Supervision, Terms, given, not_negative
+from unknot.models.model import Batch, Posterior, Preset, Setting, Supervision, Terms, not_negative, required
 from unknot.models.networks import GaussianAutoencoder
-from unknot.models.terms import kl
+from unknot.models.terms import kl, logvar
 
 REDUCTIONS = ("released", "consistent")
 _NARROWEST = 1e-10  # standard deviation below which a Gaussian counts as a point, so that nothing is 0/0
@@ -45,8 +44,8 @@ class SlowVAE(GaussianAutoencoder):
     supervision: ClassVar[Supervision] = "pairs"
     pairs: ClassVar[str] = "laplace"
     presets: ClassVar[dict[str, Preset]] = {
-        "s3": Preset(
-            "S3 appendix H.4; batches of 64 pairs",
+        "schott2022": Preset(
+            "Schott et al. 2022, appendix H.3; batches of 64 pairs",
             {"gamma": (1, 5, 10, 15, 20, 25)},
             {"beta": 1, "rate": 6, "steps": 500_000, "batch_size": 64, "pairs": "laplace"},
         ),
@@ -77,7 +76,7 @@ class SlowVAE(GaussianAutoencoder):
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
         """Reconstruction of both images, KL to the normal prior, and the Laplace term."""
         q0, _, fit0 = self.autoencode(batch.images, generator)
-        q1, _, fit1 = self.autoencode(given(batch.pair, "slow_vae", "pairs"), generator)
+        q1, _, fit1 = self.autoencode(required(batch.pair, "slow_vae", "pairs"), generator)
         return {
             "reconstruction": fit0 + fit1,
             "kl": self.beta * 0.5 * (kl(q0) + kl(q1)),
@@ -93,7 +92,7 @@ class SlowVAE(GaussianAutoencoder):
 
 
 def laplace_cross_entropy(d: Tensor, log_variance: Tensor, rate: float) -> Tensor:
-    """-E[log Laplace(z; 0, 1/rate)] for z ~ N(d, s^2), s^2 = exp(log_variance), element by element.
+    """The cross-entropy -E[log Laplace(z; 0, 1/rate)] for z ~ N(d, s^2), s^2 = exp(log_variance), element by element.
 
     -ln(rate/2) + rate (s sqrt(2/pi) exp(-d^2 / (2 s^2)) + d (2 Phi(d/s) - 1)); even in d; -ln(rate/2) + rate |d| as s
     goes to 0.

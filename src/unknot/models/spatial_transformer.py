@@ -61,7 +61,7 @@ class Warp(nn.Module):
         return warped(images, self.theta(images))
 
     def theta(self, images: Tensor) -> Tensor:
-        """(b, 2, 3) the affine map of each image."""
+        """The affine map (b, 2, 3) of each image."""
         return functional.linear(self.localiser(images), self.weight, self.bias).view(-1, 2, 3)
 
 

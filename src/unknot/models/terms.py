@@ -28,11 +28,26 @@ def reconstruction(
     return total / len(images)
 
 
+def logvar(q: Posterior) -> Tensor:
+    """The log-variance of a posterior that has one."""
+    if q.logvar is None:
+        raise TypeError("a deterministic code has no variance")
+    return q.logvar
+
+
+def gaussian_kl(q: Posterior, p: Posterior | None = None) -> Tensor:
+    """KL(q || p) of two Gaussians, element by element; p is N(0, 1) if left out.
+
+    1/2 [((m_q - m_p)^2 + v_q) / v_p + ln v_p - ln v_q - 1]
+    """
+    p = p or Posterior(torch.zeros_like(q.mean), torch.zeros_like(q.mean))
+    ratio = ((q.mean - p.mean).pow(2) + logvar(q).exp()) / logvar(p).exp()
+    return 0.5 * (ratio + logvar(p) - logvar(q) - 1)
+
+
 def kl_per_latent(q: Posterior) -> Tensor:
     """KL(q || N(0, 1)) of each latent (d,), averaged over the batch."""
-    if q.logvar is None:
-        raise TypeError("a deterministic code has no KL")
-    return 0.5 * (q.mean.pow(2) + q.logvar.exp() - q.logvar - 1).mean(0)
+    return gaussian_kl(q).mean(0)
 
 
 def kl(q: Posterior) -> Tensor:

@@ -10,7 +10,7 @@ from torch.nn import functional
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
 from unknot.models._class_gaussians import ClassGaussians
-from unknot.models.model import Batch, Player, Preset, Setting, Supervision, Terms, given
+from unknot.models.model import Batch, Model, Player, Preset, Setting, Supervision, Terms, required
 from unknot.models.networks import SIZES
 from unknot.models.terms import pixels, reconstruction
 
@@ -18,7 +18,7 @@ WEIGHT = 0.2  # of the adversarial terms
 MOST_CLASSES = 27  # of the default choice, as many as were published for dSprites
 
 
-class WeakDE(nn.Module):
+class WeakDE(Model):
     """An adversarial autoencoder whose prior has one Gaussian for each combination of some factors' values.
 
     autoencoder:    loss = reconstruction, mean over pixels
@@ -41,16 +41,17 @@ class WeakDE(nn.Module):
         width: channels of the convolutions.
 
     Departs from the public code, which does not run and which feeds every image with the same class: what an
-    unlabelled image is compared with is our choice, and S0's own repair is not public. The relational network, which
-    moves codes between classes and changes no other weight, is left out. Phases are shares of the run.
+    unlabelled image is compared with is our choice, and the repair of Mahon et al. 2024 is not public. The relational
+    network, which moves codes between classes and changes no other weight, is left out. Phases are shares of the run.
     Reference: Valenti & Bacciu 2022, Leveraging Relational Information for Learning Weakly Disentangled
     Representations, arXiv:2205.10056.
     """
 
     supervision: ClassVar[Supervision] = "few_labels"
     presets: ClassVar[dict[str, Preset]] = {
-        "s0": Preset(
-            "S0 section 5 (100 epochs of dSprites), the rest as in the configuration of Valenti & Bacciu 2022 for it",
+        "mahon2024": Preset(
+            "Mahon et al. 2024, section 5 (100 epochs of dSprites), the rest as in the configuration of Valenti & "
+            "Bacciu 2022 for it",
             fixed={
                 "classes": "shape,x:3,y:3",
                 "n_labelled": 20_480,
@@ -62,8 +63,9 @@ class WeakDE(nn.Module):
                 "steps": 72_000,
             },
         ),
-        "s0_shapes3d": Preset(
-            "S0 section 5 (100 epochs of Shapes3D), the rest as in the configuration of Valenti & Bacciu 2022 for it",
+        "mahon2024_shapes3d": Preset(
+            "Mahon et al. 2024, section 5 (100 epochs of Shapes3D), the rest as in the configuration of Valenti & "
+            "Bacciu 2022 for it",
             fixed={
                 "classes": "object_hue,shape,size:3",
                 "n_labelled": 30_720,
@@ -157,20 +159,20 @@ class WeakDE(nn.Module):
         return self.gather_from <= step < self.gather_until
 
     def classes_of(self, labels: Tensor) -> Tensor:
-        """(b,) the class of each row of factor classes (b, n_factors)."""
+        """The class (b,) of each row of factor classes (b, n_factors)."""
         index = torch.zeros_like(labels[:, 0])
         for column, size, count in self.bins:
             index = index * count + labels[:, column] * count // size
         return index
 
     def judge(self, codes: Tensor, classes: Tensor) -> Tensor:
-        """(b,) logit of being a sample of the prior, of codes and their classes; -1 is no class."""
+        """The logit (b,) of being a sample of the prior, of codes and their classes; -1 is no class."""
         one_hot = functional.one_hot(classes + 1, self.n_classes + 1)[:, 1:].to(codes.dtype)
         logit: Tensor = self.discriminator(torch.cat([codes, one_hot], 1))
         return logit.squeeze(1).float()
 
     def prior(self, classes: Tensor, step: int, generator: torch.Generator) -> Tensor:
-        """(b, d) samples of the prior of a step, of the given classes; any class for those that are -1."""
+        """Samples (b, d) of the prior of a step, one of each class; of any class for those that are -1."""
         if step < self.gather_from:
             shape = (len(classes), self.gaussians.mean.shape[1])
             return (2 * torch.rand(shape, generator=generator, device=generator.device) - 1).to(classes.device)
@@ -203,7 +205,7 @@ class WeakDE(nn.Module):
 
 
 def class_bins(text: str, factors: FactorSpace) -> tuple[tuple[int, int, int], ...]:
-    """(column, size, number of bins) of the factors that make up the classes.
+    """The factors that make up the classes, each as (column, size, number of bins).
 
     >>> from unknot.worlds.published.dsprites import SPACE
     >>> class_bins("shape,x:3,y:3", SPACE)
@@ -211,7 +213,7 @@ def class_bins(text: str, factors: FactorSpace) -> tuple[tuple[int, int, int], .
     """
     if not text.strip():
         return _default_bins(factors)
-    found = []
+    chosen = []
     for item in text.split(","):
         name, colon, bins = (word.strip() for word in item.partition(":"))
         try:
@@ -224,30 +226,30 @@ def class_bins(text: str, factors: FactorSpace) -> tuple[tuple[int, int, int], .
                 f"weak_de: '{item.strip()}' of classes; expected 2 to {size} bins, as in {name}:2.",
                 field="classes",
             )
-        found.append((column, size, int(bins) if colon else size))
-    if len({column for column, _, _ in found}) < len(found):
+        chosen.append((column, size, int(bins) if colon else size))
+    if len({column for column, _, _ in chosen}) < len(chosen):
         raise UnknotError(f"weak_de: classes '{text}' names a factor twice.", field="classes")
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _default_bins(factors: FactorSpace) -> tuple[tuple[int, int, int], ...]:
-    found, product = [], 1
+    chosen, product = [], 1
     for column, factor in enumerate(factors):
         count = factor.size if factor.kind == "categorical" else min(3, factor.size)
         if count > 1 and product * count <= MOST_CLASSES:
-            found.append((column, factor.size, count))
+            chosen.append((column, factor.size, count))
             product *= count
-    if not found:
+    if not chosen:
         raise UnknotError(
             f"weak_de: no factor has 2 to {MOST_CLASSES} classes or an order; name some with classes, as in "
             f"'{factors.names[0]}'.",
             field="classes",
         )
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _labelled(batch: Batch) -> tuple[Tensor, Tensor]:
-    return given(batch.labelled, "weak_de", "labels"), given(batch.labelled_labels, "weak_de", "labels")
+    return required(batch.labelled, "weak_de", "labels"), required(batch.labelled_labels, "weak_de", "labels")
 
 
 def _cross_entropy(logits: Tensor, truth: int) -> Tensor:

@@ -1,1 +1,1 @@
-"""Processes, signals and memory of the machine that a command runs on."""
+"""Processes, signals, memory, network and extras of the machine that a command runs on."""

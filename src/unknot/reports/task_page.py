@@ -14,7 +14,8 @@ FEW = 4  # results that fit side by side
 def task_section(results: Sequence[TaskResult]) -> Section:
     """The section of the results of one task, over several representations or one."""
     name = results[0].task
-    drawn = find_task(name).page(results)
+    with_rows = [result for result in results if any(result.tables.values())]
+    drawn = find_task(name).page(with_rows) if with_rows else Section(name)
     texts, contents = [*drawn.paragraphs], [headline(results), *drawn.contents]
     notes = list(dict.fromkeys(text for result in results for text in sentences(result.notes)))
     parts = [Section("Left out or assumed", notes, name=f"notes-{name}")] if notes else []

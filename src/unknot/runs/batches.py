@@ -27,7 +27,7 @@ PAIRS: dict[str, Callable[..., Pairs]] = {"one_factor": one_factor, "k_factors":
 
 @dataclass(frozen=True)
 class Feed:
-    """Draws batches.
+    """What a run is fed with: the batch of any step.
 
     Attributes:
         world: where images come from.
@@ -68,7 +68,8 @@ class Feed:
             )
 
     @cached_property
-    def _where(self) -> FactorSpace | Split | Listed:
+    def _points(self) -> FactorSpace | Split | Listed:
+        """The points of the world that training draws from, as samplers of pairs take them."""
         if self.world.rows is None:
             return self.split or self.world.factors
         rows = self.world.rows if self.split is None else self.world.rows[self.split.rows(self.world.rows)]
@@ -76,21 +77,21 @@ class Feed:
 
     @cached_property
     def region(self) -> Region:
-        """Where training images lie."""
-        where = self._where
-        if isinstance(where, FactorSpace):
-            return whole(where)
-        return where.train_region if isinstance(where, Split) else where
+        """The part of the world that training images are drawn from."""
+        points = self._points
+        if isinstance(points, FactorSpace):
+            return whole(points)
+        return points.train_region if isinstance(points, Split) else points
 
     def batch(self, step: int) -> Batch:
-        """The batch of a step."""
+        """The images of a step, and what the model asked for besides."""
         rng = np.random.default_rng([self.seed, step])
         if self.supervision == "pairs":
-            first, second, _ = self.draw_pairs(self._where, self.batch_size, rng)
+            first, second, _ = self.draw_pairs(self._points, self.batch_size, rng)
             return Batch(images=self.tensor(first, rng), pair=self.tensor(second, rng))
         classes = self.region.sample(self.batch_size, rng)
-        extra: dict[str, Tensor] = {}
         images = self.tensor(classes, rng)
+        extra: dict[str, Tensor] = {}
         if self.wants_other:
             extra["other"] = self.tensor(self.region.sample(self.batch_size, rng), rng)
         if self.supervision == "labels":
@@ -102,7 +103,7 @@ class Feed:
 
     @cached_property
     def draw_pairs(self) -> Callable[..., Pairs]:
-        """Draws pairs by the law."""
+        """The sampler of pairs that the law names."""
         return pair_law(self.pairs, still=self.still)
 
     @cached_property
@@ -111,12 +112,12 @@ class Feed:
         return self.region.sample(self.n_labelled, np.random.default_rng([self.seed, 2**31]))
 
     def tensor(self, classes: Classes, rng: np.random.Generator) -> Tensor:
-        """Images of classes as the model sees them."""
+        """The images of factor classes, as the model sees them."""
         return as_tensor(self.world.images(classes, rng=rng), self.image_size)
 
 
 def pair_law(text: str, *, still: tuple[str, ...] | None = None) -> Callable[..., Pairs]:
-    """The sampler a law of pairs names: `law(where, n, rng)`.
+    """The sampler that a law of pairs names, called as `sampler(points, n, rng)`.
 
     A law is `one_factor`, `k_factors` or `laplace`, with options of that function in brackets if need be:
     `k_factors[k=2]`, `one_factor[compat=locatello]`, `laplace[rate=5]`, `laplace[rate=1..10]` (another for each pair),
@@ -127,8 +128,8 @@ def pair_law(text: str, *, still: tuple[str, ...] | None = None) -> Callable[...
         still: factors that Laplace pairs leave alone where the law does not say.
 
     >>> from unknot.factors import space
-    >>> draw = pair_law("k_factors[k=2]")
-    >>> draw(space({"shape": 3, "x": 32, "y": 32}), 4, np.random.default_rng(0)).changed.sum(axis=1)
+    >>> sampler = pair_law("k_factors[k=2]")
+    >>> sampler(space({"shape": 3, "x": 32, "y": 32}), 4, np.random.default_rng(0)).changed.sum(axis=1)
     array([2, 2, 2, 2])
     """
     match = re.fullmatch(r"\s*(\w+)\s*(?:\[(.*)\])?\s*", text)
@@ -168,7 +169,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 
 def as_tensor(images: Images, image_size: int | None = None) -> Tensor:
-    """(b, c, h, w) float32 in [0, 1] of uint8 images (b, h, w, c), laid out channels last in memory."""
+    """Images (b, h, w, c) of uint8 as float32 (b, c, h, w) in [0, 1], laid out channels last in memory."""
     tensor = torch.from_numpy(images).permute(0, 3, 1, 2).float().div_(255)
     if image_size is not None and tensor.shape[-1] != image_size:
         size = (image_size, image_size)

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch import nn
 
 from unknot.models.codes import represent
+from unknot.models.model import Model
 from unknot.models.terms import kl_per_latent
 from unknot.runs.batches import Feed
 from unknot.runs.curve import Row
@@ -41,7 +41,7 @@ class Meter(Protocol):
     def about(self) -> Mapping[str, Any]:
         """What is noted of the corpus with the run, in plain values."""
 
-    def row(self, model: nn.Module, device: torch.device) -> Row:
+    def row(self, model: Model, device: torch.device) -> Row:
         """The numbers of a model in evaluation mode; none where there is nothing to measure."""
 
 
@@ -55,7 +55,7 @@ class KLMeter:
     identity: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    def row(self, model: nn.Module, device: torch.device) -> Row:
+    def row(self, model: Model, device: torch.device) -> Row:
         """The KL of `latent_0`, `latent_1`, ...; nothing for a model without log-variances."""
         rng = np.random.default_rng([self.feed.seed, 2**32])
         images = self.feed.tensor(self.feed.region.sample(KL_IMAGES, rng), rng)
@@ -65,8 +65,8 @@ class KLMeter:
         return {f"latent_{i}": value for i, value in enumerate(kl_per_latent(q).tolist())}
 
 
-def usual_meters(model: nn.Module, feed: Feed) -> list[Meter]:
+def usual_meters(model: Model, feed: Feed) -> list[Meter]:
     """What is measured of every run: how well masks fit the true objects, or the KL of each latent."""
-    if hasattr(model, "masks"):
+    if model.masks_objects:
         return [SegmentationMeter(feed, MEASURE_EVERY)]
     return [KLMeter(feed, MEASURE_EVERY)]

@@ -12,14 +12,14 @@ The first two and the last are drawn at every checkpoint while a run trains, all
 import textwrap
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from unknot.models.codes import represent
+from unknot.models.model import Model
 from unknot.reports.kit.hinton import hinton_figure
 from unknot.reports.kit.latent_pictures import (
     film,
@@ -43,7 +43,7 @@ MEASURED = 256  # images that decide how far latents without a KL are moved
 
 @torch.no_grad()
 def draw(
-    model: nn.Module,
+    model: Model,
     images: Tensor,
     folder: Path,
     *,
@@ -63,17 +63,16 @@ def draw(
         title: of the traversals.
         animated: write a film of the traversals too.
     """
-    decoder = getattr(model, "decode", None)
-    if decoder is None or images.shape[1] not in (1, 3):
+    if not model.decodes or images.shape[1] not in (1, 3):
         return []
 
     def decode(latents: NDArray[np.float32]) -> NDArray[np.float32]:
-        return _channels_last(decoder(torch.from_numpy(latents).to(images.device)))
+        return _channels_last(model.decode(torch.from_numpy(latents).to(images.device)))
 
     training = model.training
     model.eval()
     try:
-        if hasattr(model, "slots_decoded"):
+        if model.decodes_slots:
             return _draw_slots(model, images[:SHOWN], folder, title)
         means = represent(model, images).mean.cpu().numpy()
         seen = (_channels_last(images[:SHOWN]) * 255).round().astype(np.uint8)
@@ -90,9 +89,9 @@ def draw(
     return written
 
 
-def _draw_slots(model: nn.Module, images: Tensor, folder: Path, title: str) -> list[Path]:
+def _draw_slots(model: Model, images: Tensor, folder: Path, title: str) -> list[Path]:
     """Reconstructions, and what each slot makes of the first images."""
-    drawn = cast(Any, model).slots_decoded(represent(model, images).mean)
+    drawn = model.slots_decoded(represent(model, images).mean)
     seen = (_channels_last(images) * 255).round().astype(np.uint8)
     pictures = drawn.pictures[:SHOWN_SLOTS].float().permute(0, 1, 3, 4, 2).cpu().numpy()
     sheet = slot_sheet(seen[:SHOWN_SLOTS], pictures, drawn.masks[:SHOWN_SLOTS].float().cpu().numpy(), title=title)
@@ -113,7 +112,7 @@ def shown_images(feed: Feed) -> Tensor:
 def pictures_of(run: Run, feed: Feed, device: torch.device) -> Draw:
     """Draws the pictures of a run while it trains."""
 
-    def draw_step(model: nn.Module, step: int, *, kl: NDArray[np.float64] | None, animated: bool) -> list[Path]:
+    def draw_step(model: Model, step: int, *, kl: NDArray[np.float64] | None, animated: bool) -> list[Path]:
         images, title = shown_images(feed).to(device), f"{run.spec.title}, step {step:,}"
         return draw(model, images, run.pictures, kl=kl, title=title, animated=animated)
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
+from unknot.models.model import Model
 from unknot.runs.batches import Feed
 from unknot.runs.curve import Row
 
@@ -33,9 +33,9 @@ class SegmentationMeter:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @torch.no_grad()
-    def row(self, model: nn.Module, device: torch.device) -> Row:
+    def row(self, model: Model, device: torch.device) -> Row:
         """`fg_ari` and `ari` of a model in evaluation mode; nothing if it or the world has no masks."""
-        if not has_masks(self.feed.world) or not hasattr(model, "masks"):
+        if not has_masks(self.feed.world) or not model.masks_objects:
             return {}
         from unknot.metrics.segmentation import ari, fg_ari
 
@@ -43,7 +43,7 @@ class SegmentationMeter:
         classes = self.feed.region.sample(self.n, rng)
         images, true = self.feed.tensor(classes, rng), true_segments(self.feed, classes)
         parts = [images[start : start + AT_ONCE].to(device) for start in range(0, self.n, AT_ONCE)]
-        masks = np.concatenate([cast(Any, model).masks(part).argmax(1).cpu().numpy() for part in parts])
+        masks = np.concatenate([model.masks(part).argmax(1).cpu().numpy() for part in parts])
         return {"fg_ari": fg_ari(true, masks).value, "ari": ari(true, masks).value}
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.files import written_whole
 from unknot.models.codes import channels_last
-from unknot.models.model import Batch, Player, Terms, players
+from unknot.models.model import Batch, Model, Player, Terms
 from unknot.processes.signals import interrupts
 from unknot.progress import Progress, silent
 from unknot.runs.batches import Feed
@@ -33,7 +33,7 @@ CORPUS = "_corpus"  # after a meter's name, in checkpoints: what its rows were m
 class Draw(Protocol):
     """Draws pictures of a model as it is at a step."""
 
-    def __call__(self, model: nn.Module, step: int, *, kl: NDArray[np.float64] | None, animated: bool) -> object:
+    def __call__(self, model: Model, step: int, *, kl: NDArray[np.float64] | None, animated: bool) -> object:
         """Draw; `kl` is that of each latent, if it was measured."""
 
 
@@ -56,7 +56,7 @@ class Trainer:
     def __init__(
         self,
         run: Run,
-        model: nn.Module,
+        model: Model,
         feed: Feed,
         device: torch.device,
         *,
@@ -67,7 +67,7 @@ class Trainer:
         self.run, self.spec, self.feed, self.device = run, run.spec, feed, device
         self.meters, self.draw = meters, draw
         self.model = channels_last(model.to(device))
-        self.players = players(self.model)
+        self.players = self.model.players()
         self.main = _main(self.model, self.players)
         self.parameters = [_parameters(player) for player in self.players]
         self.optimisers = [
@@ -128,9 +128,7 @@ class Trainer:
             batch = _to(self.feed.batch(self.step), self.device)
             for index, player in enumerate(self.players):
                 self._update(index, player, batch)
-            after = getattr(self.model, "after_step", None)
-            if after is not None:
-                after()
+            self.model.after_step()
         except (RuntimeError, ValueError, ArithmeticError):
             self.read_curve()  # a model may fail over what an earlier step broke: then that is the news
             raise
@@ -329,9 +327,9 @@ def _check_terms(model: str, terms: Terms) -> None:
             raise UnknotError(f"{model}: the term '{name}' of its loss is {what}; expected a scalar tensor.")
 
 
-def _main(model: nn.Module, of: Sequence[Player]) -> int:
+def _main(model: Model, of: Sequence[Player]) -> int:
     """The player whose loss the curve calls the loss: the one moved by the model's own, else the first."""
-    own = [index for index, player in enumerate(of) if player.loss == getattr(model, "loss", None)]
+    own = [index for index, player in enumerate(of) if player.loss == model.loss]
     return own[0] if own else 0
 
 

@@ -6,17 +6,16 @@ one that was never stopped: data and noise of a step depend on the seed and the 
 
 import hashlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from unknot.errors import UnknotError
 from unknot.models import build
 from unknot.models.codes import channels_last
 from unknot.models.codes import represent as represent
-from unknot.models.model import Setting
+from unknot.models.model import Model, Setting
 from unknot.models.networks import initialise
 from unknot.processes.memory import kept_memory
 from unknot.processes.threads import threads_of_torch
@@ -78,7 +77,7 @@ def train(
     model, spec = build_model(spec, world)
     batches = feed(spec, model, world)
     run = Run.create(
-        folder, spec, source=_source(model) + _load_pretrained(model), world_file=world_fingerprint(spec.world)
+        folder, spec, source=_source(model) + model.load_pretrained(), world_file=world_fingerprint(spec.world)
     )
     if run.finished:
         return run
@@ -90,7 +89,7 @@ def train(
     return run
 
 
-def build_model(spec: RunSpec, world: World) -> tuple[nn.Module, RunSpec]:
+def build_model(spec: RunSpec, world: World) -> tuple[Model, RunSpec]:
     """The model of a spec with freshly drawn weights, and the spec with all options filled in."""
     height, width, channels = world.image_shape
     pixels = spec.image_size or height
@@ -113,11 +112,11 @@ def build_model(spec: RunSpec, world: World) -> tuple[nn.Module, RunSpec]:
         torch.manual_seed(seed)  # for parts that `initialise` does not know, such as embeddings
         model, options = build(spec.model, setting, spec.options)
     initialise(model, spec.init, torch.Generator().manual_seed(seed))
-    if spec.pairs and getattr(model, "supervision", "none") != "pairs":
+    if spec.pairs and model.supervision != "pairs":
         raise UnknotError(
             f"{spec.model}: does not learn from pairs; leave out pairs ('{spec.pairs}').", field="pairs"
         )
-    law = spec.pairs or getattr(model, "pairs", "")
+    law = spec.pairs or model.pairs
     return model, spec.replace(options=options, pairs=law)
 
 
@@ -131,18 +130,18 @@ def training_split(spec: RunSpec, world: World) -> Split | None:
         raise error.within("split") from None
 
 
-def feed(spec: RunSpec, model: nn.Module, world: World) -> Feed:
+def feed(spec: RunSpec, model: Model, world: World) -> Feed:
     """The batches of a run."""
     return Feed(
         world=world,
         batch_size=spec.batch_size,
         seed=spec.seed,
         split=training_split(spec, world),
-        supervision=getattr(model, "supervision", "none"),
+        supervision=model.supervision,
         pairs=spec.pairs or "one_factor",
         still=conventions(world.key).still,
-        n_labelled=getattr(model, "n_labelled", 0),
-        wants_other=getattr(model, "wants_other", False),
+        n_labelled=model.n_labelled,
+        wants_other=model.wants_other,
         image_size=spec.image_size,
     )
 
@@ -154,7 +153,7 @@ def _region_size(spec: RunSpec, world: World) -> int:
     return part.n_train if part is not None else world.factors.size
 
 
-def load_model(run: Run, *, data: Path | None = None, world: World | None = None) -> nn.Module:
+def load_model(run: Run, *, data: Path | None = None, world: World | None = None) -> Model:
     """The trained model of a run, in evaluation mode."""
     from safetensors.torch import load_file
 
@@ -173,7 +172,7 @@ def load_model(run: Run, *, data: Path | None = None, world: World | None = None
     return channels_last(model.eval())
 
 
-def _source(model: nn.Module) -> str:
+def _source(model: Model) -> str:
     """A hash of the file that anyone's own model is written in, where there is one."""
     if type(model).__module__.startswith("unknot."):
         return ""
@@ -181,12 +180,6 @@ def _source(model: nn.Module) -> str:
         return hashlib.sha256(Path(inspect.getfile(type(model))).read_bytes()).hexdigest()[:12]
     except (OSError, TypeError):
         return ""
-
-
-def _load_pretrained(model: nn.Module) -> str:
-    """Fill a model that starts from published weights, and what tells those from others; empty for most models."""
-    load: Callable[[], str] | None = getattr(model, "load_pretrained", None)
-    return load() if load is not None else ""
 
 
 def find_device(name: str) -> torch.device:

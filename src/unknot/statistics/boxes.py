@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.metrics.inputs import Rng
-from unknot.statistics.columns import Floats, check, chosen, columns_of
-from unknot.statistics.resamples import interval, seed_of
+from unknot.statistics.columns import Floats, chosen, columns_of
+from unknot.statistics.resamples import Bootstrap, Bootstraps, interval, seeded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,9 +20,7 @@ def box_statistics(
     columns: Sequence[str] | None = None,
     *,
     lower_is_better: Sequence[str] = (),
-    bootstraps: int = 1000,
-    level: float = 0.95,
-    rng: Rng = 0,
+    bootstraps: Bootstraps = 1000,
 ) -> "pd.DataFrame":
     """Median, quartiles and whiskers of each score within each setting, and how often the setting comes out best.
 
@@ -39,9 +36,7 @@ def box_statistics(
         settings: (m,) the setting of each model.
         columns: whose statistics; all by default.
         lower_is_better: columns whose best setting has the lowest median.
-        bootstraps: resamples for the intervals and `best`; 0 for none.
-        level: share of resamples inside the interval.
-        rng: seed or generator of the resamples.
+        bootstraps: resamples for the intervals and `best`; 0 for none, or a `Bootstrap`.
 
     Returns:
         Table with column, setting, n, mean, min, whisker_low, q1, median, q3, whisker_high, max, low, high, best, note.
@@ -54,21 +49,21 @@ def box_statistics(
     """
     import pandas as pd
 
-    check("box_statistics", bootstraps=bootstraps, level=level)
+    bootstrap = seeded(bootstraps)
     scores = columns_of("box_statistics", table)
     labels = np.array([str(setting) for setting in settings])
     m = len(next(iter(scores.values())))
     if len(labels) != m:
         raise UnknotError(f"box_statistics: {len(labels)} settings for {m} models; each model needs one.")
     chosen(scores, lower_is_better)
-    seed, order = seed_of(rng), list(dict.fromkeys(labels.tolist()))
+    order = list(dict.fromkeys(labels.tolist()))
     rows = []
     for name in chosen(scores, columns):
         groups = [scores[name][(labels == setting) & ~np.isnan(scores[name])] for setting in order]
-        medians = _medians(groups, order, bootstraps, seed)
+        medians = _medians(groups, order, bootstrap)
         best = _best(-medians if name in lower_is_better else medians)
         for i, (setting, values) in enumerate(zip(order, groups, strict=True)):
-            low, high = interval(medians[i], level) if bootstraps else (np.nan, np.nan)
+            low, high = interval(medians[i], bootstrap.level) if bootstrap.times else (np.nan, np.nan)
             row = {"column": name, "setting": setting, "n": len(values), **_box(values)}
             rows.append({**row, "low": low, "high": high, "best": best[i], "note": _note(len(values))})
     return pd.DataFrame(rows)
@@ -87,14 +82,14 @@ def _box(values: Floats) -> dict[str, float]:
     return dict(zip(names, map(float, numbers), strict=True))
 
 
-def _medians(groups: Sequence[Floats], names: Sequence[str], bootstraps: int, seed: int) -> Floats:
-    """(settings, bootstraps) median of each setting in each resample; NaN for a setting without scores."""
-    medians = np.full((len(groups), bootstraps), np.nan)
+def _medians(groups: Sequence[Floats], names: Sequence[str], bootstrap: Bootstrap) -> Floats:
+    """The median of each setting in each resample, (settings, times); NaN for a setting without scores."""
+    medians = np.full((len(groups), bootstrap.times), np.nan)
     for i, (values, name) in enumerate(zip(groups, names, strict=True)):
         if len(values):
             # Seeded by the setting's name, so that another setting in the table moves no interval.
-            rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-            medians[i] = np.median(values[rng.integers(len(values), size=(bootstraps, len(values)))], axis=1)
+            rng = np.random.default_rng([bootstrap.seed, zlib.crc32(name.encode())])
+            medians[i] = np.median(values[rng.integers(len(values), size=(bootstrap.times, len(values)))], axis=1)
     return medians
 
 

@@ -1,4 +1,4 @@
-"""The columns of a table of models, from whatever the caller has, and the checks all statistics share."""
+"""The columns of a table of models, from whatever the caller has."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -60,11 +60,3 @@ def chosen(columns: Mapping[str, Floats], names: Sequence[str] | None) -> list[s
         if name not in columns:
             raise unknown("column", name, columns)
     return list(dict.fromkeys(names))
-
-
-def check(who: str, *, bootstraps: int, level: float) -> None:
-    """Refuse a number of resamples or a level that gives no interval."""
-    if bootstraps < 0:
-        raise UnknotError(f"{who}: bootstraps is {bootstraps}; expected 0 (no intervals) or more, 1,000 say.")
-    if not 0 < level < 1:
-        raise UnknotError(f"{who}: level is {level}; expected a share between 0 and 1, such as 0.95.")

@@ -11,10 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics.inputs import Rng, as_array
+from unknot.metrics.inputs import as_array
 from unknot.metrics.ranks import average_ranks
-from unknot.statistics.columns import Floats, check, chosen, columns_of
-from unknot.statistics.resamples import interval, ranks, resamples, seed_of, weighted_correlation
+from unknot.statistics.columns import Floats, chosen, columns_of
+from unknot.statistics.resamples import (
+    Bootstrap,
+    Bootstraps,
+    interval,
+    ranks,
+    resamples,
+    seeded,
+    weighted_correlation,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,9 +62,7 @@ def correlation(
     second: Any,
     *,
     method: Method = "spearman",
-    bootstraps: int = 1000,
-    level: float = 0.95,
-    rng: Rng = 0,
+    bootstraps: Bootstraps = 1000,
 ) -> Correlation:
     """How closely two scores of the same models go together, over the models that have both.
 
@@ -76,9 +82,7 @@ def correlation(
         first: (m,) scores; NaN where a model has none.
         second: (m,) scores of the same models.
         method: "pearson" or "spearman".
-        bootstraps: resamples; 0 for no interval.
-        level: share of resamples inside the interval.
-        rng: seed or generator of the resamples.
+        bootstraps: resamples; 0 for no interval, or a `Bootstrap`.
 
     >>> outcome = correlation([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], bootstraps=0)
     >>> round(outcome.r, 6), round(outcome.p, 4), outcome.n, outcome.p_from
@@ -87,8 +91,7 @@ def correlation(
     x, y = _pair(first, second)
     if method not in ("pearson", "spearman"):
         raise unknown("correlation", method, ("pearson", "spearman"))
-    check("correlation", bootstraps=bootstraps, level=level)
-    return _correlation(x, y, method, bootstraps, level, seed_of(rng))
+    return _correlation(x, y, method, seeded(bootstraps))
 
 
 def correlations(
@@ -97,10 +100,8 @@ def correlations(
     against: Sequence[str] | None = None,
     *,
     method: Method = "spearman",
-    bootstraps: int = 1000,
-    level: float = 0.95,
+    bootstraps: Bootstraps = 1000,
     correction: Correction = "none",
-    rng: Rng = 0,
 ) -> "pd.DataFrame":
     """The correlation of every pair of columns, one row a pair.
 
@@ -112,10 +113,8 @@ def correlations(
         columns: whose correlations; all by default.
         against: with which other columns, tasks say; by default with each other.
         method: "pearson" or "spearman".
-        bootstraps: resamples for the intervals; 0 for none.
-        level: share of resamples inside the interval.
+        bootstraps: resamples for the intervals; 0 for none, or a `Bootstrap`. None depends on the other columns.
         correction: "none" or "holm".
-        rng: seed or generator of the resamples; an interval does not depend on the other columns.
 
     Returns:
         Table with first, second, r, p, p_adjusted, low, high, n, method, p_from, note.
@@ -143,10 +142,9 @@ def correlations(
         raise UnknotError(f"correlations: the columns {', '.join(names)} make no pair; name at least two.")
     if correction not in ("none", "holm"):
         raise unknown("correction", correction, ("none", "holm"))
-    seed = seed_of(rng)
-    rows = []
+    bootstrap, rows = seeded(bootstraps), []
     for a, b in pairs:
-        c = correlation(scores[a], scores[b], method=method, bootstraps=bootstraps, level=level, rng=seed)
+        c = correlation(scores[a], scores[b], method=method, bootstraps=bootstrap)
         note = c.note.replace("the first score", a).replace("the second score", b)
         rows.append((a, b, c.r, c.p, c.p, c.low, c.high, c.n, method, c.p_from, note))
     names_of = ["first", "second", "r", "p", "p_adjusted", "low", "high", "n", "method", "p_from", "note"]
@@ -210,7 +208,7 @@ def _pair(first: Any, second: Any) -> tuple[Floats, Floats]:
     return x[both], y[both]
 
 
-def _correlation(x: Floats, y: Floats, method: Method, bootstraps: int, level: float, seed: int) -> Correlation:
+def _correlation(x: Floats, y: Floats, method: Method, bootstrap: Bootstrap) -> Correlation:
     nan, n = float("nan"), len(x)
     note = no_value(x, y, method)
     if note:
@@ -223,9 +221,9 @@ def _correlation(x: Floats, y: Floats, method: Method, bootstraps: int, level: f
         p, p_from = _perfect_p(x), "exact"
     else:
         p, p_from = (student_p(r * np.sqrt((n - 2) / (1 - r * r)), n - 2) if abs(r) < 1 else 0.0), "t"
-    if bootstraps == 0:
+    if bootstrap.times == 0:
         return Correlation(r, p, nan, nan, n, p_from)
-    low, high = interval(resampled(x, y, method, bootstraps, seed), level)
+    low, high = interval(resampled(x, y, method, bootstrap), bootstrap.level)
     note = "no interval: a score does not vary in most resamples" if np.isnan(low) else ""
     return Correlation(r, p, low, high, n, p_from, note)
 
@@ -252,10 +250,10 @@ def comparable(column: Floats, method: Method) -> Floats:
     return result
 
 
-def resampled(x: Floats, y: Floats, method: Method, bootstraps: int, seed: int) -> Floats:
-    """(bootstraps,) correlation in each resample."""
+def resampled(x: Floats, y: Floats, method: Method, bootstrap: Bootstrap) -> Floats:
+    """The correlation in each resample."""
     blocks = []
-    for counts in resamples(len(x), bootstraps, seed):
+    for counts in resamples(len(x), bootstrap):
         pair = (ranks(x, counts), ranks(y, counts)) if method == "spearman" else (x, y)
         blocks.append(weighted_correlation(*pair, counts))
     return np.concatenate(blocks)

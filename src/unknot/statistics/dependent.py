@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics.inputs import Rng
-from unknot.statistics.columns import Floats, check, chosen, columns_of
+from unknot.statistics.columns import Floats, chosen, columns_of
 from unknot.statistics.correlations import Correction, Method, comparable, holm, no_value, student_p
-from unknot.statistics.resamples import interval, ranks, resamples, seed_of, weighted_correlation
+from unknot.statistics.resamples import (
+    Bootstrap,
+    Bootstraps,
+    interval,
+    ranks,
+    resamples,
+    seeded,
+    weighted_correlation,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,10 +113,8 @@ def compare_correlations(
     method: Method = "spearman",
     test: Test = "williams",
     flip: Sequence[str] = (),
-    bootstraps: int = 1000,
-    level: float = 0.95,
+    bootstraps: Bootstraps = 1000,
     correction: Correction = "none",
-    rng: Rng = 0,
 ) -> "pd.DataFrame":
     """For every two metrics, whether the first is more closely related to the task than the second.
 
@@ -124,17 +129,15 @@ def compare_correlations(
         method: "pearson" or "spearman".
         test: "williams", "steiger" or "meng".
         flip: columns in which lower is better; their sign is turned first, so that metrics compete on equal terms.
-        bootstraps: resamples for the interval of r1 - r2; 0 for none.
-        level: share of resamples inside the interval.
+        bootstraps: resamples for the interval of r1 - r2; 0 for none, or a `Bootstrap`.
         correction: "none" or "holm", over all rows.
-        rng: seed or generator of the resamples.
 
     Returns:
         Table with first, second, r1, r2, r12, difference, statistic, p, p_adjusted, low, high, n, test, method, note.
     """
     import pandas as pd
 
-    check("compare_correlations", bootstraps=bootstraps, level=level)
+    bootstrap = seeded(bootstraps)
     for kind, name, known in (("test", test, TESTS), ("correlation", method, ("pearson", "spearman"))):
         if name not in known:
             raise unknown(kind, name, known)
@@ -148,12 +151,11 @@ def compare_correlations(
             f"compare_correlations: {len(names)} metric(s) beside '{task}'; it takes two to compare."
         )
     signed = {name: -column if name in flip else column for name, column in scores.items()}
-    seed = seed_of(rng)
     rows = []
     for a, b in combinations(names, 2):
         triple = np.stack([signed[task], signed[a], signed[b]])
         triple = triple[:, ~np.isnan(triple).any(axis=0)]
-        row = _compare(triple, (task, a, b), method, test, bootstraps, level, seed)
+        row = _compare(triple, (task, a, b), method, test, bootstrap)
         note = row.pop("note")
         rows.append({"first": a, "second": b, **row, "test": test, "method": method, "note": note})
     frame = pd.DataFrame(rows)
@@ -162,13 +164,7 @@ def compare_correlations(
 
 
 def _compare(
-    triple: Floats,
-    names: tuple[str, str, str],
-    method: Method,
-    test: Test,
-    bootstraps: int,
-    level: float,
-    seed: int,
+    triple: Floats, names: tuple[str, str, str], method: Method, test: Test, bootstrap: Bootstrap
 ) -> dict[str, Any]:
     nan, n = float("nan"), triple.shape[1]
     row: dict[str, Any] = dict.fromkeys(("r1", "r2", "r12", "difference", "statistic", "p", "low", "high"), nan)
@@ -187,12 +183,12 @@ def _compare(
         row |= {"statistic": outcome.statistic, "p": outcome.p}
     except UnknotError as error:
         row["note"] = str(error)
-    if bootstraps:
+    if bootstrap.times:
         differences = []
-        for counts in resamples(n, bootstraps, seed):
+        for counts in resamples(n, bootstrap):
             u, v, w = (ranks(c, counts) for c in (y, a, b)) if method == "spearman" else (y, a, b)
             differences.append(weighted_correlation(u, v, counts) - weighted_correlation(u, w, counts))
-        row["low"], row["high"] = interval(np.concatenate(differences), level)
+        row["low"], row["high"] = interval(np.concatenate(differences), bootstrap.level)
     return row
 
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.metrics.inputs import Rng
-from unknot.statistics.columns import Floats, check, chosen, scores_and_accuracies
-from unknot.statistics.resamples import interval, resamples, seed_of, spans
+from unknot.statistics.columns import Floats, chosen, scores_and_accuracies
+from unknot.statistics.resamples import Bootstrap, Bootstraps, interval, resamples, seeded, spans
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,9 +20,7 @@ def quartile_curves(
     metrics: Sequence[str] | None = None,
     *,
     bins: int = 4,
-    bootstraps: int = 1000,
-    level: float = 0.95,
-    rng: Rng = 0,
+    bootstraps: Bootstraps = 1000,
 ) -> "pd.DataFrame":
     """Mean task accuracy of the models in each quarter of a metric, at each step of the task's training.
 
@@ -43,9 +40,7 @@ def quartile_curves(
         steps: (t,) training steps of the task.
         metrics: columns of the table; all by default.
         bins: how many; 4 for quartiles.
-        bootstraps: resamples for the intervals; 0 for none.
-        level: share of resamples inside the interval.
-        rng: seed or generator of the resamples.
+        bootstraps: resamples for the intervals; 0 for none, or a `Bootstrap`.
 
     Returns:
         Table with metric, step, bin, mean, low, high, n, note.
@@ -56,12 +51,12 @@ def quartile_curves(
     """
     import pandas as pd
 
-    check("quartile_curves", bootstraps=bootstraps, level=level)
+    bootstrap = seeded(bootstraps)
     if bins < 2:
         raise UnknotError(f"quartile_curves: bins is {bins}; two are the least.")
     rows = []
     for name, score, values, note in _usable("quartile_curves", table, accuracies, steps, metrics, bins):
-        means, low, high = _binned(score, values, bins, bootstraps, level, seed_of(rng))
+        means, low, high = _binned(score, values, bins, bootstrap)
         for t, step in enumerate(steps):
             for k in range(bins):
                 rows.append((name, step, k + 1, means[k, t], low[k, t], high[k, t], len(score), note))
@@ -74,9 +69,7 @@ def half_differences(
     steps: Sequence[int],
     metrics: Sequence[str] | None = None,
     *,
-    bootstraps: int = 1000,
-    level: float = 0.95,
-    rng: Rng = 0,
+    bootstraps: Bootstraps = 1000,
 ) -> "pd.DataFrame":
     """Mean task accuracy of the top half of models by a metric, minus that of the bottom half, at each step.
 
@@ -91,10 +84,10 @@ def half_differences(
     """
     import pandas as pd
 
-    check("half_differences", bootstraps=bootstraps, level=level)
+    bootstrap = seeded(bootstraps)
     rows = []
     for name, score, values, note in _usable("half_differences", table, accuracies, steps, metrics, 2):
-        difference, low, high = _binned(score, values, 2, bootstraps, level, seed_of(rng), gap=True)
+        difference, low, high = _binned(score, values, 2, bootstrap, gap=True)
         for t, step in enumerate(steps):
             rows.append((name, step, difference[0, t], low[0, t], high[0, t], len(score), note))
     return pd.DataFrame(rows, columns=["metric", "step", "difference", "low", "high", "n", "note"])
@@ -132,7 +125,7 @@ def _reason(score: Floats, fewest: int) -> str:
 
 
 def _binned(
-    score: Floats, values: Floats, bins: int, bootstraps: int, level: float, seed: int, *, gap: bool = False
+    score: Floats, values: Floats, bins: int, bootstrap: Bootstrap, *, gap: bool = False
 ) -> tuple[Floats, Floats, Floats]:
     """Means (or, as a gap, last bin minus first) and the two ends of their intervals, each (bins, t)."""
 
@@ -144,8 +137,8 @@ def _binned(
     low, high = np.full(shape, np.nan), np.full(shape, np.nan)
     if _reason(score, bins):
         return np.full(shape, np.nan), low, high
-    if bootstraps:
-        samples = np.concatenate([of(counts) for counts in resamples(len(score), bootstraps, seed)])
+    if bootstrap.times:
+        samples = np.concatenate([of(counts) for counts in resamples(len(score), bootstrap)])
         for i in np.ndindex(shape):
-            low[i], high[i] = interval(samples[:, *i], level)
+            low[i], high[i] = interval(samples[:, *i], bootstrap.level)
     return of(np.ones((1, len(score))))[0], low, high

@@ -4,28 +4,62 @@ Working on counts instead of drawn rows makes ranks of a resample a cumulative s
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unknot.errors import UnknotError
 from unknot.metrics.inputs import Rng
 from unknot.statistics.columns import Floats
 
 BLOCK = 2**20  # counts held at a time: 8 MB an array
 
 
-def seed_of(rng: Rng) -> int:
-    """The seed itself, or one drawn from a generator."""
-    return int(rng.integers(2**62)) if isinstance(rng, np.random.Generator) else int(rng)
+@dataclass(frozen=True)
+class Bootstrap:
+    """Resamples of models, from which an interval is taken.
+
+    Attributes:
+        times: how many; 0 for no interval.
+        level: share of them inside the interval.
+        rng: their seed or generator.
+    """
+
+    times: int = 1000
+    level: float = 0.95
+    rng: Rng = 0
+
+    def __post_init__(self) -> None:
+        if self.times < 0:
+            raise UnknotError(f"bootstraps: {self.times} resamples; expected 0 (no intervals) or more, 1,000 say.")
+        if not 0 < self.level < 1:
+            raise UnknotError(
+                f"bootstraps: level is {self.level}; expected a share between 0 and 1, such as 0.95."
+            )
+
+    @property
+    def seed(self) -> int:
+        """The seed itself, or one drawn from the generator."""
+        return int(self.rng.integers(2**62)) if isinstance(self.rng, np.random.Generator) else int(self.rng)
 
 
-def resamples(n: int, times: int, seed: int) -> Iterator[Floats]:
-    """Blocks (b, n) of how often each of n rows is drawn in a resample of n, `times` resamples in all.
+Bootstraps = int | Bootstrap  # or as many resamples with the usual level and seed
+
+
+def seeded(bootstraps: Bootstraps) -> Bootstrap:
+    """A bootstrap whose seed is a number, so that all who use it see the same resamples."""
+    bootstrap = bootstraps if isinstance(bootstraps, Bootstrap) else Bootstrap(bootstraps)
+    return replace(bootstrap, rng=bootstrap.seed)
+
+
+def resamples(n: int, bootstrap: Bootstrap) -> Iterator[Floats]:
+    """Blocks (b, n) of how often each of n rows is drawn in a resample of n, as many resamples as asked for in all.
 
     They depend on the seed and on n alone, so that an interval does not move when a column is added to the table.
     """
-    rng = np.random.default_rng([seed, n])
-    for start in range(0, times, size := max(1, BLOCK // n)):
-        b = min(size, times - start)
+    rng = np.random.default_rng([bootstrap.seed, n])
+    for start in range(0, bootstrap.times, size := max(1, BLOCK // n)):
+        b = min(size, bootstrap.times - start)
         drawn = rng.integers(n, size=(b, n)) + n * np.arange(b)[:, None]
         yield np.bincount(drawn.ravel(), minlength=b * n).reshape(b, n).astype(np.float64)
 

@@ -12,6 +12,7 @@ from unknot.errors import UnknotError, unknown
 from unknot.statistics.boxes import box_statistics
 from unknot.statistics.correlations import Correction, Method, correlations, holm
 from unknot.statistics.dependent import Test, compare_correlations
+from unknot.statistics.resamples import Bootstraps
 from unknot.studies.folder import StudyFolder
 
 if TYPE_CHECKING:
@@ -25,9 +26,8 @@ def study_correlations(
     *,
     by: str | None = "world",
     method: Method = "spearman",
-    bootstraps: int = 1000,
+    bootstraps: Bootstraps = 1000,
     correction: Correction = "none",
-    rng: int = 0,
 ) -> "pd.DataFrame":
     """Correlations between the scores, numbers of tasks and rankings of a study, world by world.
 
@@ -40,15 +40,14 @@ def study_correlations(
         against: other columns; by default each other.
         by: column of `runs` that separates runs, or None.
         method: "pearson" or "spearman".
-        bootstraps: resamples for the intervals; 0 for none.
+        bootstraps: resamples for the intervals; 0 for none, or a `Bootstrap`.
         correction: "none" or "holm".
-        rng: seed of the resamples.
 
     Returns:
         The table of `correlations`, with the column `by` in front.
     """
     opened = _opened(study, *(columns or ()), *(against or ()))
-    options: dict[str, Any] = {"method": method, "bootstraps": bootstraps, "rng": rng}
+    options: dict[str, Any] = {"method": method, "bootstraps": bootstraps}
     table = _each(opened, by, lambda numbers, runs: correlations(numbers, columns, against, **options))
     table["p_adjusted"] = holm(table["p"]) if correction == "holm" else table["p"]
     return table
@@ -62,9 +61,8 @@ def study_comparisons(
     by: str | None = "world",
     method: Method = "spearman",
     test: Test = "williams",
-    bootstraps: int = 1000,
+    bootstraps: Bootstraps = 1000,
     correction: Correction = "none",
-    rng: int = 0,
 ) -> "pd.DataFrame":
     """Which of two metrics is more closely related to a task, world by world; arguments as in `compare_correlations`.
 
@@ -77,15 +75,14 @@ def study_comparisons(
         by: column of `runs` that separates runs, or None.
         method: "pearson" or "spearman".
         test: "williams", "steiger" or "meng".
-        bootstraps: resamples for the intervals; 0 for none.
+        bootstraps: resamples for the intervals; 0 for none, or a `Bootstrap`.
         correction: "none" or "holm".
-        rng: seed of the resamples.
     """
     opened = _opened(study, task, *(metrics or ()))
     if metrics is None:
         metrics = [measure.column for measure in opened.measures if measure.kind != "task"]
     flip = _lower_is_better(opened)
-    options: dict[str, Any] = {"method": method, "test": test, "bootstraps": bootstraps, "rng": rng}
+    options: dict[str, Any] = {"method": method, "test": test, "bootstraps": bootstraps}
     table = _each(
         opened, by, lambda numbers, runs: compare_correlations(numbers, task, metrics, flip=flip, **options)
     )
@@ -98,12 +95,11 @@ def study_boxes(
     columns: Sequence[str] | None = None,
     *,
     by: str | None = "world",
-    bootstraps: int = 1000,
-    rng: int = 0,
+    bootstraps: Bootstraps = 1000,
 ) -> "pd.DataFrame":
     """Statistics of each number per model and setting, world by world; a setting reads "beta_vae, beta 4"."""
     opened = _opened(study, *(columns or ()))
-    options: dict[str, Any] = {"lower_is_better": _lower_is_better(opened), "bootstraps": bootstraps, "rng": rng}
+    options: dict[str, Any] = {"lower_is_better": _lower_is_better(opened), "bootstraps": bootstraps}
 
     def boxes(numbers: "pd.DataFrame", runs: "pd.DataFrame") -> "pd.DataFrame":
         settings = (runs["model"] + ", " + runs["setting"]).str.removesuffix(", ")

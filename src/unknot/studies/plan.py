@@ -184,7 +184,7 @@ def _applicable(
 
 def _merged(study: StudySpec, entry: ModelEntry) -> dict[str, Values]:
     """The values of a model: its own, else those of the whole study, else those of its preset."""
-    from unknot.models import find, options_of
+    from unknot.models import find, find_preset, options_of
 
     source = study.source
     try:
@@ -197,15 +197,15 @@ def _merged(study: StudySpec, entry: ModelEntry) -> dict[str, Values]:
             raise source.unknown(values.where, f"option of {entry.model}", name, (*options, *FIELDS))
     merged: dict[str, Values] = {}
     if entry.preset:
-        presets = getattr(kind, "presets", {})
-        if entry.preset not in presets:
-            raise source.unknown((*entry.where, "preset"), f"preset of {entry.model}", entry.preset, presets)
         where = (*entry.where, "preset")
-        preset = presets[entry.preset]
+        try:
+            preset = find_preset(entry.model, entry.preset)
+        except UnknotError as error:
+            raise source.fault(where, error) from None
         merged |= {name: Values((value,), where) for name, value in preset.fixed.items()}
         merged |= {name: Values(tuple(swept), where) for name, swept in preset.sweep.items()}
     shared = dict(study.values)
-    if getattr(kind, "supervision", "none") != "pairs":
+    if kind.supervision != "pairs":
         shared.pop("pairs", None)  # is meant for the models that learn from them
     return merged | shared | dict(entry.values)
 

@@ -36,7 +36,7 @@ def ended(folder: Path, model: str, **fields: Any) -> Run:
     return run
 
 
-@pytest.mark.parametrize("model", [name for name, kind in MODELS.items() if hasattr(kind, "decode")])
+@pytest.mark.parametrize("model", [name for name, kind in MODELS.items() if kind.decodes])
 def test_every_model_with_a_decoder_can_be_explored(model: str, tmp_path: Path) -> None:
     explored = ExploredRun(ended(tmp_path, model))
     slots = 3 if model in SMALLER else 0

@@ -16,7 +16,7 @@ from unknot.tasks.algebra.meter import coat_meter
 from unknot.tasks.algebra.task import algebra
 from unknot.worlds import open_world
 from unknot.worlds.scenes.corpus import VERSION, Corpus
-from unknot.worlds.scenes.dataset import write_scenes
+from unknot.worlds.scenes.dataset import SceneSet, write_scenes
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 
 SLOTS = {"slots": 3, "slot_size": 8, "channels": 8, "stride": 2, "full_layers": 0, "warm_up": 0}
@@ -31,7 +31,7 @@ def corpus(tmp_path_factory) -> Corpus:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> str:
     folder = tmp_path_factory.mktemp("scenes") / "s"
-    write_scenes(folder, setting="black_sprites", n=16, size=32)
+    write_scenes(folder, SceneSet("black_sprites", n=16, size=32))
     return str(folder)
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unknot.reports.task_page import write_task_page
 from unknot.tasks.algebra.page import p_hat, score_text, section
 from unknot.tasks.algebra.task import algebra
 from unknot.tasks.result import TaskResult
@@ -62,26 +61,6 @@ def test_without_an_encoder_the_charts_are_of_baselines(tmp_path: Path) -> None:
     drawn = section([alone])
     assert any("No encoder" in text for text in drawn.paragraphs)
     assert "symbolic attributes without colour" in drawn.contents[1].drawings[0].svg
-
-
-def test_names_from_data_are_escaped(result: TaskResult, tmp_path: Path) -> None:
-    nasty = "<script>alert(1)</script>"
-    rows = [
-        row | {"representation": nasty} if row["kind"] == "encoder" else row for row in result.tables["scores"]
-    ]
-    marks = [
-        row | {"representation": nasty} if row["kind"] == "encoder" else row for row in result.tables["negatives"]
-    ]
-    made = TaskResult(
-        "algebra",
-        nasty,
-        nasty,
-        result.values,
-        {**result.tables, "scores": rows, "negatives": marks},
-        result.settings,
-    )
-    text = write_task_page(tmp_path / "page.html", [made]).read_text(encoding="utf-8")
-    assert nasty not in text and "&lt;script&gt;" in text
 
 
 def test_a_picture_that_is_none_is_left_out(result: TaskResult) -> None:

@@ -32,10 +32,13 @@ def test_the_readout_reads_the_factors_of_other_worlds_too(world: str, kind: str
 
 
 def test_all_training_points_are_read_if_nothing_else_is_said(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+
     def result() -> TaskResult:
-        return oracle("mpi3d_real", "", rows=50, steps=2, folder=tmp_path)
+        return oracle("mpi3d_real", "", rows=50, steps=2, folder=tmp_path, progress=lambda *now: told.append(now))
 
     first = result()
+    assert told[-1][1:] == (4, 4)
     assert first.settings["train_rows"] == "all"
     assert [row["split"] for row in first.tables["oracle"]] == [kind for kind in KINDS for _ in range(2)]
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").iterdir()}

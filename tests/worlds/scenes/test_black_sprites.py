@@ -3,12 +3,12 @@
 import numpy as np
 
 from unknot.worlds import open_world
-from unknot.worlds.scenes.dataset import write_scenes
+from unknot.worlds.scenes.dataset import SceneSet, write_scenes
 from unknot.worlds.scenes.multi_sprites import MultiSprites
 
 
 def test_three_or_four_large_sprites_on_black(tmp_path):
-    written = write_scenes(tmp_path / "black", setting="black_sprites", n=24, size=32)
+    written = write_scenes(tmp_path / "black", SceneSet("black_sprites", n=24, size=32))
     rows = np.arange(24)[:, None]
     images, masks = written.images(rows), written.masks(rows)
     assert {len(record["objects"]) for record in written.records} == {3, 4}

@@ -9,14 +9,14 @@ from unknot.errors import UnknotError
 from unknot.worlds import open_world
 from unknot.worlds.scenes.clevr import cut, import_coat, read_clevr, read_scene_file
 from unknot.worlds.scenes.corpus import ROLES, open_corpus
-from unknot.worlds.scenes.dataset import write_scenes
+from unknot.worlds.scenes.dataset import SceneSet, write_scenes
 
 
 @pytest.fixture(scope="module")
 def clevr(tmp_path_factory):
     """A folder laid out like the published one."""
     folder = tmp_path_factory.mktemp("CLEVR_v1.0")
-    written = write_scenes(folder / "made", setting="clevr", n=3, size=(240, 320), form="png", split="val")
+    written = write_scenes(folder / "made", SceneSet("clevr", n=3, size=(240, 320), form="png", split="val"))
     (folder / "images").mkdir()
     shutil.copytree(folder / "made" / "images", folder / "images" / "val")
     (folder / "scenes").mkdir()

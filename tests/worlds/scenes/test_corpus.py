@@ -159,9 +159,9 @@ def test_a_corpus_that_another_process_makes_is_waited_for(tmp_path, clear):
     while not (tmp_path / ".lock").exists() and other.poll() is None:
         time.sleep(0.002)
     told = []
-    made = make_corpus(tmp_path, **SMALL, watch=lambda done, total: told.append((done, total)))
+    corpus = make_corpus(tmp_path, **SMALL, progress=lambda stage, done, total: told.append((done, total)))
     assert other.wait() == 0 and told
-    assert contents(made.folder) == contents(clear.folder)
+    assert contents(corpus.folder) == contents(clear.folder)
 
 
 def test_a_process_does_not_wait_for_the_one_that_started_it(tmp_path):

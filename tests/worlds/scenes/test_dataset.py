@@ -8,7 +8,7 @@ from unknot.worlds import open_world
 from unknot.worlds.preview import sheet
 from unknot.worlds.scenes.chunks import fill
 from unknot.worlds.scenes.clevr import read_scene_file
-from unknot.worlds.scenes.dataset import open_scenes, write_scenes
+from unknot.worlds.scenes.dataset import SceneSet, open_scenes, write_scenes
 from unknot.worlds.scenes.render import render, scene_masks
 from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 from unknot.worlds.world import World, sample
@@ -18,7 +18,7 @@ SMALL = {"n": 70, "size": 16, "seed": 2}  # two pieces
 
 @pytest.fixture(scope="module")
 def iid(tmp_path_factory):
-    return write_scenes(tmp_path_factory.mktemp("iid"), **SMALL)
+    return write_scenes(tmp_path_factory.mktemp("iid"), SceneSet(**SMALL))
 
 
 def contents(folder):
@@ -52,7 +52,7 @@ def test_the_scene_file_is_one_of_clevr(iid):
 
 
 def test_files_are_the_same_with_two_processes(tmp_path, iid):
-    again = write_scenes(tmp_path / "two", **SMALL, jobs=2)
+    again = write_scenes(tmp_path / "two", SceneSet(**SMALL), jobs=2)
     assert contents(again.folder) == contents(iid.folder)
 
 
@@ -70,12 +70,12 @@ def test_impossible_worlds_are_named(wrong):
 
 
 def test_more_scenes_begin_with_the_same_ones(tmp_path, iid):
-    more = write_scenes(tmp_path / "more", **{**SMALL, "n": 3})
+    more = write_scenes(tmp_path / "more", SceneSet(**{**SMALL, "n": 3}))
     np.testing.assert_array_equal(more.images([[0], [1], [2]]), iid.images([[0], [1], [2]]))
 
 
 def test_png_files_hold_the_same_pixels_as_the_array(tmp_path, iid):
-    world = write_scenes(tmp_path / "png", **SMALL, form="png")
+    world = write_scenes(tmp_path / "png", SceneSet(**SMALL, form="png"))
     rows = np.array([[3], [69]])
     np.testing.assert_array_equal(world.images(rows), iid.images(rows))
     np.testing.assert_array_equal(world.masks(rows), iid.masks(rows))
@@ -93,38 +93,42 @@ def test_an_interrupted_set_is_continued_to_the_same_files(tmp_path, iid, monkey
 
     monkeypatch.setattr(dataset, "_write_piece", stopping)
     with pytest.raises(KeyboardInterrupt):
-        write_scenes(tmp_path / "set", **SMALL)
+        write_scenes(tmp_path / "set", SceneSet(**SMALL))
     monkeypatch.undo()
     for opened in (open_scenes, open_world):
         with pytest.raises(UnknotError, match=r"was interrupted \(1 pieces are done\)"):
             opened(tmp_path / "set")
     told = []
-    write_scenes(tmp_path / "set", **SMALL, progress=lambda stage, done, total: told.append((done, total)))
+
+    def progress(stage, done, total):
+        told.append((done, total))
+
+    write_scenes(tmp_path / "set", SceneSet(**SMALL), progress=progress)
     assert told == [(64, 70), (70, 70)]
     assert contents(tmp_path / "set") == contents(iid.folder)
 
 
 def test_sprites_are_written_and_read_like_scenes(tmp_path):
-    world = write_scenes(tmp_path / "sprites", setting="sprites", n=5, size=32)
+    world = write_scenes(tmp_path / "sprites", SceneSet("sprites", n=5, size=32))
     assert world.name == "multi-object sprites (rendered)"
     assert world.masks([[4]]).max() == len(world.records[4]["objects"])
     with pytest.raises(UnknotError, match="sprites are no scenes"):
         world.scene(0)
     with pytest.raises(UnknotError, match="sprites are square"):
-        write_scenes(tmp_path / "wide", setting="sprites", n=5, size=(32, 64))
+        write_scenes(tmp_path / "wide", SceneSet("sprites", n=5, size=(32, 64)))
 
 
 def test_the_clevr_setting_draws_wide_pictures_on_gray(tmp_path):
-    world = write_scenes(tmp_path / "clevr", setting="clevr", n=2, size=(24, 32), split="val")
+    world = write_scenes(tmp_path / "clevr", SceneSet("clevr", n=2, size=(24, 32), split="val"))
     assert world.image_shape == (24, 32, 3)
     assert {scene["background"] for scene in world.records} == {"gray"}
     assert world.records[1]["image_filename"] == "CLEVR_val_000001.png"
 
 
 def test_a_set_that_is_there_is_opened_and_another_is_refused(iid):
-    assert len(write_scenes(iid.folder, **SMALL).pictures) == 70
+    assert len(write_scenes(iid.folder, SceneSet(**SMALL)).pictures) == 70
     with pytest.raises(UnknotError, match="already holds scenes with n 70 instead of 71"):
-        write_scenes(iid.folder, **{**SMALL, "n": 71})
+        write_scenes(iid.folder, SceneSet(**{**SMALL, "n": 71}))
 
 
 @pytest.mark.parametrize(
@@ -132,25 +136,28 @@ def test_a_set_that_is_there_is_opened_and_another_is_refused(iid):
     [({"setting": "idd"}, "did you mean 'iid'"), ({"form": "jpg"}, "unknown format 'jpg'"), ({"n": 0}, "n 0"),
      ({"split": "../x"}, "split"), ({"size": (0, 4)}, "0 x 4")],
 )  # fmt: skip
-def test_wrong_wishes_are_named(tmp_path, options, message):
+def test_wrong_wishes_are_named(options, message):
     with pytest.raises(UnknotError, match=message):
-        write_scenes(tmp_path / "new", **{**SMALL, **options})
+        SceneSet(**{**SMALL, **options})
 
 
 def test_missing_and_damaged_files_are_named(tmp_path):
-    world = write_scenes(tmp_path / "png", n=3, size=16, form="png")
+    world = write_scenes(tmp_path / "png", SceneSet(n=3, size=16, form="png"))
     (tmp_path / "png" / "images" / "CLEVR_train_000001.png").write_bytes(b"not a picture")
     with pytest.raises(UnknotError, match=r"CLEVR_train_000001\.png: cannot be read"):
         world.images([[1]])
     (tmp_path / "png" / "images" / "CLEVR_train_000001.png").unlink()
     with pytest.raises(UnknotError, match="1 of 3 pictures are missing"):
         open_scenes(tmp_path / "png")
-    array = write_scenes(tmp_path / "array", n=3, size=16)
+    array = write_scenes(tmp_path / "array", SceneSet(n=3, size=16))
     np.save(array.folder / "masks.npy", np.zeros((2, 16, 16), np.uint8))
     with pytest.raises(UnknotError, match=r"masks.npy: is uint8 \(2, 16, 16\)"):
         open_scenes(array.folder)
     (array.folder / "dataset.json").write_text("{}")
     with pytest.raises(UnknotError, match=r"dataset.json: is no description"):
+        open_scenes(array.folder)
+    (array.folder / "dataset.json").write_text(json.dumps(array.scene_set.record() | {"setting": "idd"}))
+    with pytest.raises(UnknotError, match=r"dataset.json: is no description.*did you mean 'iid'"):
         open_scenes(array.folder)
 
 
@@ -158,13 +165,13 @@ def test_two_processes_do_not_fill_one_folder_at_once(tmp_path):
     from unknot.worlds.scenes.chunks import alone
 
     with alone(tmp_path), pytest.raises(UnknotError, match="another process is filling"):
-        write_scenes(tmp_path, n=1, size=16)
+        write_scenes(tmp_path, SceneSet(n=1, size=16))
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnknotError, match="cannot be written"):
-        write_scenes(tmp_path / "file" / "set", n=1, size=16)
+        write_scenes(tmp_path / "file" / "set", SceneSet(n=1, size=16))
 
 
 def test_a_piece_that_fails_leaves_the_others_done(tmp_path):

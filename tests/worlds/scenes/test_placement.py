@@ -103,13 +103,13 @@ def test_compiled_placing_equals_a_plain_reading_of_the_rules():
     from unknot.worlds.scenes._placement import place
 
     right = DIRECTIONS["right"][:2]
-    outcomes = []
+    floor, outcomes = (3.0, 0.25, 0.4, 3.5, right), []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         radii, stream = rng.choice([0.35, 0.7], 8), rng.uniform(-1, 1, (400, 2))
         spread = [0.0, 0.5][seed % 2]
         places, expected = np.zeros((8, 2)), slow_place(radii, stream, spread, right)
-        ok = place(radii, stream, spread, 3.0, 0.25, 0.4, 3.5, 50, *right, places)
+        ok = place(radii, stream, 50, spread, floor, places)
         outcomes.append(ok)
         assert ok == (expected is not None)
         if ok:

@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from unknot.cli.bar import progress_bar
 from unknot.cli.docstrings import joined
-from unknot.cli.task.output import STDOUT, keep_with_run, result_file, show
+from unknot.cli.task.output import STDOUT, keep_with_run, plain_console, result_file, show
 from unknot.cli.task.words import read_words, word_type
 from unknot.cli.train import model_options
 from unknot.encoders.source import Opening, Source
@@ -203,9 +203,7 @@ def _draw(task: Task, source: Source, options: Options, path: Path) -> None:
 
 def _together(task: Task, results: Sequence[TaskResult], html: Path | None, json: Path | None) -> None:
     if len(results) > 1 and task.compare is not None:
-        from rich.console import Console
-
-        Console(stderr=json == STDOUT).print(task.compare(results))
+        plain_console(json).print(task.compare(results))
     if html is not None:
         from unknot.reports.task_page import write_task_page
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,18 +13,21 @@ from unknot.tasks.kept_results import keep_result
 from unknot.tasks.result import TaskResult
 from unknot.tasks.task import Task
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 STDOUT = Path("-")
 
 
 def show(task: Task, result: TaskResult, *, json: Path | None = None) -> None:
     """Print a result, and write it to a file; with that file "-", standard output is given the JSON alone."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(stderr=json == STDOUT)
+    console = plain_console(json)
     about = f"{result.task}: {result.source}" + (f" on {result.world}" if result.world else "")
-    console.print(about, style="bold", highlight=False, markup=False)
-    console.print(task.table(result))
+    console.print(about, style="bold", highlight=False)
+    if any(result.tables.values()):
+        console.print(task.table(result))
     headline = Table(show_header=False, box=None, pad_edge=False)
     headline.add_column()
     headline.add_column(justify="right")
@@ -31,11 +35,18 @@ def show(task: Task, result: TaskResult, *, json: Path | None = None) -> None:
         headline.add_row(name, "-" if value != value else f"{value:.3f}")
     console.print(headline)
     for sentence in sentences(result.notes):
-        console.print(sentence, style="dim", highlight=False, markup=False)
+        console.print(sentence, style="dim", highlight=False)
     if json == STDOUT:
         typer.echo(result.as_json(), nl=False)
     elif json is not None:
         typer.echo(result.write(json))
+
+
+def plain_console(json: Path | None) -> "Console":
+    """Where tables are printed: beside a JSON on standard output, on standard error. Names from data are only words."""
+    from rich.console import Console
+
+    return Console(stderr=json == STDOUT, markup=False, emoji=False)
 
 
 def result_file(folder: Path, result: TaskResult) -> Path:

@@ -31,6 +31,15 @@ class Histogram(NamedTuple):
     counts: NDArray[np.int32]
 
 
+class Node(NamedTuple):
+    """Rows that may be split."""
+
+    rows: Ints
+    slot: int  # which histogram they are counted in
+    total: float  # of their residuals
+    histogram: Histogram
+
+
 class Split(NamedTuple):
     """Where a node is cut; latent -1 if nowhere."""
 
@@ -131,13 +140,12 @@ def _shuffle(items: Ints, state: Ints) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _split_between_bins(
-    size: int, total: float, histogram: Histogram, table: Table, latents: Ints, inverse: Floats
-) -> Split:
+def _split_between_bins(node: Node, table: Table, work: Work) -> Split:
     """The split with the largest S_left^2 / n_left + S_right^2 / n_right among the edges of bins."""
-    sums, _, counts = histogram
+    sums, _, counts = node.histogram
+    size, total, inverse = len(node.rows), node.total, work.inverse
     best, best_f, best_p, best_n, best_c = -np.inf, -1, 0, 0, 0.0
-    for f in latents:
+    for f in work.latents:
         c, n, base = 0.0, 0, f << 8
         for b in range(table.n_bins[f] - 1):
             if counts[base + b] == 0:
@@ -162,26 +170,16 @@ def _extremes(rows: Ints, r: Floats) -> tuple[float, float]:
 
 
 @njit(cache=True, error_model="numpy")
-def _split_within_bins(
-    found: Split,
-    rows: Ints,
-    total: float,
-    slot: int,
-    histogram: Histogram,
-    table: Table,
-    latents: Ints,
-    inverse: Floats,
-    r: Floats,
-    node_of: Ints,
-) -> Split:
-    """A better split than `found` inside a bin, if there is one.
+def _split_within_bins(split: Split, node: Node, r: Floats, table: Table, work: Work) -> Split:
+    """A better split than one between bins inside a bin, if there is one.
 
     With residuals r' = r - mean, the gain beyond the parent's is C^2 (1/n + 1/(N - n)) where C adds up the r' on the
     left. Inside a bin, C moves by at most what its positive r' (upwards) or its negative r' (downwards) add up to.
     """
-    sums, positives, counts = histogram
-    best, best_f, best_p, best_n, best_c = found.gain, found.latent, found.position, found.size, found.sum
-    size = len(rows)
+    sums, positives, counts = node.histogram
+    best_f, best_p, best_n, best_c, best = split
+    size, total, slot = len(node.rows), node.total, node.slot
+    inverse, node_of = work.inverse, work.node_of
     mean = total * inverse[size]
     parent = total * mean
     up, down, positive = max(0.0, -mean), max(0.0, mean), 0.0
@@ -191,10 +189,10 @@ def _split_within_bins(
     detour = 0.0
     if one_sign:
         # Residuals that are all alike: C moves by little per row, and has to end where the bin ends.
-        lowest, highest = _extremes(rows, r)
+        lowest, highest = _extremes(node.rows, r)
         if highest > lowest:
             detour = (highest - mean) * (mean - lowest) / (highest - lowest)
-    for f in latents:
+    for f in work.latents:
         c, n, base = 0.0, 0, f << 8
         for b in range(table.n_bins[f]):
             count = counts[base + b]
@@ -288,30 +286,29 @@ def _grow(
         total[0] += r[i]
     for node in range(n_inner):
         low, high, slot, left, right = lows[node], highs[node], slots[node], 2 * node + 1, 2 * node + 2
-        size, found = high - low, Split(-1, 0, 0, 0.0, 0.0)
+        size, split = high - low, Split(-1, 0, 0, 0.0, 0.0)
         histogram = Histogram(hists.sums[slot], hists.positives[slot], hists.counts[slot])
         if size > 1 and squares[node] * inverse[size] - (total[node] * inverse[size]) ** 2 > PURE:
             _shuffle(latents, state)
-            found = _split_between_bins(size, total[node], histogram, table, latents, inverse)
+            here = Node(rows[low:high], slot, total[node], histogram)
+            split = _split_between_bins(here, table, work)
             if exact:
-                found = _split_within_bins(
-                    found, rows[low:high], total[node], slot, histogram, table, latents, inverse, r, node_of
-                )
+                split = _split_within_bins(split, here, r, table, work)
         lows[left], highs[right] = low, high
-        if found.latent < 0:
+        if split.latent < 0:
             features[node], thresholds[node] = 0, np.inf
             highs[left] = lows[right] = high
             continue
-        f = found.latent
+        f = split.latent
         if exact:
-            threshold = _midpoint(table.x[f], table.order[f], node_of, slot, found.position)
+            threshold = _midpoint(table.x[f], table.order[f], node_of, slot, split.position)
         else:
-            threshold = table.edges[f, table.bins[f, table.order[f, found.position]]]
+            threshold = table.edges[f, table.bins[f, table.order[f, split.position]]]
         features[node], thresholds[node] = f, threshold
-        importances[f] += found.gain - total[node] * total[node] * inverse[size]
+        importances[f] += split.gain - total[node] * total[node] * inverse[size]
         middle = low + _partition(rows[low:high], table.x[f], threshold, spare)
         highs[left] = lows[right] = middle
-        total[left], total[right] = found.sum, total[node] - found.sum
+        total[left], total[right] = split.sum, total[node] - split.sum
         if right < n_inner:
             small, large = (left, right) if middle - low <= high - middle else (right, left)
             new = Histogram(hists.sums[used], hists.positives[used], hists.counts[used])
@@ -331,23 +328,22 @@ def _grow(
 @njit(cache=True, error_model="numpy")
 def grow_round(
     raw: Floats,
-    by_class: Floats,
-    by_row: Floats,
+    residuals: tuple[Floats, Floats],
     columns: Any,
     exact: bool,
     learning_rate: float,
-    features: Ints,
-    thresholds: Floats,
-    values: Floats,
+    trees: tuple[Ints, Floats, Floats],
     importances: Floats,
     state: Ints,
 ) -> None:
     """Fit one tree per class to the residuals, (K, n) and (n, K), and add it to the raw predictions (K, n), in place.
 
-    The arrays of trees (K, nodes) and the importances are filled in. `columns` is a `Table` as a plain tuple, so that
-    compiled code on disk does not depend on who made it.
+    The arrays of trees, which are features, thresholds and values (K, nodes), and the importances are filled in.
+    `columns` is a `Table` as a plain tuple, so that compiled code on disk does not depend on who made it.
     """
     table = Table(*columns)
+    by_class, by_row = residuals
+    features, thresholds, values = trees
     n_trees, n = raw.shape
     d, n_leaves = len(table.x), values.shape[1]
     shrink = (n_trees - 1.0) / n_trees if n_trees > 1 else 1.0

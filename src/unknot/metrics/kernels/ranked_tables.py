@@ -75,7 +75,7 @@ def cut(
     """
     n = below[BUCKETS]
     thresholds = np.empty(len(targets) + 1)
-    found, rank = 0, 0
+    n_cuts, rank = 0, 0
     b, offset, counted = 0, 0, -1  # a bucket, where its values begin among those picked, the last bucket seen
     for t in range(len(targets)):
         place = min(targets[t], n - 1)
@@ -96,11 +96,11 @@ def cut(
         if lower > 0 and (upper == n or targets[t] - lower <= upper - targets[t]):
             nearest, threshold = lower, value
         if rank < nearest < n:
-            rank, thresholds[found] = nearest, threshold
-            found += 1
-        steps[t] = found
-    thresholds[found] = np.inf
-    return thresholds[: found + 1]
+            rank, thresholds[n_cuts] = nearest, threshold
+            n_cuts += 1
+        steps[t] = n_cuts
+    thresholds[n_cuts] = np.inf
+    return thresholds[: n_cuts + 1]
 
 
 @njit(cache=True)

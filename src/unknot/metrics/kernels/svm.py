@@ -6,27 +6,47 @@ With one feature the rows inside the margin form an interval of the sorted featu
 Hessian come from prefix sums of (1, x, x^2) by binary search, and Newton's method costs O(log n) per step.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 MAX_NEWTON = 100
 TOLERANCE = 1e-12  # of the gradient, relative to the one at zero
 
 
+class Sorted(NamedTuple):
+    """Rising values of the feature."""
+
+    values: Floats
+    sums: Floats  # (n + 1, 3) of 1, x and x^2 over the first rows
+
+
+class Problem(NamedTuple):
+    """A class that is to be parted from the rest."""
+
+    everyone: Sorted
+    own: Sorted  # the rows of the class
+    centre: float  # that was taken from the feature
+    c_pos: float  # penalty of a row of the class
+    c_neg: float  # of one of the rest
+
+
 @njit(cache=True)
-def _prefix(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums (n + 1, 3) of 1, x and x^2 over the first rows."""
+def _summed(values: Floats) -> Sorted:
     sums = np.zeros((len(values) + 1, 3))
     for r in range(len(values)):
         sums[r + 1, 0] = sums[r, 0] + 1.0
         sums[r + 1, 1] = sums[r, 1] + values[r]
         sums[r + 1, 2] = sums[r, 2] + values[r] * values[r]
-    return sums
+    return Sorted(values, sums)
 
 
 @njit(cache=True)
-def _count(values: NDArray[np.float64], edge: float, equal: bool) -> int:
+def _count(values: Floats, edge: float, equal: bool) -> int:
     """How many of the sorted values lie below the edge, or at it if `equal` (np.searchsorted compiles slowly)."""
     low, high = 0, len(values)
     while low < high:
@@ -39,10 +59,9 @@ def _count(values: NDArray[np.float64], edge: float, equal: bool) -> int:
 
 
 @njit(cache=True)
-def _inside(
-    values: NDArray[np.float64], sums: NDArray[np.float64], w: float, b: float, side: float
-) -> tuple[float, float, float]:
-    """Sums over the sorted values with side * (w x + b) < 1: what a class on that side has inside its margin."""
+def _inside(rows: Sorted, w: float, b: float, side: float) -> tuple[float, float, float]:
+    """Sums over the values with side * (w x + b) < 1: what a class on that side has inside its margin."""
+    values, sums = rows
     slope = side * w
     low, high = 0, len(values)  # the places inside
     if slope > 0.0:
@@ -55,22 +74,12 @@ def _inside(
 
 
 @njit(cache=True)
-def _state(
-    everyone: NDArray[np.float64],
-    sums_all: NDArray[np.float64],
-    own: NDArray[np.float64],
-    sums_own: NDArray[np.float64],
-    centre: float,
-    c_pos: float,
-    c_neg: float,
-    w: float,
-    b: float,
-    out: NDArray[np.float64],
-) -> None:
+def _state(problem: Problem, w: float, b: float, out: Floats) -> None:
     """Objective, gradient (2) and Hessian (3) at (w, b), where b is the intercept of the centred feature."""
-    p0, p1, p2 = _inside(own, sums_own, w, b, 1.0)
-    a0, a1, a2 = _inside(everyone, sums_all, w, b, -1.0)
-    o0, o1, o2 = _inside(own, sums_own, w, b, -1.0)
+    everyone, own, centre, c_pos, c_neg = problem
+    p0, p1, p2 = _inside(own, w, b, 1.0)
+    a0, a1, a2 = _inside(everyone, w, b, -1.0)
+    o0, o1, o2 = _inside(own, w, b, -1.0)
     n0, n1, n2 = a0 - o0, a1 - o1, a2 - o2
     s0, s1, s2 = c_pos * p0 + c_neg * n0, c_pos * p1 + c_neg * n1, c_pos * p2 + c_neg * n2
     t0, t1 = c_pos * p0 - c_neg * n0, c_pos * p1 - c_neg * n1
@@ -85,19 +94,11 @@ def _state(
 
 
 @njit(cache=True)
-def _solve(
-    everyone: NDArray[np.float64],
-    sums_all: NDArray[np.float64],
-    own: NDArray[np.float64],
-    centre: float,
-    c_pos: float,
-    c_neg: float,
-) -> tuple[float, float]:
+def _solve(problem: Problem) -> tuple[float, float]:
     """Slope and (centred) intercept that part a class from the rest."""
-    sums_own = _prefix(own)
     w, b = 0.0, 0.0
     now, then = np.empty(6), np.empty(6)
-    _state(everyone, sums_all, own, sums_own, centre, c_pos, c_neg, w, b, now)
+    _state(problem, w, b, now)
     enough = TOLERANCE * (abs(now[1]) + abs(now[2]))
     for _ in range(MAX_NEWTON):
         if abs(now[1]) + abs(now[2]) <= enough:
@@ -108,9 +109,7 @@ def _solve(
         descent = now[1] * step_w + now[2] * step_b
         size = 1.0
         while True:  # the objective is convex and piecewise quadratic: nearly always the full step
-            _state(
-                everyone, sums_all, own, sums_own, centre, c_pos, c_neg, w + size * step_w, b + size * step_b, then
-            )
+            _state(problem, w + size * step_w, b + size * step_b, then)
             if then[0] <= now[0] + 1e-4 * size * descent or size < 1e-10:
                 break
             size *= 0.5
@@ -122,12 +121,7 @@ def _solve(
 
 
 @njit(cache=True)
-def fit(
-    x: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    cost: float,
-) -> NDArray[np.float64]:
+def fit(x: Floats, labels: Ints, counts: Ints, cost: float) -> Floats:
     """Slope and intercept (lines, 2) of each class against the rest; one line if there are two classes.
 
     Args:
@@ -138,15 +132,14 @@ def fit(
     """
     n, k = len(x), len(counts)
     centre = x.mean()
-    everyone = x - centre
-    sums_all = _prefix(everyone)
+    everyone = _summed(x - centre)
     starts = np.zeros(k + 1, dtype=np.int64)
     for c in range(k):
         starts[c + 1] = starts[c] + counts[c]
     by_class = np.empty(n)
     cursor = starts[:k].copy()
     for r in range(n):
-        by_class[cursor[labels[r]]] = everyone[r]
+        by_class[cursor[labels[r]]] = everyone.values[r]
         cursor[labels[r]] += 1
     lines = np.empty((1 if k == 2 else k, 2))
     for c in range(len(lines)):
@@ -154,14 +147,14 @@ def fit(
         weight = n / (k * counts[positive])
         # With more than two classes liblinear gives only the positive one its balanced weight.
         rest = n / (k * counts[0]) if k == 2 else 1.0
-        own = by_class[starts[positive] : starts[positive + 1]]
-        w, b = _solve(everyone, sums_all, own, centre, cost * weight, cost * rest)
+        own = _summed(by_class[starts[positive] : starts[positive + 1]])
+        w, b = _solve(Problem(everyone, own, centre, cost * weight, cost * rest))
         lines[c, 0], lines[c, 1] = w, b - w * centre
     return lines
 
 
 @njit(cache=True)
-def accuracy(x: NDArray[np.float64], labels: NDArray[np.int64], lines: NDArray[np.float64]) -> float:
+def accuracy(x: Floats, labels: Ints, lines: Floats) -> float:
     """Share of rows whose class has the highest line (lowest class on ties); unseen classes are always wrong."""
     n = len(x)
     best, winner = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
@@ -184,14 +177,14 @@ def accuracy(x: NDArray[np.float64], labels: NDArray[np.int64], lines: NDArray[n
 
 @njit(cache=True)
 def accuracies(
-    latents: NDArray[np.float64],
-    order: NDArray[np.int64],
-    factors: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    latents_test: NDArray[np.float64],
-    factors_test: NDArray[np.int64],
+    latents: Floats,
+    order: Ints,
+    factors: Ints,
+    sizes: Ints,
+    latents_test: Floats,
+    factors_test: Ints,
     cost: float,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Test accuracy (d, k) of each factor from each latent alone.
 
     Args:

@@ -5,18 +5,19 @@ Codes are (k, d): one row for most models, one for each slot for models of objec
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from unknot.encoders.encoding import mean_kl
 from unknot.errors import UnknotError
 from unknot.models.codes import represent
+from unknot.models.model import Model
 from unknot.reports.explorer.server import Code, Decoded, Seen, Slider
 from unknot.reports.kit.latent_pictures import plan_traversal
+from unknot.representation import mean_kl
 from unknot.runs.batches import as_tensor
 from unknot.runs.pictures import shown_images
 from unknot.runs.run import Run
@@ -56,10 +57,10 @@ class ExploredRun:
         self._codes: Code = q.mean.cpu().numpy()
         if self._codes.ndim == 2:
             self._codes = self._codes[:, None]
-        self.slots = self._codes.shape[1] if hasattr(self._model, "slots_decoded") else 0
+        self.slots = self._codes.shape[1] if self._model.decodes_slots else 0
         kl = None if q.logvar is None else mean_kl(self._codes[:, 0], q.logvar.cpu().numpy())
         # PartedVAEs learn the prior of their class latents, so that no draw of ours would be one of theirs.
-        self._normal = kl is not None and not hasattr(self._model, "priors")
+        self._normal = kl is not None and self._model.standard_prior
         self.draws = (
             "every latent from the standard normal prior"
             if self._normal
@@ -84,10 +85,9 @@ class ExploredRun:
     def decode(self, code: Code) -> Decoded:
         """The image of a code; for models of objects, what each slot draws, and where."""
         tensor = torch.from_numpy(code.astype(np.float32)).to(self._device)
-        model = cast(Any, self._model)
         if not self.slots:
-            return Decoded(_last(model.decode(tensor))[0])
-        drawn = model.slots_decoded(tensor[None])
+            return Decoded(_last(self._model.decode(tensor))[0])
+        drawn = self._model.slots_decoded(tensor[None])
         pictures, masks = _last(drawn.pictures[0]), drawn.masks[0].float().cpu().numpy()
         return Decoded(_last(drawn.combined())[0], tuple(zip(pictures, masks, strict=True)))
 
@@ -102,11 +102,11 @@ class ExploredRun:
         return code
 
 
-def _must_draw(run: Run, model: nn.Module, world: World) -> None:
+def _must_draw(run: Run, model: Model, world: World) -> None:
     from unknot.models import MODELS
 
-    if not hasattr(model, "decode"):
-        able = ", ".join(name for name, kind in MODELS.items() if hasattr(kind, "decode"))
+    if not model.decodes:
+        able = ", ".join(name for name, kind in MODELS.items() if kind.decodes)
         raise UnknotError(
             f"{run.folder}: {run.spec.model} has no decoder, so its latents cannot be shown as images. "
             f"Models that can be explored: {able}."

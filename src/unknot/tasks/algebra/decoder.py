@@ -11,7 +11,8 @@ from unknot.worlds.scenes.corpus import MASKED
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+
+    from unknot.models.model import Model
 
 BATCH = 32  # images, or sets of slots, that are decoded at a time
 
@@ -25,27 +26,27 @@ class Decoder:
         where: the device it is on.
     """
 
-    def __init__(self, model: "nn.Module", image_size: int | None, where: "torch.device") -> None:
+    def __init__(self, model: "Model", image_size: int | None, where: "torch.device") -> None:
         self.model, self.image_size, self.where = model, image_size, where
 
     @property
     def draws(self) -> bool:
         """Whether codes can be turned into images."""
-        return hasattr(self.model, "decode")
+        return self.model.decodes
 
     @property
     def draws_slots(self) -> bool:
         """Whether slots can be turned into masks."""
-        return hasattr(self.model, "slots_decoded")
+        return self.model.decodes_slots
 
     @property
     def masks_objects(self) -> bool:
         """Whether images can be turned into masks."""
-        return hasattr(self.model, "masks")
+        return self.model.masks_objects
 
     def images(self, codes: NDArray[Any]) -> NDArray[np.uint8]:
         """(n, h, w, c) images of codes."""
-        parts = self._called(lambda batch: self.model.decode(batch), codes)  # type: ignore[operator]
+        parts = self._called(self.model.decode, codes)
         images: NDArray[np.uint8] = (parts.clip(0, 1) * 255).round().astype(np.uint8).transpose(0, 2, 3, 1)
         return images
 
@@ -53,7 +54,7 @@ class Decoder:
         """(n, k) which slots are the largest somewhere in their image."""
 
         def owners(batch: Any) -> Any:
-            masks = self.model.slots_decoded(batch).masks  # type: ignore[operator]
+            masks = self.model.slots_decoded(batch).masks
             winner = masks.argmax(1).flatten(1)
             seen = winner.new_zeros(masks.shape[:2])
             return seen.scatter_(1, winner, 1)
@@ -71,7 +72,7 @@ class Decoder:
         with torch.inference_mode():
             for start in range(0, len(images), BATCH):
                 tensor = as_tensor(images[start : start + BATCH].copy(), self.image_size).to(self.where)
-                owners.append(self.model.masks(tensor).argmax(1).cpu().numpy())  # type: ignore[operator]
+                owners.append(self.model.masks(tensor).argmax(1).cpu().numpy())
         return np.concatenate(owners)
 
     def _called(self, function: Any, codes: NDArray[Any]) -> NDArray[Any]:

@@ -23,7 +23,8 @@ from unknot.worlds.world import World
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+
+    from unknot.models.model import Model
 
 MEASURED = 128  # tuples: two minibatches
 
@@ -56,7 +57,7 @@ class CoatMeter:
         """The corpus in plain values."""
         return self.tuples.about
 
-    def row(self, model: "nn.Module", device: "torch.device") -> Row:
+    def row(self, model: "Model", device: "torch.device") -> Row:
         """Scores and passes of a model in evaluation mode, beside those of pixels; no random numbers are drawn.
 
         NaN stands where all codes are alike. Slots are scored as they are, and tidied where the model can draw them.

@@ -75,7 +75,7 @@ def measure(source: Source, options: AlgebraOptions, workspace: Workspace, progr
             },
             settings=settings,
             notes=list(dict.fromkeys(parts.notes)),
-            lower_is_better=("tre",),
+            lower_is_better=[name for name in ("tre",) if name in parts.values],
         )
 
     identities = [tuple_set.tuples.identity for tuple_set in sets]

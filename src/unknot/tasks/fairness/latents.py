@@ -21,6 +21,7 @@ from unknot.tasks.pool import SLOTS, Pool
 from unknot.worlds.world import World
 
 WHO = "fairness"
+CLASSIFIERS = "training classifiers"  # a stage of progress
 
 
 @dataclass(frozen=True)
@@ -53,23 +54,33 @@ def labelled_latents(
 
     def score(points: int, rounds: int, seed: int, progress: Progress) -> Score:
         z, y = pool.latents(progress), pool.classes
-        progress("training classifiers", 0, 1)
         if world.rows is not None:
             notes.append(f"{source.world_name} lacks some combinations of its factors. {_CONDITIONAL}")
-            return conditional_unfairness(z, y, rounds=rounds, rng=seed)
+            return _trained(progress, lambda: conditional_unfairness(z, y, rounds=rounds, rng=seed))
         done, total = 0, points * sum(f.size for f in world.factors if f.size > 1)
 
         def encode(images: NDArray[np.uint8]) -> NDArray[Any]:
             nonlocal done
+            if not done:
+                progress(CLASSIFIERS, 1, 1)
             codes = checked_codes(source.encoder, images)[0]
             done += len(images)
             progress("interventions", done, total)
             return codes.reshape(len(codes), -1)
 
+        progress(CLASSIFIERS, 0, 1)
         with threads_of_torch():
             return unfairness(z, y, source=WorldSource(world, encode), points=points, rounds=rounds, rng=seed)
 
     return LabelledLatents(world.factors.names, pool.identity, notes, score)
+
+
+def _trained(progress: Progress, score: Callable[[], Score]) -> Score:
+    """A score that takes little more than the training of its classifiers."""
+    progress(CLASSIFIERS, 0, 1)
+    result = score()
+    progress(CLASSIFIERS, 1, 1)
+    return result
 
 
 def must_have_factors(world: World, name: str) -> None:
@@ -100,13 +111,12 @@ def _of_representation(
         z, y = z[chosen], y[chosen]
 
     def score(points: int, rounds: int, seed: int, progress: Progress) -> Score:
-        progress("training classifiers", 0, 1)
         held = None if z_test is None else z_test.reshape(len(z_test), -1)
         how: dict[str, Any] = {"latents_test": held, "factors_test": y_test, "rounds": rounds, "rng": seed}
         if _complete(y if y_test is None else np.concatenate([y, y_test])):
-            return unfairness(z, y, points=points, **how)
+            return _trained(progress, lambda: unfairness(z, y, points=points, **how))
         notes.append(f"The rows do not show every combination of the factors. {_CONDITIONAL}")
-        return conditional_unfairness(z, y, **how)
+        return _trained(progress, lambda: conditional_unfairness(z, y, **how))
 
     return LabelledLatents(representation.factor_names, {"fingerprint": fingerprint}, notes, score)
 

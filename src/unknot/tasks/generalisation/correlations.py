@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from unknot.errors import UnknotError
 from unknot.statistics.columns import columns_of
 from unknot.statistics.correlations import Method, correlations
+from unknot.statistics.resamples import Bootstraps
 from unknot.tasks.result import TaskResult
 
 if TYPE_CHECKING:
@@ -17,8 +18,7 @@ def dci_with_r2(
     *,
     metrics: Sequence[str] = ("dci",),
     method: Method = "spearman",
-    bootstraps: int = 1000,
-    rng: int = 0,
+    bootstraps: Bootstraps = 1000,
 ) -> "pd.DataFrame":
     """Correlation of every DCI score (or other metrics) with every R² of the task, one row a pair.
 
@@ -27,8 +27,7 @@ def dci_with_r2(
             (`generalisation.extrapolation_r2`); see `unknot.studies.results.results` and `with_r2`.
         metrics: names that columns start with.
         method: "pearson" or "spearman".
-        bootstraps: resamples for the intervals; 0 for none.
-        rng: seed of the resamples.
+        bootstraps: resamples for the intervals; 0 for none, or a `Bootstrap`.
 
     Returns:
         See `unknot.statistics.correlations.correlations`: first is the metric, second the R².
@@ -44,7 +43,7 @@ def dci_with_r2(
     for kind, columns in ((f"metric {' or '.join(metrics)}", scores), ("R² such as extrapolation_r2", r2)):
         if not columns:
             raise UnknotError(f"dci_with_r2: no column of a {kind} among {', '.join(names)}.")
-    return correlations(table, scores, r2, method=method, bootstraps=bootstraps, rng=rng)
+    return correlations(table, scores, r2, method=method, bootstraps=bootstraps)
 
 
 def with_r2(table: "pd.DataFrame", results: Mapping[str, TaskResult]) -> "pd.DataFrame":

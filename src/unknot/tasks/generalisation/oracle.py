@@ -57,6 +57,7 @@ def oracle(
             ]
 
         table += workspace.kept(f"{WHO} oracle {label}", [source.world_name, settings, split.as_json()], rows)
+    progress("readout of the true factors", len(splits), len(splits))
     return TaskResult(
         task=WHO,
         source=options.name or "readout of the true factors",

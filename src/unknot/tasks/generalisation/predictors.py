@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,7 @@ def needs_readout(spec: RunSpec, readout: bool | None, who: str) -> bool:
         from unknot.models import find
     except ImportError:
         raise UnknotError(f"{who}: a run needs torch, an extra: pip install unknot[torch].") from None
-    if hasattr(find(spec.model), "predict"):
+    if find(spec.model).predicts:
         return readout is True
     if readout is False:
         raise UnknotError(
@@ -124,7 +124,7 @@ def _network(source: Source, run: Run) -> Encoder:
     from unknot.runs.batches import as_tensor
 
     must_share_factors(str(run.folder), run.spec, source.home, source.world)
-    encoder, model, device = source.encoder, cast(Any, source.model), source.device
+    encoder, model, device = source.encoder, source.model, source.device
 
     def predict(images: Images) -> Any:
         with torch.inference_mode():

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.metrics.inputs import Rng
 from unknot.statistics.columns import Floats, chosen, scores_and_accuracies
 from unknot.statistics.correlations import Method, correlation
-from unknot.statistics.resamples import seed_of
+from unknot.statistics.resamples import Bootstrap, Bootstraps, seeded
 from unknot.tasks.result import TaskResult
 
 if TYPE_CHECKING:
@@ -58,9 +57,7 @@ def step_correlations(
     metrics: Sequence[str] | None = None,
     *,
     method: Method = "spearman",
-    bootstraps: int = 1000,
-    level: float = 0.95,
-    rng: Rng = 0,
+    bootstraps: Bootstraps = 1000,
 ) -> "pd.DataFrame":
     """Rank correlation of each score with task accuracy, at each step of the task's training.
 
@@ -73,9 +70,7 @@ def step_correlations(
         steps: (t,) training steps of the task.
         metrics: columns of the table; all by default.
         method: "spearman" or "pearson".
-        bootstraps: resamples of models for the intervals; 0 for none.
-        level: share of resamples inside the interval.
-        rng: seed or generator of the resamples.
+        bootstraps: resamples of models for the intervals; 0 for none, or a `Bootstrap`.
 
     Returns:
         Table with metric, step, r, p, low, high, n, note.
@@ -88,9 +83,9 @@ def step_correlations(
     """
     import pandas as pd
 
-    how: dict[str, Any] = {"method": method, "bootstraps": bootstraps, "level": level, "rng": seed_of(rng)}
     scores, values = scores_and_accuracies("step_correlations", table, accuracies, steps)
-    return pd.DataFrame(_rows(scores, values, steps, metrics, how), columns=COLUMNS)
+    rows = _rows(scores, values, steps, metrics, method, seeded(bootstraps))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def half_correlations(
@@ -100,9 +95,7 @@ def half_correlations(
     metrics: Sequence[str] | None = None,
     *,
     method: Method = "spearman",
-    bootstraps: int = 1000,
-    level: float = 0.95,
-    rng: Rng = 0,
+    bootstraps: Bootstraps = 1000,
 ) -> "pd.DataFrame":
     """`step_correlations` within the worst and within the best half of models by accuracy at the last step.
 
@@ -120,14 +113,15 @@ def half_correlations(
     """
     import pandas as pd
 
-    how: dict[str, Any] = {"method": method, "bootstraps": bootstraps, "level": level, "rng": seed_of(rng)}
+    bootstrap = seeded(bootstraps)
     scores, values = scores_and_accuracies("half_correlations", table, accuracies, steps)
     last = values[:, -1]
     middle = np.nanmedian(last) if not np.isnan(last).all() else np.nan
     rows = []
     for half, inside in (("worst", last <= middle), ("best", last >= middle)):
         part = {name: column[inside] for name, column in scores.items()}
-        rows += [(half, *row) for row in _rows(part, values[inside], steps, metrics, how)]
+        of_half = _rows(part, values[inside], steps, metrics, method, bootstrap)
+        rows += [(half, *row) for row in of_half]
     return pd.DataFrame(rows, columns=["half", *COLUMNS])
 
 
@@ -136,12 +130,13 @@ def _rows(
     values: Floats,
     steps: Sequence[int],
     metrics: Sequence[str] | None,
-    how: Mapping[str, Any],
+    method: Method,
+    bootstrap: Bootstrap,
 ) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for name in chosen(scores, metrics):
         for t, step in enumerate(steps):
-            c = correlation(scores[name], values[:, t], **how)
+            c = correlation(scores[name], values[:, t], method=method, bootstraps=bootstrap)
             note = c.note.replace("the first score", name).replace("the second score", "accuracy")
             rows.append((name, step, c.r, c.p, c.low, c.high, c.n, note))
     return rows

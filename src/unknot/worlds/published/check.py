@@ -155,8 +155,8 @@ def _array_check(key: str, form: Form, arrays: Arrays) -> Check:
 def _labels_check(labels: NDArray[Any], space: FactorSpace, shuffled: bool) -> Check:
     if shuffled:
         inside = bool(((labels >= 0) & (labels < space.sizes)).all())
-        found = "yes" if inside else f"from {labels.min(axis=0).tolist()} to {labels.max(axis=0).tolist()}"
-        return Check("labels lie in the grid", f"0 to {(space.sizes - 1).tolist()}", found, inside)
+        extent = "yes" if inside else f"from {labels.min(axis=0).tolist()} to {labels.max(axis=0).tolist()}"
+        return Check("labels lie in the grid", f"0 to {(space.sizes - 1).tolist()}", extent, inside)
     if labels.shape[1] == len(space) + 1:  # the constant colour of dSprites
         labels = labels[:, 1:]
     _, classes = ranked(labels, "labels")
@@ -183,8 +183,8 @@ def _bytes(path: Path, file: PublishedFile, progress: Progress) -> Iterator[Chec
         yield Check("bytes", f"{file.size:,}", f"{size:,}", size == file.size)
     for kind, expected in (("sha256", file.sha256), ("md5", file.md5)):
         if expected:
-            found = checksum(path, kind, progress)
-            yield Check(kind, expected, found, found == expected)
+            digest = checksum(path, kind, progress)
+            yield Check(kind, expected, digest, digest == expected)
             return
 
 

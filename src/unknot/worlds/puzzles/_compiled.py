@@ -1,6 +1,6 @@
 """Compiled part of `puzzles`: puzzles one after the other, so that n drawn at once equal n drawn in two parts."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -12,56 +12,42 @@ TRIES = 100_000  # draws of six answers until each of them could be the right on
 Array = NDArray[np.int64]
 
 
+class Rules(NamedTuple):
+    """What puzzles are drawn from."""
+
+    sizes: Array  # (f,) classes of each factor
+    varying: Array  # positions of the factors with more than one class
+    least: int  # fixed factors
+    most: int
+    kind: int  # of wrong answers: EASY, HARD or BALANCED
+    reject_distinct: bool  # whether no other factor may be all different in both of the first rows
+    subsets: NDArray[np.bool_]  # (s, f) sets of fixed factors by their number, for BALANCED
+    starts: Array  # first row of `subsets` with one factor, with two, with three, and their end
+
+
 @njit(cache=True)  # type: ignore[untyped-decorator, unused-ignore]
-def draw(
-    rng: Any,
-    sizes: Array,
-    varying: Array,
-    least: int,
-    most: int,
-    kind: int,
-    reject_distinct: bool,
-    subsets: NDArray[np.bool_],
-    starts: Array,
-    grids: Array,
-    answers: Array,
-    labels: Array,
-    fixed: NDArray[np.bool_],
-) -> int:
+def draw(rng: Any, rules: Rules, puzzles: tuple[Array, Array, Array, NDArray[np.bool_]]) -> int:
     """Fill grids (n, 9, f), answers (n, 6, f), labels (n,) and fixed (n, f).
 
-    Args:
-        rng: a numpy generator.
-        sizes: (f,) classes of each factor.
-        varying: positions of the factors with more than one class.
-        least: fewest fixed factors.
-        most: most of them.
-        kind: of wrong answers: EASY, HARD or BALANCED.
-        reject_distinct: whether no other factor may be all different in both of the first rows.
-        subsets: (s, f) sets of fixed factors by their number, for BALANCED.
-        starts: first row of `subsets` with one factor, with two, with three, and their end.
-        grids: output.
-        answers: output.
-        labels: output.
-        fixed: output.
-
-    Returns:
-        How many puzzles were made: fewer than n if no balanced answers were found.
+    Returns how many puzzles these are: fewer than n if no balanced answers were found.
     """
-    order = varying.copy()
+    sizes, kind = rules.sizes, rules.kind
+    grids, answers, labels, fixed = puzzles
+    order = rules.varying.copy()
     for i in range(len(labels)):
-        k = least + int(rng.random() * (most - least + 1))
+        k = rules.least + int(rng.random() * (rules.most - rules.least + 1))
         labels[i] = int(rng.random() * 6)
         if kind == BALANCED:
-            if not _balanced(rng, sizes, subsets[starts[k - 1] : starts[k]], answers[i], labels[i], fixed[i]):
+            subsets = rules.subsets[rules.starts[k - 1] : rules.starts[k]]
+            if not _balanced(rng, sizes, subsets, answers[i], labels[i], fixed[i]):
                 return i
             grids[i, 8] = answers[i, labels[i]]
         else:
-            order[:] = varying
+            order[:] = rules.varying
             _choose(rng, order, k, fixed[i])
             for factor in range(len(sizes)):
                 grids[i, 8, factor] = int(rng.random() * sizes[factor])
-        _fill_rows(rng, sizes, fixed[i], reject_distinct, grids[i])
+        _fill_rows(rng, sizes, fixed[i], rules.reject_distinct, grids[i])
         if kind != BALANCED:
             _answer(rng, sizes, fixed[i], order[:k], kind, grids[i, 8], answers[i], labels[i])
     return len(labels)

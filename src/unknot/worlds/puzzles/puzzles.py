@@ -110,8 +110,8 @@ def draw_puzzles(
     )
     kind = {"easy": compiled.EASY, "hard": compiled.HARD, "balanced": compiled.BALANCED}[alternatives]
     subsets, starts = _subsets(varying, f, most if alternatives == "balanced" else 0)
-    rest = (puzzles.grids, puzzles.answers, puzzles.labels, puzzles.fixed)
-    done = compiled.draw(rng, space.sizes, varying, least, most, kind, reject_distinct, subsets, starts, *rest)
+    rules = compiled.Rules(space.sizes, varying, least, most, kind, reject_distinct, subsets, starts)
+    done = compiled.draw(rng, rules, (puzzles.grids, puzzles.answers, puzzles.labels, puzzles.fixed))
     if done < n:
         raise UnknotError(
             f"puzzles: no six answers were found each of which stands alone in {least} to {most} factors of "

@@ -1,23 +1,31 @@
-"""Where a ray meets a unit shape, and the normal there; compiled.
+"""Where a ray meets a body, and the normal there; compiled.
 
 Every shape is a unit shape in its own frame: a solid fills the cube [-1, 1]^3 (a capsule is longer along z), a flat
-one lies in z = 0. Rays are moved into that frame by an affine map without being normalised, so the parameter t
-is the same in both frames. All solids are convex and seen from outside.
+one lies in z = 0. Rays o + t d are moved into that frame by an affine map without being normalised, so the parameter
+t is the same in both frames. All solids are convex and seen from outside.
 """
+
+# To be raised as `_trace` says. Tracer 4.
 
 # mypy: disable-error-code="no-any-return"
 
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from unknot.worlds.raytracer._vectors import INLINE, LEAN, Table, Vector, dot, minus, plus, scaled, vector
 from unknot.worlds.raytracer.layout import (
     BOX,
     CAPSULE,
+    CENTER,
     CONE,
     CYLINDER,
+    EXTRA,
+    FACES,
+    FIRST_FACE,
+    KIND,
+    LAST_FACE,
+    MAP,
     PLANE,
     POLYHEDRON,
     RECTANGLE,
@@ -29,11 +37,14 @@ MISS = 1e30  # a finite stand-in for infinity
 NEAR = 1e-7  # a ray does not meet the surface it starts from
 _PARALLEL = 1e-14  # keeps divisions finite for rays along a face or an axis
 
-# No "nnan" and "ninf": a grazing ray may divide by zero, and the comparisons after it must stay right.
-FAST: Any = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "arcp", "nsz", "reassoc", "afn"}}
-# Functions that make no arrays need not count references to them; the counting took more than half of the time.
-LEAN: Any = {**FAST, "_nrt": False}
-INLINE: Any = {**LEAN, "forceinline": True}
+
+class Shape(NamedTuple):
+    """A unit shape."""
+
+    kind: int
+    extra: float  # half the length of a capsule's segment, a disc's inner radius or the radius of rounded edges
+    first: int  # of the rows of FACES that bound a polyhedron
+    last: int
 
 
 @njit(**INLINE)
@@ -42,11 +53,9 @@ def _away_from_zero(x: float) -> float:
 
 
 @njit(**INLINE)
-def _sphere(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
-    a = dx * dx + dy * dy + dz * dz
-    b = ox * dx + oy * dy + oz * dz
-    c = ox * ox + oy * oy + oz * oz - 1.0
-    q = b * b - a * c
+def _sphere(o: Vector, d: Vector) -> float:
+    a, b = dot(d, d), dot(o, d)
+    q = b * b - a * (dot(o, o) - 1.0)
     if q <= 0.0:
         return MISS
     t = (-b - q**0.5) / a
@@ -54,19 +63,25 @@ def _sphere(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) ->
 
 
 @njit(**INLINE)
-def _box(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
+def _in_cube(o: Vector, d: Vector) -> tuple[float, float]:
+    """Where a ray enters the cube and where it leaves it; the second is the smaller if it never does."""
+    (ox, oy, oz), (dx, dy, dz) = o, d
     ix, iy, iz = 1.0 / _away_from_zero(dx), 1.0 / _away_from_zero(dy), 1.0 / _away_from_zero(dz)
     hx, hy, hz = abs(ix), abs(iy), abs(iz)
     enter = max(-ox * ix - hx, max(-oy * iy - hy, -oz * iz - hz))
-    leave = min(hx - ox * ix, min(hy - oy * iy, hz - oz * iz))
+    return enter, min(hx - ox * ix, min(hy - oy * iy, hz - oz * iz))
+
+
+@njit(**INLINE)
+def _box(o: Vector, d: Vector) -> float:
+    enter, leave = _in_cube(o, d)
     return enter if enter < leave and enter > NEAR else MISS
 
 
 @njit(**LEAN)
-def _edge(
-    ring: float, u: float, v: float, w: float, du: float, dv: float, dw: float, su: float, sv: float
-) -> float:
-    """Where a ray meets the rounded edge of a box along w, at the corner (su, sv) of its uv square, or its end."""
+def _edge(ring: float, o: Vector, d: Vector, su: float, sv: float) -> float:
+    """Where a ray meets the rounded edge of a box along its last axis, at the corner (su, sv), or the edge's end."""
+    (u, v, w), (du, dv, dw) = o, d
     inner = 1.0 - ring
     u, v = u - su * inner, v - sv * inner
     a = max(du * du + dv * dv, _PARALLEL)
@@ -88,29 +103,28 @@ def _edge(
 
 
 @njit(**LEAN)
-def _rounded_box(ring: float, ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
+def _rounded_box(ring: float, o: Vector, d: Vector) -> float:
     """All points within `ring` of the box of half side 1 - ring."""
-    ix, iy, iz = 1.0 / _away_from_zero(dx), 1.0 / _away_from_zero(dy), 1.0 / _away_from_zero(dz)
-    hx, hy, hz = abs(ix), abs(iy), abs(iz)
-    enter = max(-ox * ix - hx, max(-oy * iy - hy, -oz * iz - hz))
-    leave = min(hx - ox * ix, min(hy - oy * iy, hz - oz * iz))
+    enter, leave = _in_cube(o, d)
     # A ray may start under an overhanging edge, that is within the sharp box.
     start = max(enter, 0.0)
     if start >= leave:
         return MISS
-    x, y, z = ox + start * dx, oy + start * dy, oz + start * dz
+    x, y, z = plus(o, scaled(start, d))
     inner = 1.0 - ring
     if (abs(x) > inner) + (abs(y) > inner) + (abs(z) > inner) < 2:
         return enter if enter > NEAR else MISS
     sx, sy, sz = 1.0 if x > 0.0 else -1.0, 1.0 if y > 0.0 else -1.0, 1.0 if z > 0.0 else -1.0
-    t = _edge(ring, oy, oz, ox, dy, dz, dx, sy, sz)
-    t = min(t, _edge(ring, oz, ox, oy, dz, dx, dy, sz, sx))
-    return min(t, _edge(ring, ox, oy, oz, dx, dy, dz, sx, sy))
+    (ox, oy, oz), (dx, dy, dz) = o, d
+    t = _edge(ring, (oy, oz, ox), (dy, dz, dx), sy, sz)
+    t = min(t, _edge(ring, (oz, ox, oy), (dz, dx, dy), sz, sx))
+    return min(t, _edge(ring, o, d, sx, sy))
 
 
 @njit(**INLINE)
-def _cylinder(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
+def _cylinder(o: Vector, d: Vector) -> float:
     """The interval inside the endless cylinder, cut by the interval between the caps."""
+    (ox, oy, oz), (dx, dy, dz) = o, d
     a = max(dx * dx + dy * dy, _PARALLEL)
     b = ox * dx + oy * dy
     q = b * b - a * (ox * ox + oy * oy - 1.0)
@@ -124,8 +138,9 @@ def _cylinder(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) 
 
 
 @njit(**INLINE)
-def _cone(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
+def _cone(o: Vector, d: Vector) -> float:
     """Apex at z = 1, base of radius 1 at z = -1: radius (1 - z) / 2."""
+    (ox, oy, oz), (dx, dy, dz) = o, d
     best = MISS
     rise, slope = 0.5 * (1.0 - oz), -0.5 * dz  # the radius along the ray is rise + t * slope
     a = _away_from_zero(dx * dx + dy * dy - slope * slope)
@@ -148,8 +163,9 @@ def _cone(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> f
 
 
 @njit(**INLINE)
-def _capsule(half: float, ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
+def _capsule(half: float, o: Vector, d: Vector) -> float:
     """All points within 1 of the segment from z = -half to z = half."""
+    (ox, oy, oz), (dx, dy, dz) = o, d
     a = max(dx * dx + dy * dy, _PARALLEL)
     b = ox * dx + oy * dy
     q = b * b - a * (ox * ox + oy * oy - 1.0)
@@ -159,26 +175,16 @@ def _capsule(half: float, ox: float, oy: float, oz: float, dx: float, dy: float,
     z = oz + t * dz
     if abs(z) <= half:
         return t if t > NEAR else MISS
-    return _sphere(ox, oy, oz - half if z > 0.0 else oz + half, dx, dy, dz)
+    return _sphere((ox, oy, oz - half if z > 0.0 else oz + half), d)
 
 
 @njit(**INLINE)
-def _polyhedron(
-    faces: NDArray[np.float64],
-    first: int,
-    last: int,
-    ox: float,
-    oy: float,
-    oz: float,
-    dx: float,
-    dy: float,
-    dz: float,
-) -> float:
-    """The intersection of the half-spaces n . p <= offset, each row of `faces` being (n, offset)."""
+def _polyhedron(first: int, last: int, o: Vector, d: Vector) -> float:
+    """The intersection of the half-spaces n . p <= offset, each row of FACES being (n, offset)."""
     enter, leave = -MISS, MISS
     for f in range(first, last):
-        along = faces[f, 0] * dx + faces[f, 1] * dy + faces[f, 2] * dz
-        gap = faces[f, 3] - (faces[f, 0] * ox + faces[f, 1] * oy + faces[f, 2] * oz)
+        along = dot(vector(FACES, f, 0), d)
+        gap = FACES[f, 3] - dot(vector(FACES, f, 0), o)
         t = gap / _away_from_zero(along)
         if along < 0.0:
             enter = max(enter, t)
@@ -190,7 +196,8 @@ def _polyhedron(
 
 
 @njit(**INLINE)
-def _flat(kind: int, hole: float, ox: float, oy: float, oz: float, dx: float, dy: float, dz: float) -> float:
+def _flat(kind: int, hole: float, o: Vector, d: Vector) -> float:
+    (ox, oy, oz), (dx, dy, dz) = o, d
     t = -oz / _away_from_zero(dz)
     if t <= NEAR:
         return MISS
@@ -207,54 +214,38 @@ def _flat(kind: int, hole: float, ox: float, oy: float, oz: float, dx: float, dy
 
 
 @njit(**INLINE)
-def meet(
-    kind: int,
-    extra: float,
-    faces: NDArray[np.float64],
-    first: int,
-    last: int,
-    ox: float,
-    oy: float,
-    oz: float,
-    dx: float,
-    dy: float,
-    dz: float,
-) -> float:
-    """The smallest t > 0 at which o + t d enters the shape, or MISS.
-
-    `extra` is the half length of a capsule's segment, the inner radius of a disc or the radius of rounded edges;
-    `first` and `last` say which rows of `faces` bound a polyhedron.
-    """
+def meet(shape: Shape, o: Vector, d: Vector) -> float:
+    """The smallest t > 0 at which o + t d enters a shape, or MISS."""
+    kind, extra, first, last = shape
     if kind == SPHERE:
-        return _sphere(ox, oy, oz, dx, dy, dz)
+        return _sphere(o, d)
     if kind == BOX:
-        return _box(ox, oy, oz, dx, dy, dz)
+        return _box(o, d)
     if kind == CYLINDER:
-        return _cylinder(ox, oy, oz, dx, dy, dz)
+        return _cylinder(o, d)
     if kind == CONE:
-        return _cone(ox, oy, oz, dx, dy, dz)
+        return _cone(o, d)
     if kind == CAPSULE:
-        return _capsule(extra, ox, oy, oz, dx, dy, dz)
+        return _capsule(extra, o, d)
     if kind == ROUNDED_BOX:
-        return _rounded_box(extra, ox, oy, oz, dx, dy, dz)
+        return _rounded_box(extra, o, d)
     if kind == POLYHEDRON:
-        return _polyhedron(faces, first, last, ox, oy, oz, dx, dy, dz)
+        return _polyhedron(first, last, o, d)
     if kind >= PLANE:
-        return _flat(kind, extra, ox, oy, oz, dx, dy, dz)
+        return _flat(kind, extra, o, d)
     return MISS
 
 
 @njit(**INLINE)
-def normal(
-    kind: int, extra: float, faces: NDArray[np.float64], first: int, last: int, x: float, y: float, z: float
-) -> tuple[float, float, float]:
+def normal(shape: Shape, p: Vector) -> Vector:
     """The outward normal, not normalised, at a point of the surface.
 
     Which face the point is on follows from the point alone: each face is the zero set of a function that is
     negative inside, and the largest of these functions belongs to the face that was met.
     """
+    (kind, extra, first, last), (x, y, z) = shape, p
     if kind == SPHERE:
-        return x, y, z
+        return p
     if kind == BOX:
         ax, ay, az = abs(x), abs(y), abs(z)
         if ax >= ay and ax >= az:
@@ -284,8 +275,27 @@ def normal(
     if kind == POLYHEDRON:
         best, face = -MISS, first
         for f in range(first, last):
-            over = faces[f, 0] * x + faces[f, 1] * y + faces[f, 2] * z - faces[f, 3]
+            over = dot(vector(FACES, f, 0), p) - FACES[f, 3]
             if over > best:
                 best, face = over, f
-        return faces[face, 0], faces[face, 1], faces[face, 2]
+        return vector(FACES, face, 0)
     return 0.0, 0.0, 1.0
+
+
+@njit(**INLINE)
+def shape_of(bodies: Table, b: int) -> Shape:
+    """The unit shape of body b."""
+    return Shape(int(bodies[b, KIND]), bodies[b, EXTRA], int(bodies[b, FIRST_FACE]), int(bodies[b, LAST_FACE]))
+
+
+@njit(**INLINE)
+def inwards(bodies: Table, b: int, d: Vector) -> Vector:
+    """A direction of the world in the frame of body b."""
+    return dot(vector(bodies, b, MAP), d), dot(vector(bodies, b, MAP + 3), d), dot(vector(bodies, b, MAP + 6), d)
+
+
+@njit(**INLINE)
+def meet_body(bodies: Table, b: int, o: Vector, d: Vector) -> float:
+    """The smallest t > 0 at which o + t d, given in the world, enters body b, or MISS."""
+    o = minus(o, vector(bodies, b, CENTER))
+    return meet(shape_of(bodies, b), inwards(bodies, b, o), inwards(bodies, b, d))

@@ -6,24 +6,52 @@ Each body is tried only within the rectangle it projects to.
 """
 
 # The compiled code kept on disk is made anew when the text of this file changes, not when that of one it imports does:
-# after editing layout, _intersect, _shade or _views, raise this number in all files that have it. Tracer 3.
+# after editing layout, _vectors, _intersect, _shade or _views, raise this number in all files that have it. Tracer 4.
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.worlds.raytracer._intersect import FAST, INLINE, LEAN, MISS
-from unknot.worlds.raytracer._shade import Scenes, Table, radiance
-from unknot.worlds.raytracer._views import BOTTOM, IS_THIN, LEFT, RIGHTMOST, TOP, VIEW_WIDTH, look, meet_view
-from unknot.worlds.raytracer.layout import EYE, FORWARD, LABEL, RIGHT, TANGENT, UP
+from unknot.worlds.raytracer._intersect import MISS
+from unknot.worlds.raytracer._shade import Scene, radiance
+from unknot.worlds.raytracer._vectors import FAST, INLINE, LEAN, Table, Vector, plus, put, scaled, spanned, vector
+from unknot.worlds.raytracer._views import (
+    BOTTOM,
+    IS_THIN,
+    LEFT,
+    RIGHTMOST,
+    TOP,
+    VIEW_WIDTH,
+    Camera,
+    camera_of,
+    look,
+    meet_view,
+)
+from unknot.worlds.raytracer.layout import LABEL
 
+Tables = NDArray[np.float64]  # (n, rows, columns), one for each scene
 CONTRAST = 0.16  # a larger difference between the corners of a pixel counts as an edge
 
 
+class Rays(NamedTuple):
+    """Rays of a camera, and what they see."""
+
+    ends: Table  # (n, 3) u and v, in tangents from the middle of the picture, and the depth of what is met
+    met: NDArray[np.int64]  # (n,) bodies, -1 for the sky
+    colors: Table  # (n, 3) on a display
+
+
 @njit(**INLINE)
-def _encoded(x: float, curve: Table) -> float:
+def _encoded(light: Vector, curve: Table) -> Vector:
+    """Light as a display colour."""
+    return _tone(light[0], curve), _tone(light[1], curve), _tone(light[2], curve)
+
+
+@njit(**INLINE)
+def _tone(x: float, curve: Table) -> float:
     """Light as a display value: clipped to [0, 1] and sent through the tone curve, if there is one."""
     x = max(0.0, min(1.0, x))
     if curve.size < 2:
@@ -34,46 +62,25 @@ def _encoded(x: float, curve: Table) -> float:
 
 
 @njit(**LEAN)
-def _color(
-    cameras: Table,
-    bodies: Scenes,
-    s: int,
-    lights: Scenes,
-    sky: Table,
-    faces: Table,
-    curve: Table,
-    n_rays: int,
-    rays: Table,
-    met: NDArray[np.int64],
-    near: NDArray[np.int64],
-    colors: Table,
-) -> None:
-    """Write display colours of camera rays: rows (u, v, depth) of `rays`, meeting bodies `met` (-1: the sky)."""
-    sky_r, sky_g, sky_b = _encoded(sky[s, 0], curve), _encoded(sky[s, 1], curve), _encoded(sky[s, 2], curve)
+def _color(scene: Scene, camera: Camera, curve: Table, n_rays: int, rays: Rays) -> None:
+    """Write the colours that the first `n_rays` rays bring back from where they end."""
+    sky = _encoded(scene.sky, curve)
     for k in range(n_rays):
-        if met[k] < 0:
-            colors[k, 0], colors[k, 1], colors[k, 2] = sky_r, sky_g, sky_b
+        if rays.met[k] < 0:
+            put(rays.colors, k, 0, sky)
             continue
-        u, v, depth = rays[k, 0], rays[k, 1], rays[k, 2]
-        dx = cameras[s, FORWARD] + u * cameras[s, RIGHT] + v * cameras[s, UP]
-        dy = cameras[s, FORWARD + 1] + u * cameras[s, RIGHT + 1] + v * cameras[s, UP + 1]
-        dz = cameras[s, FORWARD + 2] + u * cameras[s, RIGHT + 2] + v * cameras[s, UP + 2]
-        px, py, pz = (
-            cameras[s, EYE] + depth * dx,
-            cameras[s, EYE + 1] + depth * dy,
-            cameras[s, EYE + 2] + depth * dz,
-        )
-        r, g, w = radiance(bodies, s, met[k], lights, sky, faces, px, py, pz, dx, dy, dz, near)
-        colors[k, 0], colors[k, 1], colors[k, 2] = _encoded(r, curve), _encoded(g, curve), _encoded(w, curve)
+        u, v, depth = vector(rays.ends, k, 0)
+        d = spanned(camera.forward, u, camera.right, v, camera.up)
+        light = radiance(scene, rays.met[k], plus(camera.eye, scaled(depth, d)), d)
+        put(rays.colors, k, 0, _encoded(light, curve))
 
 
 @njit(**FAST)
 def draw(
     cameras: Table,
-    bodies: Scenes,
-    lights: Scenes,
-    sky: Table,
-    faces: Table,
+    bodies: Tables,
+    lights: Tables,
+    skies: Table,
     curve: Table,
     samples: Table,
     images: NDArray[np.uint8],
@@ -81,106 +88,67 @@ def draw(
     """Fill `images` (n, height, width, 3); `samples` are the places in [0, 1)^2 looked at in a pixel with an edge."""
     n_scenes, height, width, _ = images.shape
     n_bodies, n_samples = bodies.shape[1], len(samples)
-    views = np.empty((n_bodies, VIEW_WIDTH))
-    corners = np.empty((8, 3))
+    views, corners = np.empty((n_bodies, VIEW_WIDTH)), np.empty((8, 3))
     near = np.empty(n_bodies, dtype=np.int64)
     n_grid = (height + 1) * (width + 1)
-    rays = np.empty((n_grid, 3))
-    met = np.empty(n_grid, dtype=np.int64)
-    colors = np.empty((n_grid, 3))
+    grid = Rays(np.empty((n_grid, 3)), np.empty(n_grid, dtype=np.int64), np.empty((n_grid, 3)))
+    thin = np.empty((height, width), dtype=np.bool_)
     # At most this many pixels are sampled at a time; more edges than that only mean another round.
     n_round = max(1, n_grid // n_samples)
-    pixels = np.empty(n_round, dtype=np.int64)
-    thin = np.empty((height, width), dtype=np.bool_)
-    edge_rays = np.empty((n_round * n_samples, 3))
-    edge_met = np.empty(n_round * n_samples, dtype=np.int64)
-    edge_colors = np.empty((n_round * n_samples, 3))
+    pixels, n_inside = np.empty(n_round, dtype=np.int64), n_round * n_samples
+    inside = Rays(np.empty((n_inside, 3)), np.empty(n_inside, dtype=np.int64), np.empty((n_inside, 3)))
     for s in range(n_scenes):
-        look(bodies, s, cameras, height, width, views, corners)
-        _corners(cameras, bodies, s, faces, views, height, width, rays, met, thin)
-        _color(cameras, bodies, s, lights, sky, faces, curve, n_grid, rays, met, near, colors)
+        scene = Scene(bodies[s], lights[s], vector(skies, s, 0), near)
+        camera = camera_of(cameras, s, height, width)
+        look(scene.bodies, camera, views, corners)
+        _corners(scene.bodies, camera, views, grid, thin)
+        _color(scene, camera, curve, n_grid, grid)
         start = 0
         while start < height * width:
-            start, n_edges = _plain(s, start, met, colors, thin, pixels, images)
-            if n_edges > 0:
-                _inside(
-                    cameras,
-                    bodies,
-                    s,
-                    faces,
-                    views,
-                    samples,
-                    n_edges,
-                    pixels,
-                    width,
-                    height,
-                    edge_rays,
-                    edge_met,
-                    near,
-                )
-                n_rays = n_edges * n_samples
-                _color(
-                    cameras, bodies, s, lights, sky, faces, curve, n_rays, edge_rays, edge_met, near, edge_colors
-                )
-                for k in range(n_edges):
-                    for c in range(3):
-                        total = 0.0
-                        for m in range(n_samples):
-                            total += edge_colors[k * n_samples + m, c]
-                        images[s, pixels[k] // width, pixels[k] % width, c] = np.uint8(
-                            total * 255.0 / n_samples + 0.5
-                        )
+            start, n_edges = _plain(grid, start, thin, pixels, images[s])
+            _inside(scene, camera, views, samples, pixels[:n_edges], inside)
+            _color(scene, camera, curve, n_edges * n_samples, inside)
+            for k in range(n_edges):
+                for c in range(3):
+                    total = 0.0
+                    for m in range(n_samples):
+                        total += inside.colors[k * n_samples + m, c]
+                    images[s, pixels[k] // width, pixels[k] % width, c] = np.uint8(total * 255.0 / n_samples + 0.5)
 
 
 @njit(**LEAN)
-def _corners(
-    cameras: Table,
-    bodies: Scenes,
-    s: int,
-    faces: Table,
-    views: Table,
-    height: int,
-    width: int,
-    rays: Table,
-    met: NDArray[np.int64],
-    thin: NDArray[np.bool_],
-) -> None:
+def _corners(bodies: Table, camera: Camera, views: Table, rays: Rays, thin: NDArray[np.bool_]) -> None:
     """Trace the corners of all pixels, row by row; mark pixels where a thin body may hide between them."""
-    step = 2.0 * cameras[s, TANGENT] / height
+    height, width, step = camera.height, camera.width, camera.pixel
     k = 0
     for i in range(height + 1):
         for j in range(width + 1):
-            rays[k, 0], rays[k, 1], rays[k, 2] = step * (j - 0.5 * width), step * (0.5 * height - i), MISS
-            met[k] = -1
+            put(rays.ends, k, 0, (step * (j - 0.5 * width), step * (0.5 * height - i), MISS))
+            rays.met[k] = -1
             k += 1
     thin[:] = False
-    for b in range(bodies.shape[1]):
+    for b in range(len(bodies)):
         top, bottom = math.ceil(views[b, TOP]), math.floor(views[b, BOTTOM])
         left, right = math.ceil(views[b, LEFT]), math.floor(views[b, RIGHTMOST])
         for i in range(top, bottom + 1):
             v = step * (0.5 * height - i)
             for j in range(left, right + 1):
-                t = meet_view(bodies, s, b, faces, views, step * (j - 0.5 * width), v)
+                t = meet_view(bodies, b, views, step * (j - 0.5 * width), v)
                 k = i * (width + 1) + j
-                if t < rays[k, 2]:
-                    rays[k, 2] = t
-                    met[k] = b
+                if t < rays.ends[k, 2]:
+                    rays.ends[k, 2] = t
+                    rays.met[k] = b
         if views[b, IS_THIN] != 0.0 and bottom >= 0 and right >= 0:
             thin[max(top - 1, 0) : bottom + 1, max(left - 1, 0) : right + 1] = True
 
 
 @njit(**LEAN)
 def _plain(
-    s: int,
-    start: int,
-    met: NDArray[np.int64],
-    colors: Table,
-    thin: NDArray[np.bool_],
-    pixels: NDArray[np.int64],
-    images: NDArray[np.uint8],
+    corners: Rays, start: int, thin: NDArray[np.bool_], pixels: NDArray[np.int64], image: NDArray[np.uint8]
 ) -> tuple[int, int]:
     """Write pixels from `start` on as means of their corners; list those with an edge until the list is full."""
     height, width = thin.shape
+    met, colors = corners.met, corners.colors
     n_edges, column = 0, start % width
     for i in range(start // width, height):
         for j in range(column, width):
@@ -191,7 +159,7 @@ def _plain(
                 for c in range(3):
                     p, q, x, y = colors[k, c], colors[k + 1, c], colors[low, c], colors[low + 1, c]
                     edge |= abs(p - y) > CONTRAST or abs(q - x) > CONTRAST
-                    images[s, i, j, c] = np.uint8((p + q + x + y) * 63.75 + 0.5)
+                    image[i, j, c] = np.uint8((p + q + x + y) * 63.75 + 0.5)
             if edge:
                 pixels[n_edges] = i * width + j
                 n_edges += 1
@@ -203,27 +171,16 @@ def _plain(
 
 @njit(**LEAN)
 def _inside(
-    cameras: Table,
-    bodies: Scenes,
-    s: int,
-    faces: Table,
-    views: Table,
-    samples: Table,
-    n_pixels: int,
-    pixels: NDArray[np.int64],
-    width: int,
-    height: int,
-    rays: Table,
-    met: NDArray[np.int64],
-    near: NDArray[np.int64],
+    scene: Scene, camera: Camera, views: Table, samples: Table, pixels: NDArray[np.int64], rays: Rays
 ) -> None:
-    """Trace the samples inside some pixels; `near` is room for the bodies that may be seen in one."""
-    step = 2.0 * cameras[s, TANGENT] / height
+    """Trace the samples inside some pixels."""
+    bodies, near = scene.bodies, scene.near
+    height, width, step = camera.height, camera.width, camera.pixel
     k = 0
-    for p in range(n_pixels):
-        i, j = pixels[p] // width, pixels[p] % width
+    for pixel in pixels:
+        i, j = pixel // width, pixel % width
         n_near = 0
-        for b in range(bodies.shape[1]):
+        for b in range(len(bodies)):
             rows = views[b, TOP] <= i + 1 and views[b, BOTTOM] >= i
             if rows and views[b, LEFT] <= j + 1 and views[b, RIGHTMOST] >= j:
                 near[n_near] = b
@@ -232,52 +189,50 @@ def _inside(
             u, v = step * (j + samples[m, 0] - 0.5 * width), step * (0.5 * height - i - samples[m, 1])
             hit, depth = -1, MISS
             for n in range(n_near):
-                t = meet_view(bodies, s, near[n], faces, views, u, v)
+                t = meet_view(bodies, near[n], views, u, v)
                 if t < depth:
                     hit, depth = near[n], t
-            rays[k, 0], rays[k, 1], rays[k, 2] = u, v, depth
-            met[k] = hit
+            put(rays.ends, k, 0, (u, v, depth))
+            rays.met[k] = hit
             k += 1
 
 
 @njit(**FAST)
-def label(cameras: Table, bodies: Scenes, faces: Table, masks: NDArray[np.int16]) -> None:
+def label(cameras: Table, packed: Tables, masks: NDArray[np.int16]) -> None:
     """Fill `masks` (n, height, width) with the label of the body each pixel's middle sees, 0 where there is none."""
     n_scenes, height, width = masks.shape
-    views = np.empty((bodies.shape[1], VIEW_WIDTH))
-    corners = np.empty((8, 3))
+    views, corners = np.empty((packed.shape[1], VIEW_WIDTH)), np.empty((8, 3))
     depths = np.empty((height, width))
     for s in range(n_scenes):
-        look(bodies, s, cameras, height, width, views, corners)
+        bodies, camera = packed[s], camera_of(cameras, s, height, width)
+        look(bodies, camera, views, corners)
         masks[s] = 0
         depths[:] = MISS
-        step = 2.0 * cameras[s, TANGENT] / height
-        for b in range(bodies.shape[1]):
+        for b in range(len(bodies)):
             for i in range(max(0, int(views[b, TOP] - 0.5)), min(height, int(views[b, BOTTOM] + 0.5) + 1)):
-                v = step * (0.5 * height - i - 0.5)
+                v = camera.pixel * (0.5 * height - i - 0.5)
                 for j in range(max(0, int(views[b, LEFT] - 0.5)), min(width, int(views[b, RIGHTMOST] + 0.5) + 1)):
-                    t = meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v)
+                    t = meet_view(bodies, b, views, camera.pixel * (j + 0.5 - 0.5 * width), v)
                     if t < depths[i, j]:
                         depths[i, j] = t
-                        masks[s, i, j] = int(bodies[s, b, LABEL])
+                        masks[s, i, j] = int(bodies[b, LABEL])
 
 
 @njit(**FAST)
-def outline(cameras: Table, bodies: Scenes, faces: Table, codes: NDArray[np.int64]) -> None:
+def outline(cameras: Table, packed: Tables, codes: NDArray[np.int64]) -> None:
     """Set bit l - 1 of `codes` (n, height, width) where a body labelled l >= 1 would be seen if it were alone."""
     n_scenes, height, width = codes.shape
-    views = np.empty((bodies.shape[1], VIEW_WIDTH))
-    corners = np.empty((8, 3))
+    views, corners = np.empty((packed.shape[1], VIEW_WIDTH)), np.empty((8, 3))
     for s in range(n_scenes):
-        look(bodies, s, cameras, height, width, views, corners)
+        bodies, camera = packed[s], camera_of(cameras, s, height, width)
+        look(bodies, camera, views, corners)
         codes[s] = 0
-        step = 2.0 * cameras[s, TANGENT] / height
-        for b in range(bodies.shape[1]):
-            if bodies[s, b, LABEL] < 1.0:
+        for b in range(len(bodies)):
+            if bodies[b, LABEL] < 1.0:
                 continue
-            bit = 1 << (int(bodies[s, b, LABEL]) - 1)
+            bit = 1 << (int(bodies[b, LABEL]) - 1)
             for i in range(max(0, int(views[b, TOP] - 0.5)), min(height, int(views[b, BOTTOM] + 0.5) + 1)):
-                v = step * (0.5 * height - i - 0.5)
+                v = camera.pixel * (0.5 * height - i - 0.5)
                 for j in range(max(0, int(views[b, LEFT] - 0.5)), min(width, int(views[b, RIGHTMOST] + 0.5) + 1)):
-                    if meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v) < MISS:
+                    if meet_view(bodies, b, views, camera.pixel * (j + 0.5 - 0.5 * width), v) < MISS:
                         codes[s, i, j] |= bit

@@ -1,24 +1,35 @@
 """How a camera sees each body: the camera's rays in the body's frame, and the rectangle it projects to; compiled."""
 
-# To be raised as `_trace` says. Tracer 3.
+# To be raised as `_trace` says. Tracer 4.
 
 # mypy: disable-error-code="no-any-return"
 
 import math
+from typing import NamedTuple
 
 from numba import njit
 
-from unknot.worlds.raytracer._intersect import INLINE, LEAN, MISS, meet
-from unknot.worlds.raytracer._shade import Scenes, Table
+from unknot.worlds.raytracer._intersect import MISS, inwards, meet, shape_of
+from unknot.worlds.raytracer._vectors import (
+    INLINE,
+    LEAN,
+    Table,
+    Vector,
+    dot,
+    minus,
+    plus,
+    put,
+    scaled,
+    spanned,
+    vector,
+)
 from unknot.worlds.raytracer.layout import (
     CAPSULE,
     CENTER,
     EXTRA,
     EYE,
-    FIRST_FACE,
     FORWARD,
     KIND,
-    LAST_FACE,
     MAP,
     NOTHING,
     PLANE,
@@ -37,6 +48,27 @@ TOP, BOTTOM, LEFT, RIGHTMOST, IS_THIN = 12, 13, 14, 15, 16
 VIEW_WIDTH = 17
 
 
+class Camera(NamedTuple):
+    """A pinhole camera, and the size of its picture in pixels."""
+
+    eye: Vector
+    right: Vector
+    up: Vector
+    forward: Vector
+    tangent: float  # of half the vertical field of view
+    pixel: float  # side of a pixel, in tangents
+    height: int
+    width: int
+
+
+@njit(**INLINE)
+def camera_of(cameras: Table, s: int, height: int, width: int) -> Camera:
+    """The camera of scene s."""
+    eye, forward = vector(cameras, s, EYE), vector(cameras, s, FORWARD)
+    right, up, tangent = vector(cameras, s, RIGHT), vector(cameras, s, UP), cameras[s, TANGENT]
+    return Camera(eye, right, up, forward, tangent, 2.0 * tangent / height, height, width)
+
+
 @njit(**LEAN)
 def _hide(views: Table, b: int) -> None:
     """Give body b an empty rectangle."""
@@ -45,27 +77,24 @@ def _hide(views: Table, b: int) -> None:
 
 
 @njit(**LEAN)
-def _rectangle(
-    bodies: Scenes, s: int, b: int, cameras: Table, height: int, width: int, views: Table, corners: Table
-) -> None:
+def _rectangle(bodies: Table, b: int, camera: Camera, views: Table, corners: Table) -> None:
     """Write the rows and columns, in pixels from the top left, between which body b can be seen."""
+    height, width = camera.height, camera.width
     views[b, TOP], views[b, LEFT] = 0.0, 0.0
     views[b, BOTTOM], views[b, RIGHTMOST] = height, width
     views[b, IS_THIN] = 0.0
-    kind = int(bodies[s, b, KIND])
+    kind = int(bodies[b, KIND])
     if kind == PLANE:
         return
-    focal = 0.5 * height / cameras[s, TANGENT]
-    depth = 0.0
-    for k in range(3):
-        depth += (bodies[s, b, CENTER + k] - cameras[s, EYE + k]) * cameras[s, FORWARD + k]
+    focal = 0.5 * height / camera.tangent
+    center = minus(vector(bodies, b, CENTER), camera.eye)
+    depth = dot(center, camera.forward)
     thinnest = MISS
     for corner in range(8):
-        x, y, z = 0.0, 0.0, 0.0
+        p = (0.0, 0.0, 0.0)
         for axis in range(3):
-            row = MAP + 3 * axis
-            m0, m1, m2 = bodies[s, b, row], bodies[s, b, row + 1], bodies[s, b, row + 2]
-            size = m0 * m0 + m1 * m1 + m2 * m2
+            m = vector(bodies, b, MAP + 3 * axis)
+            size = dot(m, m)
             thinnest = min(thinnest, 1.0 / math.sqrt(size))
             # The frame's axes are orthogonal, so the way back is the transposed map with rows rescaled.
             step = 1.0 / size if corner >> axis & 1 else -1.0 / size
@@ -73,14 +102,10 @@ def _rectangle(
                 if kind > PLANE:
                     step = 0.0
                 elif kind == CAPSULE:
-                    step *= 1.0 + bodies[s, b, EXTRA]
-            x, y, z = x + step * m0, y + step * m1, z + step * m2
-        x += bodies[s, b, CENTER] - cameras[s, EYE]
-        y += bodies[s, b, CENTER + 1] - cameras[s, EYE + 1]
-        z += bodies[s, b, CENTER + 2] - cameras[s, EYE + 2]
-        corners[corner, 0] = x * cameras[s, RIGHT] + y * cameras[s, RIGHT + 1] + z * cameras[s, RIGHT + 2]
-        corners[corner, 1] = x * cameras[s, UP] + y * cameras[s, UP + 1] + z * cameras[s, UP + 2]
-        corners[corner, 2] = x * cameras[s, FORWARD] + y * cameras[s, FORWARD + 1] + z * cameras[s, FORWARD + 2]
+                    step *= 1.0 + bodies[b, EXTRA]
+            p = plus(p, scaled(step, m))
+        p = plus(p, center)
+        put(corners, corner, 0, (dot(p, camera.right), dot(p, camera.up), dot(p, camera.forward)))
     left, right, low, high = MISS, -MISS, MISS, -MISS
     for corner in range(8):
         z = corners[corner, 2]
@@ -107,38 +132,21 @@ def _rectangle(
 
 
 @njit(**LEAN)
-def look(bodies: Scenes, s: int, cameras: Table, height: int, width: int, views: Table, corners: Table) -> None:
-    """Fill `views`: how the camera of scene s sees each body."""
-    for b in range(bodies.shape[1]):
-        if bodies[s, b, KIND] == NOTHING:
+def look(bodies: Table, camera: Camera, views: Table, corners: Table) -> None:
+    """Fill `views`: how a camera sees each body; `corners` (8, 3) is room for those of one."""
+    for b in range(len(bodies)):
+        if bodies[b, KIND] == NOTHING:
             _hide(views, b)
             continue
-        for axis in range(3):
-            eye, forward, right, up = 0.0, 0.0, 0.0, 0.0
-            for k in range(3):
-                m = bodies[s, b, MAP + 3 * axis + k]
-                eye += m * (cameras[s, EYE + k] - bodies[s, b, CENTER + k])
-                forward += m * cameras[s, FORWARD + k]
-                right += m * cameras[s, RIGHT + k]
-                up += m * cameras[s, UP + k]
-            views[b, EYE_HERE + axis], views[b, FORWARD_HERE + axis] = eye, forward
-            views[b, RIGHT_HERE + axis], views[b, UP_HERE + axis] = right, up
-        _rectangle(bodies, s, b, cameras, height, width, views, corners)
+        put(views, b, EYE_HERE, inwards(bodies, b, minus(camera.eye, vector(bodies, b, CENTER))))
+        put(views, b, FORWARD_HERE, inwards(bodies, b, camera.forward))
+        put(views, b, RIGHT_HERE, inwards(bodies, b, camera.right))
+        put(views, b, UP_HERE, inwards(bodies, b, camera.up))
+        _rectangle(bodies, b, camera, views, corners)
 
 
 @njit(**INLINE)
-def meet_view(bodies: Scenes, s: int, b: int, faces: Table, views: Table, u: float, v: float) -> float:
+def meet_view(bodies: Table, b: int, views: Table, u: float, v: float) -> float:
     """Depth at which the camera ray through (u, v), in tangents from the middle, meets body b."""
-    return meet(
-        int(bodies[s, b, KIND]),
-        bodies[s, b, EXTRA],
-        faces,
-        int(bodies[s, b, FIRST_FACE]),
-        int(bodies[s, b, LAST_FACE]),
-        views[b, EYE_HERE],
-        views[b, EYE_HERE + 1],
-        views[b, EYE_HERE + 2],
-        views[b, FORWARD_HERE] + u * views[b, RIGHT_HERE] + v * views[b, UP_HERE],
-        views[b, FORWARD_HERE + 1] + u * views[b, RIGHT_HERE + 1] + v * views[b, UP_HERE + 1],
-        views[b, FORWARD_HERE + 2] + u * views[b, RIGHT_HERE + 2] + v * views[b, UP_HERE + 2],
-    )
+    d = spanned(vector(views, b, FORWARD_HERE), u, vector(views, b, RIGHT_HERE), v, vector(views, b, UP_HERE))
+    return meet(shape_of(bodies, b), vector(views, b, EYE_HERE), d)

@@ -1,51 +1,49 @@
 """Who covers which pixels, counted and not drawn; compiled."""
 
-# To be raised as `_trace` says. Tracer 3.
+# To be raised as `_trace` says. Tracer 4.
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.worlds.raytracer._intersect import FAST, MISS
-from unknot.worlds.raytracer._shade import Scenes, Table
-from unknot.worlds.raytracer._views import BOTTOM, LEFT, RIGHTMOST, TOP, VIEW_WIDTH, look, meet_view
-from unknot.worlds.raytracer.layout import NOTHING, TANGENT
+from unknot.worlds.raytracer._intersect import MISS
+from unknot.worlds.raytracer._vectors import FAST, Table
+from unknot.worlds.raytracer._views import BOTTOM, LEFT, RIGHTMOST, TOP, VIEW_WIDTH, camera_of, look, meet_view
+from unknot.worlds.raytracer.layout import KIND, NOTHING
 
 
 @njit(**FAST)
 def count(
     cameras: Table,
-    bodies: Scenes,
-    faces: Table,
+    packed: NDArray[np.float64],
     height: int,
     width: int,
     visible: NDArray[np.int64],
     histogram: NDArray[np.int64],
 ) -> None:
     """Add up pixels: visible (n, k) of each body, histogram (n, 2^k) by the set of bodies that cover them alone."""
-    k = bodies.shape[1]
-    views = np.empty((k, VIEW_WIDTH))
-    corners = np.empty((8, 3))
+    k = packed.shape[1]
+    views, corners = np.empty((k, VIEW_WIDTH)), np.empty((8, 3))
     depths = np.empty((height, width))
     codes = np.empty((height, width), dtype=np.int64)
     first = np.empty((height, width), dtype=np.int64)
-    for s in range(len(bodies)):
-        look(bodies, s, cameras, height, width, views, corners)
-        step = 2.0 * cameras[s, TANGENT] / height
+    for s in range(len(packed)):
+        bodies, camera = packed[s], camera_of(cameras, s, height, width)
+        look(bodies, camera, views, corners)
         top, bottom, left, right = height, 0, width, 0  # of all bodies together
         for b in range(k):
-            if bodies[s, b, 0] != NOTHING and views[b, BOTTOM] >= 0.0 and views[b, RIGHTMOST] >= 0.0:
+            if bodies[b, KIND] != NOTHING and views[b, BOTTOM] >= 0.0 and views[b, RIGHTMOST] >= 0.0:
                 top, bottom = min(top, int(views[b, TOP])), max(bottom, min(height, int(views[b, BOTTOM]) + 1))
                 left, right = min(left, int(views[b, LEFT])), max(right, min(width, int(views[b, RIGHTMOST]) + 1))
         depths[top:bottom, left:right] = MISS
         codes[top:bottom, left:right] = 0
         for b in range(k):
-            if bodies[s, b, 0] == NOTHING:
+            if bodies[b, KIND] == NOTHING:
                 continue
             for i in range(max(0, int(views[b, TOP] - 0.5)), min(bottom, int(views[b, BOTTOM] + 0.5) + 1)):
-                v = step * (0.5 * height - i - 0.5)
+                v = camera.pixel * (0.5 * height - i - 0.5)
                 for j in range(max(0, int(views[b, LEFT] - 0.5)), min(right, int(views[b, RIGHTMOST] + 0.5) + 1)):
-                    t = meet_view(bodies, s, b, faces, views, step * (j + 0.5 - 0.5 * width), v)
+                    t = meet_view(bodies, b, views, camera.pixel * (j + 0.5 - 0.5 * width), v)
                     if t < MISS:
                         codes[i, j] |= 1 << b
                         if t < depths[i, j]:

@@ -1,4 +1,8 @@
-"""Where each number of a packed scene is: the columns that `raytracer` writes and `_trace` reads."""
+"""Where each number of a packed scene is: the columns that `tracer` writes and `_trace` reads."""
+
+import math
+
+import numpy as np
 
 NOTHING, SPHERE, BOX, CYLINDER, CONE, CAPSULE, POLYHEDRON, ROUNDED_BOX, PLANE, RECTANGLE, DISC = range(11)
 
@@ -10,7 +14,7 @@ MAP = 4  # 3 x 3, rows first: p -> MAP (p - CENTER) takes the world to the frame
 # Half the length of a capsule's segment over its radius, the inner radius of a disc over the outer, or the radius of
 # the edges of a rounded box or a cylinder over its half side.
 EXTRA = 13
-FIRST_FACE, LAST_FACE = 14, 15  # rows of the table of half-spaces, for a polyhedron
+FIRST_FACE, LAST_FACE = 14, 15  # rows of FACES, for a polyhedron
 REACH = 16  # radius of a sphere about CENTER that holds the body; 0 where there is none (a plane)
 COLOR = 17  # r, g, b
 AMBIENT, DIFFUSE, SPECULAR, SHININESS, REFLECTIVITY = 20, 21, 22, 23, 24
@@ -34,3 +38,17 @@ EYE = 0
 RIGHT, UP, FORWARD = 3, 6, 9
 TANGENT = 12  # of half the vertical field of view
 CAMERA_WIDTH = 13
+
+# Convex polyhedra inside the cube [-1, 1]^3, as half-spaces n . p <= offset: (n_x, n_y, n_z, offset).
+_HALF, _SIXTY = 0.5, math.sqrt(0.75)
+POLYHEDRA: dict[str, tuple[tuple[float, float, float, float], ...]] = {
+    "hexagonal_prism": (
+        (0, 0, 1, 1), (0, 0, -1, 1), (0, 1, 0, _SIXTY), (0, -1, 0, _SIXTY),
+        (_SIXTY, _HALF, 0, _SIXTY), (_SIXTY, -_HALF, 0, _SIXTY),
+        (-_SIXTY, _HALF, 0, _SIXTY), (-_SIXTY, -_HALF, 0, _SIXTY),
+    ),
+    "pyramid": ((0, 0, -1, 1), (2, 0, 1, 1), (-2, 0, 1, 1), (0, 2, 1, 1), (0, -2, 1, 1)),
+}  # fmt: skip
+FACES = np.array(
+    [face for faces in POLYHEDRA.values() for face in faces], dtype=np.float64
+)  # of all, one after another

@@ -18,21 +18,10 @@ from unknot.errors import UnknotError, unknown
 from unknot.worlds.raytracer import layout as at
 
 Vector = tuple[float, float, float]
-Matrix = tuple[Vector, Vector, Vector]
 Rows = NDArray[np.float64]
 Curve = Literal["linear", "srgb"]
 
-UPRIGHT: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-_HALF, _SIXTY = 0.5, math.sqrt(0.75)
-# Convex polyhedra inside the cube [-1, 1]^3, as half-spaces n . p <= offset: (n_x, n_y, n_z, offset).
-POLYHEDRA: dict[str, tuple[tuple[float, float, float, float], ...]] = {
-    "hexagonal_prism": (
-        (0, 0, 1, 1), (0, 0, -1, 1), (0, 1, 0, _SIXTY), (0, -1, 0, _SIXTY),
-        (_SIXTY, _HALF, 0, _SIXTY), (_SIXTY, -_HALF, 0, _SIXTY),
-        (-_SIXTY, _HALF, 0, _SIXTY), (-_SIXTY, -_HALF, 0, _SIXTY),
-    ),
-    "pyramid": ((0, 0, -1, 1), (2, 0, 1, 1), (-2, 0, 1, 1), (0, 2, 1, 1), (0, -2, 1, 1)),
-}  # fmt: skip
+UPRIGHT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 KINDS: dict[str, int] = {
     "sphere": at.SPHERE,
     "box": at.BOX,
@@ -43,9 +32,8 @@ KINDS: dict[str, int] = {
     "plane": at.PLANE,
     "rectangle": at.RECTANGLE,
     "disc": at.DISC,
-    **dict.fromkeys(POLYHEDRA, at.POLYHEDRON),
+    **dict.fromkeys(at.POLYHEDRA, at.POLYHEDRON),
 }
-_FACES = np.array([face for faces in POLYHEDRA.values() for face in faces], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -66,7 +54,7 @@ class Material:
 
 @dataclass(frozen=True)
 class Body:
-    """One convex body.
+    """One convex body; or n of one shape for `body_rows`: position, scale, rotation and color then broadcast.
 
     Attributes:
         shape: "sphere", "box", "rounded_box", "cylinder", "cone" (apex up), "capsule", "hexagonal_prism" (two corners
@@ -86,10 +74,10 @@ class Body:
     """
 
     shape: str
-    position: Vector = (0.0, 0.0, 0.0)
-    scale: float | Vector = 1.0
-    rotation: Matrix = UPRIGHT
-    color: Vector = (1.0, 1.0, 1.0)
+    position: ArrayLike = (0.0, 0.0, 0.0)
+    scale: ArrayLike = 1.0
+    rotation: ArrayLike = UPRIGHT
+    color: ArrayLike = (1.0, 1.0, 1.0)
     material: Material = field(default_factory=Material)
     label: int = 0
     casts: bool = True
@@ -152,7 +140,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Batch:
-    """Scenes packed for the compiled code; columns are those of `_layout`."""
+    """Scenes packed for the compiled code; columns are those of `layout`."""
 
     cameras: Rows  # (n, CAMERA_WIDTH)
     bodies: Rows  # (n, most bodies, BODY_WIDTH), missing ones of kind NOTHING
@@ -176,30 +164,16 @@ def turn(axis: ArrayLike, degrees: ArrayLike) -> Rows:
     return result
 
 
-def body_rows(
-    shape: str,
-    position: ArrayLike,
-    scale: ArrayLike = 1.0,
-    rotation: ArrayLike = UPRIGHT,
-    color: ArrayLike = (1.0, 1.0, 1.0),
-    *,
-    material: Material | None = None,
-    label: int = 0,
-    casts: bool = True,
-    hole: float = 0.0,
-    rounding: float | None = None,
-    checker: float = 0.0,
-    tile: float = 0.25,
-) -> Rows:
+def body_rows(body: Body) -> Rows:
     """Packed bodies (n, BODY_WIDTH) of one shape; position (n, 3), scale, rotation (n, 3, 3), color broadcast."""
+    shape, rounding, material = body.shape, body.rounding, body.material
     if shape not in KINDS:
         raise unknown("shape", shape, KINDS)
-    material = material or Material()
-    center = np.atleast_2d(np.asarray(position, dtype=np.float64))
-    half = np.asarray(scale, dtype=np.float64)
+    center = np.atleast_2d(np.asarray(body.position, dtype=np.float64))
+    half = np.asarray(body.scale, dtype=np.float64)
     half = np.atleast_2d(half if half.ndim else np.full(3, half))
-    frame = np.asarray(rotation, dtype=np.float64).reshape(-1, 3, 3)
-    paint = np.atleast_2d(np.asarray(color, dtype=np.float64))
+    frame = np.asarray(body.rotation, dtype=np.float64).reshape(-1, 3, 3)
+    paint = np.atleast_2d(np.asarray(body.color, dtype=np.float64))
     (n,) = np.broadcast_shapes(*[(len(part),) for part in (center, half, frame, paint)])
     if not np.all(half > 0):
         raise UnknotError(
@@ -214,7 +188,7 @@ def body_rows(
         )
     if shape == "rounded_box" and rounding is None:
         rounding = 0.2
-    extra = np.full(len(half), rounding or hole)
+    extra = np.full(len(half), rounding or body.hole)
     reach = np.sqrt((half**2).sum(axis=1))  # of the corners of its box
     if shape == "capsule":
         if np.any(np.abs(half[:, 0] - half[:, 1]) > 1e-9) or np.any(half[:, 2] < half[:, 0]):
@@ -235,14 +209,15 @@ def body_rows(
     rows[:, at.CENTER : at.CENTER + 3] = center
     rows[:, at.MAP : at.MAP + 9] = (frame.transpose(0, 2, 1) / half[:, :, None]).reshape(-1, 9)
     rows[:, at.EXTRA], rows[:, at.REACH] = extra, reach
-    if shape in POLYHEDRA:
-        first = sum(len(POLYHEDRA[name]) for name in list(POLYHEDRA)[: list(POLYHEDRA).index(shape)])
-        rows[:, at.FIRST_FACE], rows[:, at.LAST_FACE] = first, first + len(POLYHEDRA[shape])
+    if shape in at.POLYHEDRA:
+        before = list(at.POLYHEDRA)[: list(at.POLYHEDRA).index(shape)]
+        first = sum(len(at.POLYHEDRA[name]) for name in before)
+        rows[:, at.FIRST_FACE], rows[:, at.LAST_FACE] = first, first + len(at.POLYHEDRA[shape])
     rows[:, at.COLOR : at.COLOR + 3] = paint
     rows[:, at.AMBIENT], rows[:, at.DIFFUSE] = material.ambient, material.diffuse
     rows[:, at.SPECULAR], rows[:, at.SHININESS] = material.specular, material.shininess
-    rows[:, at.REFLECTIVITY], rows[:, at.CASTS], rows[:, at.LABEL] = material.reflectivity, casts, label
-    rows[:, at.CHECKER], rows[:, at.TILE] = checker, tile
+    rows[:, at.REFLECTIVITY], rows[:, at.CASTS], rows[:, at.LABEL] = material.reflectivity, body.casts, body.label
+    rows[:, at.CHECKER], rows[:, at.TILE] = body.checker, body.tile
     return rows
 
 
@@ -290,11 +265,8 @@ def pack(scenes: Scene | Sequence[Scene]) -> Batch:
     for i, scene in enumerate(scenes):
         cameras[i] = camera_rows(scene.camera.position, scene.camera.look_at, scene.camera.fov)[0]
         backgrounds[i] = scene.background
-        for j, b in enumerate(scene.bodies):
-            bodies[i, j] = body_rows(
-                b.shape, b.position, b.scale, b.rotation, b.color, material=b.material, label=b.label,
-                casts=b.casts, hole=b.hole, rounding=b.rounding, checker=b.checker, tile=b.tile,
-            )[0]  # fmt: skip
+        for j, body in enumerate(scene.bodies):
+            bodies[i, j] = body_rows(body)[0]
         for j, light in enumerate(scene.lights):
             lights[i, j] = light_row(light)
     return Batch(cameras, bodies, lights, backgrounds)
@@ -331,7 +303,7 @@ def render(
         got = f"{out.dtype} of shape {out.shape}{'' if out.flags.c_contiguous else ', not contiguous'}"
         raise UnknotError(f"render: out is {got}; expected contiguous uint8 of shape {shape}.")
     tones = _SRGB if curve == "srgb" else np.zeros(0)
-    draw(batch.cameras, batch.bodies, batch.lights, batch.backgrounds, _FACES, tones, _hammersley(samples), out)
+    draw(batch.cameras, batch.bodies, batch.lights, batch.backgrounds, tones, _hammersley(samples), out)
     return out
 
 
@@ -341,7 +313,7 @@ def masks(scenes: Batch | Scene | Sequence[Scene], height: int, width: int) -> N
 
     batch = scenes if isinstance(scenes, Batch) else pack(scenes)
     result = np.empty((len(batch), *_size(height, width)), dtype=np.int16)
-    label(batch.cameras, batch.bodies, _FACES, result)
+    label(batch.cameras, batch.bodies, result)
     return result
 
 
@@ -356,7 +328,7 @@ def silhouettes(scenes: Batch | Scene | Sequence[Scene], height: int, width: int
     if batch.bodies.size and batch.bodies[:, :, at.LABEL].max() > 63:
         raise UnknotError("silhouettes: labels go up to 63, one bit each; number the bodies 1, 2, 3, ...")
     result = np.empty((len(batch), *_size(height, width)), dtype=np.int64)
-    outline(batch.cameras, batch.bodies, _FACES, result)
+    outline(batch.cameras, batch.bodies, result)
     return result
 
 

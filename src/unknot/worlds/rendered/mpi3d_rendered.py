@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unknot.factors import Classes
 from unknot.worlds.published.mpi3d import SPACE
 from unknot.worlds.raytracer import layout as at
-from unknot.worlds.raytracer.tracer import Batch, Light, Material, body_rows, camera_rows, light_row, turn
+from unknot.worlds.raytracer.tracer import Batch, Body, Light, Material, body_rows, camera_rows, light_row, turn
 from unknot.worlds.rendered.traced_world import TracedWorld
 
 # The camera looks from the front at the shoulder; near it, one unit is about 20 pixels.
@@ -86,18 +86,21 @@ def scenes(classes: Classes) -> Batch:
     bodies[:, 1, at.COLOR : at.COLOR + 3] = backgrounds[background]
     sideways = around @ turn((0, 1, 0), 90)
     middle = BRACKET / 2 * around[:, :, 0] + (0, 0, SHOULDER)
-    bodies[:, 3] = body_rows("cylinder", middle, (0.06, 0.06, BRACKET / 2), sideways, _STEEL, material=_METAL)
-    bodies[:, 4] = body_rows("sphere", (0, 0, SHOULDER), 0.11, color=_STEEL, material=_METAL)
-    bodies[:, 5] = body_rows("sphere", shoulder, 0.1, color=_STEEL, material=_METAL)
-    tip = shoulder + ARM * axis
-    bodies[:, 6] = body_rows(
-        "capsule", shoulder + ARM / 2 * axis, (0.06, 0.06, ARM / 2), along, _STEEL, material=_METAL
+    tip, half_way = shoulder + ARM * axis, shoulder + ARM / 2 * axis
+    parts = (
+        Body("cylinder", middle, (0.06, 0.06, BRACKET / 2), sideways, _STEEL, _METAL),
+        Body("sphere", (0, 0, SHOULDER), 0.11, color=_STEEL, material=_METAL),
+        Body("sphere", shoulder, 0.1, color=_STEEL, material=_METAL),
+        Body("capsule", half_way, (0.06, 0.06, ARM / 2), along, _STEEL, _METAL),
     )
+    for k, part in enumerate(parts, start=3):
+        bodies[:, k] = body_rows(part)
     reach = np.where(size == 1, LARGE, SMALL)[:, None]
     for k, (solid, half) in enumerate(OBJECTS.values()):
         these = shape == k
         center = tip[these] + reach[these] * half[2] * axis[these]
-        bodies[these, 7] = body_rows(solid, center, reach[these] * half, along[these], material=_MATT, label=1)
+        thing = Body(solid, center, reach[these] * half, along[these], material=_MATT, label=1)
+        bodies[these, 7] = body_rows(thing)
     bodies[:, 7, at.COLOR : at.COLOR + 3] = colors[color]
     return Batch(
         cameras[height], bodies, np.broadcast_to(lights, (n, *lights.shape)).copy(), np.full((n, 3), _DARK)
@@ -110,13 +113,13 @@ def _parts() -> tuple[NDArray[np.float64], ...]:
     up = np.radians(ELEVATIONS)
     eyes = np.stack([0 * up, -DISTANCE * np.cos(up), SHOULDER + DISTANCE * np.sin(up)], axis=1)
     floor = Material(ambient=0.617, diffuse=0.5)  # 1 in all where it is lit: floor and ring show their own colours
-    still = np.concatenate(
-        [
-            body_rows("disc", (0, 0, 0), FLOOR, color=(52 / 255,) * 3, material=floor, casts=False),
-            body_rows("disc", (0, 0, 0), RING, material=floor, hole=FLOOR / RING, casts=False),
-            body_rows("cylinder", (0, 0, SHOULDER / 2), (0.09, 0.09, SHOULDER / 2), color=_STEEL, material=_METAL),
-        ]
+    post = (0.09, 0.09, SHOULDER / 2)
+    still = (
+        Body("disc", scale=FLOOR, color=(52 / 255,) * 3, material=floor, casts=False),
+        Body("disc", scale=RING, material=floor, hole=FLOOR / RING, casts=False),
+        Body("cylinder", (0, 0, SHOULDER / 2), post, color=_STEEL, material=_METAL),
     )
     lights = np.stack([light_row(light) for light in _LIGHTS])
     cameras = camera_rows(eyes, (0.0, 0.0, SHOULDER), FIELD_OF_VIEW)
-    return cameras, lights, still, np.array(list(COLORS.values())), np.array(list(BACKGROUNDS.values()))
+    bodies = np.concatenate([body_rows(body) for body in still])
+    return cameras, lights, bodies, np.array(list(COLORS.values())), np.array(list(BACKGROUNDS.values()))

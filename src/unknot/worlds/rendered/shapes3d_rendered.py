@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 from unknot.factors import Classes
 from unknot.worlds.published.shapes3d import SPACE
 from unknot.worlds.raytracer import layout as at
-from unknot.worlds.raytracer.tracer import Batch, Light, Material, Vector, body_rows, camera_rows, light_row, turn
+from unknot.worlds.raytracer.tracer import (
+    Batch,
+    Body,
+    Light,
+    Material,
+    Vector,
+    body_rows,
+    camera_rows,
+    light_row,
+    turn,
+)
 from unknot.worlds.rendered.traced_world import TracedWorld
 
 # Lengths in half widths of the room; the object stands on the middle of the floor.
@@ -87,7 +97,7 @@ def _parts() -> tuple[NDArray[np.float64], ...]:
     )
     room = np.concatenate(
         [
-            body_rows("rectangle", (0, 0, 0), material=_FLOOR, casts=False, label=1),
+            body_rows(Body("rectangle", material=_FLOOR, casts=False, label=1)),
             _wall((0, 1, WALL / 2), 0),
             _wall((-1, 0, WALL / 2), 90),
             _wall((1, 0, WALL / 2), 90),
@@ -101,7 +111,7 @@ def _parts() -> tuple[NDArray[np.float64], ...]:
     }
     sizes = SPACE["size"].numbers[:, None]
     objects = [
-        body_rows(kind, sizes * (0, 0, half[2]), sizes * half, material=_OBJECT, label=3)
+        body_rows(Body(kind, sizes * (0, 0, half[2]), sizes * half, material=_OBJECT, label=3))
         for kind, half in kinds.items()
     ]
     return camera_rows(eyes, eyes + ahead, FIELD_OF_VIEW), lights, room, np.stack(objects)
@@ -111,7 +121,7 @@ def _wall(middle: Vector, degrees: float) -> NDArray[np.float64]:
     """A wall of the room: frontal, then turned about the vertical."""
     rotation, half = turn((0, 0, 1), degrees) @ turn((1, 0, 0), 90), (1.0, WALL / 2, 1.0)
     return body_rows(
-        "rectangle", middle, half, rotation, material=_WALLS, casts=False, label=2, checker=_WALL_TEXTURE
+        Body("rectangle", middle, half, rotation, material=_WALLS, casts=False, label=2, checker=_WALL_TEXTURE)
     )
 
 

@@ -9,26 +9,19 @@ from numpy.typing import NDArray
 Table = NDArray[np.float64]
 
 
+# What a floor asks: its half side, the gap between bounding circles, the margin along each ground axis of the camera,
+# what |x + y| may not exceed, and one of those axes; the other is perpendicular. A NamedTuple is slower to hand over.
+Floor = tuple[float, float, float, float, tuple[float, float]]
+
+
 @njit(cache=True)
-def place(
-    radii: Table,
-    stream: Table,
-    spread: float,
-    reach: float,
-    gap: float,
-    margin: float,
-    corner: float,
-    tries: int,
-    right_x: float,
-    right_y: float,
-    places: Table,
-) -> bool:
+def place(radii: Table, stream: Table, tries: int, spread: float, floor: Floor, places: Table) -> bool:
     """Write the places (n, 2) of objects with these radii; False if one found no room in so many tries.
 
     `stream` holds numbers in (-1, 1), two for each try. With `spread` > 0 the objects after the first are proposed
-    around it, within `spread` times the floor's half side. (right_x, right_y) is one axis of the ground as the camera
-    sees it; the other is perpendicular.
+    around it, within `spread` times the floor's half side.
     """
+    reach, gap, margin, corner, (right_x, right_y) = floor
     used = 0
     for i in range(len(radii)):
         failed = 0

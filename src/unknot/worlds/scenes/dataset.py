@@ -7,6 +7,7 @@ on the seed and on i alone.
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
@@ -26,6 +27,7 @@ from unknot.worlds.scenes.scene import Scene, read_scene, scene_json
 from unknot.worlds.scenes.scenes_rendered import TITLES as SCENE_TITLES
 from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 
+Drawn = tuple[NDArray[np.uint8], NDArray[np.uint8], list[dict[str, Any]]]  # images, masks, scenes as JSON
 FORMATS = ("array", "png")
 SPRITES, BLACK = "sprites", "black_sprites"
 TITLES = {
@@ -41,12 +43,63 @@ VERSION = 2  # rises when the same seed gives other pictures
 PIECE = 64  # images
 
 
+@dataclass(frozen=True)
+class SceneSet:
+    """A training set of scenes: everything that decides its files.
+
+    Attributes:
+        setting: "iid", "corr" (one colour, one material, close together), "clevr" (grey floor, up to 10 objects),
+            "sprites" (two-dimensional) or "black_sprites" (fewer, larger ones on black, which models separate soonest).
+        n: images; COAT trains on 23,000.
+        size: side of square images, or (height, width).
+        seed: decides every picture.
+        form: "array" for one memory-mapped file, "png" for one file each.
+        split: goes into names and JSON, as in CLEVR_train_000000.png.
+    """
+
+    setting: str = "iid"
+    n: int = 23_000
+    size: Size = 128
+    seed: int = 0
+    form: str = "array"
+    split: str = "train"
+
+    def __post_init__(self) -> None:
+        if self.setting not in TITLES:
+            raise unknown("setting", self.setting, TITLES)
+        if self.form not in FORMATS:
+            raise unknown("format", self.form, FORMATS)
+        if self.n < 1 or self.seed < 0 or not self.split.isidentifier():
+            raise UnknotError(
+                f"scenes: n {self.n}, seed {self.seed}, split '{self.split}'; expected n from 1, seed from 0, a word."
+            )
+        height, width = self.sides
+        if self.setting in FLAT and height != width:
+            raise UnknotError(f"scenes: sprites are square; the size is {height} x {width}.")
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Height and width of the images."""
+        return window(self.size)[:2]
+
+    def record(self) -> dict[str, Any]:
+        """What `dataset.json` holds."""
+        return {
+            "version": VERSION, "setting": self.setting, "n": self.n, "size": list(self.sides), "seed": self.seed,
+            "format": self.form, "split": self.split,
+        }  # fmt: skip
+
+    def file_name(self, i: int) -> str:
+        """The name of image i."""
+        return f"CLEVR_{self.split}_{i:06d}.png"
+
+
 class SceneWorld(ArrayWorld):
     """A written training set: a world whose one factor is the image's number, with masks and scenes."""
 
-    def __init__(self, folder: Path, info: dict[str, Any], pictures: Pictures, masks: Pictures) -> None:
-        super().__init__(pictures, name=TITLES[info["setting"]])
-        self.folder, self.info, self._masks = folder, info, masks
+    def __init__(self, folder: Path, scene_set: SceneSet, pictures: Pictures, masks: Pictures) -> None:
+        super().__init__(pictures, name=TITLES[scene_set.setting])
+        self.folder, self.scene_set, self._masks = folder, scene_set, masks
 
     def masks(self, classes: ArrayLike) -> NDArray[np.uint8]:
         """Which object each pixel sees, uint8 (n, h, w), for each row of classes: 0 for the ground."""
@@ -60,68 +113,41 @@ class SceneWorld(ArrayWorld):
 
     def scene(self, i: int) -> Scene:
         """Scene i as a value that can be rendered again; sprites have none."""
-        if self.info["setting"] in FLAT:
+        if self.scene_set.setting in FLAT:
             raise UnknotError(f"{self.folder}: sprites are no scenes of three dimensions; see `records`.")
         return read_scene(self.records[i], f"{self.folder / 'scenes.json'}, scene {i}")
 
 
 def write_scenes(
-    folder: Path | str,
-    *,
-    setting: str = "iid",
-    n: int = 23_000,
-    size: Size = 128,
-    seed: int = 0,
-    form: str = "array",
-    split: str = "train",
-    jobs: int = 1,
-    progress: Progress = silent,
+    folder: Path | str, scene_set: SceneSet, *, jobs: int = 1, progress: Progress = silent
 ) -> SceneWorld:
     """Draw a training set, or open it if it is there already; one that was interrupted is continued.
 
-    The files are the same, byte for byte, for the same options, whatever the number of processes.
+    The files are the same, byte for byte, for the same set, whatever the number of processes.
 
     Args:
         folder: for this set alone.
-        setting: "iid", "corr" (one colour, one material, close together), "clevr" (grey floor, up to 10 objects),
-            "sprites" (two-dimensional) or "black_sprites" (fewer, larger ones on black, which models separate soonest).
-        n: images; COAT trains on 23,000.
-        size: side of square images, or (height, width).
-        seed: decides everything.
-        form: "array" for one memory-mapped file, "png" for one file each.
-        split: goes into names and JSON, as in CLEVR_train_000000.png.
+        scene_set: what to draw.
         jobs: processes.
         progress: told how many pictures are done.
     """
     folder = Path(folder).expanduser()
-    if setting not in TITLES:
-        raise unknown("setting", setting, TITLES)
-    if form not in FORMATS:
-        raise unknown("format", form, FORMATS)
-    if n < 1 or seed < 0 or not split.isidentifier():
-        raise UnknotError(f"scenes: n {n}, seed {seed}, split '{split}'; expected n from 1, seed from 0, a word.")
-    height, width, _ = window(size)
-    if setting in FLAT and height != width:
-        raise UnknotError(f"scenes: sprites are square; the size is {height} x {width}.")
-    info = {
-        "version": VERSION, "setting": setting, "n": n, "size": [height, width], "seed": seed, "format": form,
-        "split": split,
-    }  # fmt: skip
+    n, (height, width), record = scene_set.n, scene_set.sides, scene_set.record()
     if (folder / "dataset.json").is_file():
-        return _already_made(folder, info)
+        return _already_made(folder, record)
     arrays = {}
-    if form == "array":
+    if scene_set.form == "array":
         arrays = {"images.npy": ((n, height, width, 3), "uint8"), "masks.npy": ((n, height, width), "uint8")}
 
     with alone(folder):
-        work, counted = partial(_write_piece, info), in_items(progress, "pictures", PIECE, n)
-        pieces = fill(folder, info, arrays, -(-n // PIECE), work, jobs=jobs, progress=counted)
+        work, counted = partial(_write_piece, scene_set), in_items(progress, "pictures", PIECE, n)
+        pieces = fill(folder, record, arrays, -(-n // PIECE), work, jobs=jobs, progress=counted)
         finish(folder, arrays)
         scenes = [scene for piece in pieces for scene in piece["scenes"]]
-        about = {"split": split, "version": str(VERSION), "date": "", "license": "Apache-2.0"}
-        for name, record in (("scenes.json", {"info": about, "scenes": scenes}), ("dataset.json", info)):
+        about = {"split": scene_set.split, "version": str(VERSION), "date": "", "license": "Apache-2.0"}
+        for name, content in (("scenes.json", {"info": about, "scenes": scenes}), ("dataset.json", record)):
             with written_whole(folder / name) as beside:
-                beside.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
+                beside.write_text(json.dumps(content, separators=(",", ":")) + "\n", encoding="utf-8")
         clear(folder)
     return open_scenes(folder)
 
@@ -129,58 +155,62 @@ def write_scenes(
 def open_scenes(folder: Path | str) -> SceneWorld:
     """The training set in a folder; anything missing or cut short is an error that says what."""
     folder = Path(folder).expanduser()
-    info = _read_json(folder / "dataset.json")
+    record = _read_json(folder / "dataset.json")
     try:
-        n, (height, width), form = int(info["n"]), info["size"], info["format"]
-        TITLES[info["setting"]], info["split"]
-    except (KeyError, TypeError, ValueError) as error:
+        height, width = record["size"]
+        scene_set = SceneSet(
+            record["setting"], int(record["n"]), (height, width), record["seed"], record["format"], record["split"]
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, UnknotError) as error:
         raise UnknotError(
             f"{folder / 'dataset.json'}: is no description of a set of scenes ({error!r})."
         ) from None
-    if info.get("version") != VERSION:
+    if record.get("version") != VERSION:
         raise UnknotError(
-            f"{folder}: is a set of version {info.get('version')}; this program reads {VERSION}. Write it again."
+            f"{folder}: is a set of version {record.get('version')}; this program reads {VERSION}. Write it again."
         )
-    if form == "array":
-        pictures = _mapped(folder / "images.npy", (n, height, width, 3))
-        return SceneWorld(folder, info, pictures, _mapped(folder / "masks.npy", (n, height, width)))
-    images = _PngPictures(_paths(folder / "images", info), (n, height, width, 3))
-    return SceneWorld(folder, info, images, _PngPictures(_paths(folder / "masks", info), (n, height, width)))
+    shape = (scene_set.n, height, width)
+    if scene_set.form == "array":
+        pictures, masks = _mapped(folder / "images.npy", (*shape, 3)), _mapped(folder / "masks.npy", shape)
+        return SceneWorld(folder, scene_set, pictures, masks)
+    image_files, mask_files = (
+        [folder / kind / scene_set.file_name(i) for i in range(scene_set.n)] for kind in ("images", "masks")
+    )
+    return SceneWorld(folder, scene_set, _PngPictures(image_files, (*shape, 3)), _PngPictures(mask_files, shape))
 
 
 def _already_made(folder: Path, wanted: dict[str, Any]) -> SceneWorld:
     world = open_scenes(folder)
-    other = [key for key, value in wanted.items() if world.info.get(key) != value]
+    there = world.scene_set.record()
+    other = [key for key, value in wanted.items() if there[key] != value]
     if other:
-        named = ", ".join(f"{key} {world.info.get(key)!r} instead of {wanted[key]!r}" for key in other)
+        named = ", ".join(f"{key} {there[key]!r} instead of {wanted[key]!r}" for key in other)
         raise UnknotError(f"{folder}: already holds scenes with {named}; name another folder.")
     return world
 
 
-def _write_piece(info: dict[str, Any], making: Path, piece: int) -> dict[str, Any]:
-    numbers = range(piece * PIECE, min((piece + 1) * PIECE, info["n"]))
-    images, masks, records = _sprites(info, numbers) if info["setting"] in FLAT else _scenes(info, numbers)
+def _write_piece(scene_set: SceneSet, making: Path, piece: int) -> dict[str, Any]:
+    numbers = range(piece * PIECE, min((piece + 1) * PIECE, scene_set.n))
+    draw = _sprites if scene_set.setting in FLAT else _scenes
+    images, masks, records = draw(scene_set, numbers)
     for i, record in zip(numbers, records, strict=True):
-        name = _file_name(info, i)
-        record |= {"split": info["split"], "image_index": i, "image_filename": name}
+        record |= {"split": scene_set.split, "image_index": i, "image_filename": scene_set.file_name(i)}
     rows = slice(numbers.start, numbers.stop)
-    if info["format"] == "array":
+    if scene_set.form == "array":
         for name, values in (("images.npy", images), ("masks.npy", masks)):
             array = opened(making, name)
             array[rows] = values
             array.flush()  # type: ignore[attr-defined]
     else:
         for i, image, mask in zip(numbers, images, masks, strict=True):
-            _write_png(making.parent / "images" / _file_name(info, i), image)
-            _write_png(making.parent / "masks" / _file_name(info, i), mask)
+            _write_png(making.parent / "images" / scene_set.file_name(i), image)
+            _write_png(making.parent / "masks" / scene_set.file_name(i), mask)
     return {"scenes": records}
 
 
-def _scenes(
-    info: dict[str, Any], numbers: range
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8], list[dict[str, Any]]]:
-    size = (info["size"][0], info["size"][1])
-    drawn = ScenesRendered(info["setting"], info["n"], size, info["seed"])
+def _scenes(scene_set: SceneSet, numbers: range) -> Drawn:
+    size = scene_set.sides
+    drawn = ScenesRendered(scene_set.setting, scene_set.n, size, scene_set.seed)
     scenes = [drawn.scene(i) for i in numbers]
     places = pixel_coords(scenes, size)
     masks = scene_masks(scenes, size)
@@ -193,22 +223,12 @@ def _scenes(
     return render(scenes, size), masks, records
 
 
-def _sprites(
-    info: dict[str, Any], numbers: range
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8], list[dict[str, Any]]]:
+def _sprites(scene_set: SceneSet, numbers: range) -> Drawn:
     from unknot.worlds.scenes.multi_sprites import MultiSprites
 
-    world = MultiSprites(info["n"], info["size"][0], seed=info["seed"], **FLAT[info["setting"]])
+    world = MultiSprites(scene_set.n, scene_set.sides[0], seed=scene_set.seed, **FLAT[scene_set.setting])
     drawn = [world.picture(i) for i in numbers]
     return np.array([d[0] for d in drawn]), np.array([d[1] for d in drawn]), [d[2] for d in drawn]
-
-
-def _file_name(info: dict[str, Any], i: int) -> str:
-    return f"CLEVR_{info['split']}_{i:06d}.png"
-
-
-def _paths(folder: Path, info: dict[str, Any]) -> list[Path]:
-    return [folder / _file_name(info, i) for i in range(info["n"])]
 
 
 def _write_png(path: Path, pixels: NDArray[np.uint8]) -> None:

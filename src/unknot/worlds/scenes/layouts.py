@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.worlds.raytracer import layout as at
-from unknot.worlds.raytracer.tracer import Batch, Light, Material, body_rows, camera_rows, light_row
+from unknot.worlds.raytracer.tracer import Batch, Body, Light, Material, body_rows, camera_rows, light_row
 from unknot.worlds.scenes.scene import COLORS, FLOORS, MATERIALS, SHAPES, SIZES, Scene, SceneObject
 
 Numbers = NDArray[np.float64]
@@ -132,12 +132,12 @@ def packed(layouts: Layouts, labels: NDArray[np.integer] | None = None, *, floor
     things[:, :, at.EXTRA] = _ROUNDING[shape]
     things[:, :, at.REACH] = radius * np.array([math.sqrt(3), 1.0, math.sqrt(2)])[shape]
     things[:, :, at.COLOR : at.COLOR + 3] = _PAINTS[color]
-    rows = np.array([body_rows("sphere", (0, 0, 0), material=m)[0] for m in (RUBBER, METAL)])
+    rows = np.array([body_rows(Body("sphere", material=m))[0] for m in (RUBBER, METAL)])
     things[:, :, at.AMBIENT : at.REFLECTIVITY + 1] = rows[material][:, :, at.AMBIENT : at.REFLECTIVITY + 1]
     things[:, :, at.CASTS] = there
     things[:, :, at.LABEL] = np.arange(1, k + 1) if labels is None else labels
     if floor:
-        bodies[:, 0] = body_rows("plane", (0, 0, 0), material=FLOOR, casts=False)[0]
+        bodies[:, 0] = body_rows(Body("plane", material=FLOOR, casts=False))[0]
         bodies[:, 0, at.COLOR : at.COLOR + 3] = _FLOOR_PAINTS[layouts.floors]
     return Batch(
         np.zeros((n, at.CAMERA_WIDTH)), bodies, _lights(layouts.lamps), _SKY * _FLOOR_PAINTS[layouts.floors]

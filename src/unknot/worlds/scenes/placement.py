@@ -167,16 +167,12 @@ def _placed(drawn: Layouts, setting: Rules, rng: np.random.Generator) -> Layouts
     from unknot.worlds.scenes._placement import place
 
     radii = np.array(list(SIZES.values()))[drawn.words[:, :, 1]]
-    right = DIRECTIONS["right"]
-    corner = CORNER if setting.corners else np.inf
+    floor = (REACH, GAP, MARGIN, CORNER if setting.corners else np.inf, DIRECTIONS["right"][:2])
     good = np.zeros(len(drawn), dtype=np.bool_)
     for i, count in enumerate(drawn.counts):
         stream = rng.uniform(-1, 1, (TRIES * setting.objects[1], 2))
         spread = _spread(int(count), bool(drawn.words[i, 0, 1] == SIZE_NAMES.index("large")), setting.cluster)
-        good[i] = place(
-            radii[i, :count], stream, spread, REACH, GAP, MARGIN, corner, TRIES, right[0], right[1],
-            drawn.places[i, :, :2],
-        )  # fmt: skip
+        good[i] = place(radii[i, :count], stream, TRIES, spread, floor, drawn.places[i, :, :2])
     return drawn[good]
 
 

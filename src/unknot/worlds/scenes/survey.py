@@ -37,5 +37,5 @@ def survey(layouts: Layouts, height: int, width: int, *, crop: float = 1.0) -> S
     batch = seen_in(layouts, packed(layouts, floor=False), height, width, crop)
     n, k = layouts.words.shape[:2]
     visible, histogram = np.zeros((n, k), dtype=np.int64), np.zeros((n, 2**k), dtype=np.int64)
-    count(batch.cameras, batch.bodies, np.zeros((0, 4)), height, width, visible, histogram)
+    count(batch.cameras, batch.bodies, height, width, visible, histogram)
     return Survey(visible, histogram)
