@@ -5,7 +5,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from unknot.cli import app
-from unknot.reports.demo import KINDS, WORLDS
+from unknot.reports.demo import KINDS, SHOWN
 
 TINY = """\
 name: tiny
@@ -26,7 +26,7 @@ def test_the_demo_runs_a_study_and_writes_one_page_and_goes_on_where_it_stopped(
     assert done.exit_code == 0, done.output
     assert done.stdout.strip() == str(tmp_path / "demo" / "index.html")
     html = (tmp_path / "demo" / "index.html").read_text()
-    assert html.count("data:image/png") >= 2 * len(WORLDS) + (len(KINDS) - 1) + 1
+    assert html.count("data:image/png") >= 2 * len(SHOWN) + (len(KINDS) - 1) + 1
     for words in ("Leaderboard", "beta 4", "udr_spearman/all", "Correlations"):
         assert words in html
     for words in ("dSprites (rendered)", "MPI3D (rendered)", "extrapolation", "mig[bins=20]", "orientation"):

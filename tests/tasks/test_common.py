@@ -420,3 +420,15 @@ def _words(task: Task) -> Iterator[str]:
         else:
             for one in pairs if isinstance(pairs, list) else [pairs]:
                 yield from (flag, str(one))
+
+
+def test_parts_of_another_version_are_not_read(tmp_path: Path) -> None:
+    folders = []
+    for version in (1, 2):
+        task = replace(TASKS["fairness"], version=version)
+        representation = Representation(
+            np.eye(4).repeat(9, 0), np.arange(4).repeat(9)[:, None] // [2, 1] % 2, ("a", "b")
+        )
+        task.function(representation, rounds=1, points=2, folder=tmp_path)
+        folders.append({path.name for path in (tmp_path / "parts").glob("fairness-*")})
+    assert len(folders[0]) == 1 and len(folders[1]) == 2

@@ -1,11 +1,9 @@
 """The main job end to end on embedded defaults: a small study, and a look at worlds, splits and scores, as one page."""
 
-import io
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +15,8 @@ from unknot.scoring.scorecard import Scorecard
 from unknot.scoring.scoring import score
 from unknot.worlds.splits.rules import SplitKind
 
-WORLDS = ("dsprites_rendered", "abstract_dsprites_rendered", "shapes3d_rendered", "mpi3d_rendered")
 KINDS: tuple[SplitKind, ...] = ("random", "composition", "interpolation", "extrapolation")
+SHOWN = ("dsprites_rendered", "abstract_dsprites_rendered", "shapes3d_rendered", "mpi3d_rendered")
 
 
 def demo(
@@ -39,7 +37,7 @@ def demo(
         live: opens the display of the study's own progress.
     """
     folder = Path(folder)
-    stages = len(WORLDS) + 3
+    stages = len(SHOWN) + 3
     progress("training, scoring and ranking models", 0, stages)
     with live() as advance:
         sections = _study(folder / "study", study, jobs, advance)
@@ -69,7 +67,7 @@ def _sections(progress: Progress, stages: int) -> Iterator[Section]:
     yield _example()
     progress("splitting dSprites", 2, stages)
     yield _splits()
-    for i, name in enumerate(WORLDS, start=3):
+    for i, name in enumerate(SHOWN, start=3):
         progress(f"rendering {name}", i, stages)
         yield _world(name)
 
@@ -80,8 +78,8 @@ def _world(name: str) -> Section:
 
     world = open_world(name)
     rng = np.random.default_rng(0)
-    alone = Picture(_png(sheet(world, kind="factors", rng=rng)), f"{world.name}: one factor varies in each row.")
-    mixed = Picture(_png(sheet(world, kind="samples", rng=rng, rows=3)), f"{world.name}: random images.")
+    alone = Picture.of(sheet(world, kind="factors", rng=rng), f"{world.name}: one factor varies in each row.")
+    mixed = Picture.of(sheet(world, kind="samples", rng=rng, rows=3), f"{world.name}: random images.")
     return Section(world.name, contents=[alone, mixed])
 
 
@@ -94,11 +92,12 @@ def _splits() -> Section:
     pictures = []
     with TemporaryDirectory() as scratch:
         for kind in KINDS:
-            made = split(SPACE, kind, rule="dsprites")
-            held = "; ".join(f"{name} {_span(classes)}" for name, classes in made.exclusive.items())
-            rows.append([kind, held or "-", made.n_train, made.n_test, f"{100 * made.n_train / SPACE.size:.2f} %"])
-            if made.exclusive:
-                path = split_picture(made, Path(scratch) / f"{kind}.png", title="dSprites")
+            parts = split(SPACE, kind, rule="dsprites")
+            held = "; ".join(f"{name} {_span(classes)}" for name, classes in parts.exclusive.items())
+            share = f"{100 * parts.n_train / SPACE.size:.2f} %"
+            rows.append([kind, held or "-", parts.n_train, parts.n_test, share])
+            if parts.exclusive:
+                path = split_picture(parts, Path(scratch) / f"{kind}.png", title="dSprites")
                 pictures.append(Picture(path.read_bytes(), f"The {kind} split of dSprites."))
     table = Grid(("split", "exclusive classes", "train", "test", "train share"), rows)
     text = (
@@ -140,9 +139,3 @@ def _scores(card: Scorecard) -> Iterator[list[str | float]]:
 def _span(classes: tuple[int, ...]) -> str:
     whole = classes == tuple(range(classes[0], classes[-1] + 1))
     return f"{classes[0]}..{classes[-1]}" if whole and len(classes) > 2 else ",".join(map(str, classes))
-
-
-def _png(image: Any) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, format="PNG")
-    return buffer.getvalue()

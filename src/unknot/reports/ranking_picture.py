@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.ranking.ranking import Ranking
+from unknot.reports.kit.figure import figure_in, figure_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = (".png", ".svg", ".pdf")
 DARK, LIGHT, GREY = "#23395b", "#f2a65a", "#5c6b7a"
 NAMED = 30  # models whose names fit beside a matrix
 MOST = 2000  # models in a matrix; more are finer than a picture can show
@@ -27,14 +27,15 @@ def settings_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> 
     Boxes span the quartiles with the median inside, whiskers reach the farthest model within 1.5 times their
     length. The brighter a dot, the fewer informative latents.
     """
-    groups = {name: models for name, models in ranking.groups().items() if not _lost(ranking, models)}
+    target = picture_path(path)
+    groups = {name: known for name, models in ranking.groups().items() if len(known := _known(ranking, models))}
     if not groups:
         raise UnknotError("ranking picture: no model has a score.")
-    ordered = sorted(groups, key=lambda name: float(np.nanmedian(ranking.scores[groups[name]])))
+    ordered = sorted(groups, key=lambda name: float(np.median(ranking.scores[groups[name]])))
 
-    def draw(figure: "Figure") -> None:
+    with figure_in(target, (7.2, 1.4 + 0.42 * len(ordered))) as figure:
         axes = figure.subplots()
-        kept = [_known(ranking, groups[name]) for name in ordered]
+        kept = [groups[name] for name in ordered]
         axes.boxplot(
             [ranking.scores[models] for models in kept],
             orientation="horizontal",
@@ -57,8 +58,7 @@ def settings_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> 
             axes.spines[side].set_visible(False)
         if title:
             axes.set_title(title, loc="left", fontsize=10)
-
-    return _drawn(path, (7.2, 1.4 + 0.42 * len(ordered)), draw)
+    return target
 
 
 def matrix_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> Path:
@@ -66,6 +66,7 @@ def matrix_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> Pa
 
     Settings are set apart by lines. Pairs that were not compared stay blank.
     """
+    target = picture_path(path)
     if len(ranking.names) > MOST:
         raise UnknotError(
             f"ranking picture: {len(ranking.names)} models are more than a matrix can show ({MOST}); rank fewer."
@@ -78,7 +79,8 @@ def matrix_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> Pa
     values = ranking.matrix()[np.ix_(order, order)]
     n = len(order)
 
-    def draw(figure: "Figure") -> None:
+    side = min(9.0, 3.4 + 0.17 * n)
+    with figure_in(target, (side + 0.9, side)) as figure:
         axes = figure.subplots()
         axes.set_facecolor("#f4f4f2")
         top = max(1.0, float(np.nanmax(values))) if np.isfinite(values).any() else 1.0
@@ -101,17 +103,12 @@ def matrix_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> Pa
         bar.outline.set_visible(False)
         if title:
             axes.set_title(title, loc="left", fontsize=10)
-
-    side = min(9.0, 3.4 + 0.17 * n)
-    return _drawn(path, (side + 0.9, side), draw)
+    return target
 
 
 def picture_path(path: Path | str) -> Path:
     """The path, if a picture can be written there."""
-    target = Path(path)
-    if target.suffix not in FORMATS:
-        raise UnknotError(f"ranking picture: cannot write '{target.name}'; end its name in {', '.join(FORMATS)}.")
-    return target
+    return figure_path("ranking picture", path)
 
 
 def _dots(figure: "Figure", axes: "Axes", ranking: Ranking, kept: Sequence[NDArray[np.int64]]) -> None:
@@ -153,27 +150,8 @@ def _setting_ticks(axes: "Axes", ranking: Ranking, groups: Sequence[NDArray[np.i
     axes.set_yticks(middles, names, fontsize=8)
 
 
-def _drawn(path: Path | str, size: tuple[float, float], draw: Any) -> Path:
-    target = picture_path(path)
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    from unknot.files import written_whole
-
-    with matplotlib.rc_context({"svg.hashsalt": "unknot", "font.size": 9}):
-        figure = Figure(figsize=size, layout="constrained")
-        draw(figure)
-        with written_whole(target) as beside:
-            figure.savefig(beside, dpi=150, format=target.suffix[1:])
-    return target
-
-
 def _known(ranking: Ranking, models: NDArray[np.int64]) -> NDArray[np.int64]:
     return models[~np.isnan(ranking.scores[models])]
-
-
-def _lost(ranking: Ranking, models: NDArray[np.int64]) -> bool:
-    return len(_known(ranking, models)) == 0
 
 
 def _short(text: str, most: int = LONGEST) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError
+from unknot.reports.kit.figure import figure_in, figure_path
 from unknot.worlds.splits.regions import Box
 from unknot.worlds.splits.split import Split
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 TRAIN, TEST, BOTH_UNSEEN = 0, 1, 2
 COLORS = ("#23395b", "#f2a65a", "#c8553d")
 MOST_FACTORS = 7
-FORMATS = (".png", ".svg", ".pdf")
 _HELD = {
     "random": "at their first class",
     "composition": "at a class that test has too",
@@ -37,17 +36,11 @@ def split_picture(split: Split, path: Path | str, *, title: str = "") -> Path:
     One panel for each pair of split factors, one cell for each pair of their classes: training, test, and test
     with both classes unseen. Factors that are not split would be plain stripes and are left out.
     """
-    target = Path(path)
-    if target.suffix not in FORMATS:
-        raise UnknotError(f"split picture: cannot write '{target.name}'; end its name in {', '.join(FORMATS)}.")
-    import matplotlib
-
-    from unknot.files import written_whole
-
-    with matplotlib.rc_context({"svg.hashsalt": "unknot", "font.size": 9}):
-        figure = _figure(split, title)
-        with written_whole(target) as beside:
-            figure.savefig(beside, dpi=150, format=target.suffix[1:])
+    target, shown = figure_path("split picture", path), shown_factors(split)
+    side = max(len(shown) - 1, 1)
+    size = 2.4 if side == 1 else 1.5  # inches a panel
+    with figure_in(target, (max(1.3 + size * side, 5.2), 1.7 + size * side)) as figure:
+        _draw(figure, split, shown, title)
     return target
 
 
@@ -79,15 +72,11 @@ def pair_map(split: Split, row: int, column: int) -> NDArray[np.int8]:
     return codes.astype(np.int8).reshape(space.shape[row], space.shape[column])
 
 
-def _figure(split: Split, title: str) -> "Figure":
-    from matplotlib.figure import Figure
+def _draw(figure: "Figure", split: Split, shown: list[int], title: str) -> None:
     from matplotlib.patches import Patch
 
-    shown = shown_factors(split)
     maps = {pair: pair_map(split, pair[1], pair[0]) for pair in combinations(shown, 2)}
-    side = max(len(shown) - 1, 1)
-    size = 2.4 if side == 1 else 1.5  # inches a panel
-    figure = Figure(figsize=(max(1.3 + size * side, 5.2), 1.7 + size * side), layout="constrained")
+    side = len(shown) - 1
     if not maps:  # one factor alone varies, so the grid is a line: a strip
         strip = np.where(split.contains(split.space.classes(np.arange(split.space.size))), TRAIN, TEST)[None]
         _panel(figure.subplots(), split, None, shown[0], strip.astype(np.int8))
@@ -107,7 +96,6 @@ def _figure(split: Split, title: str) -> "Figure":
     words = ["training", "test: one class unseen" if both else new, "test: both classes unseen"]
     patches = [Patch(facecolor=c, label=w) for c, w in zip(COLORS[: 2 + both], words, strict=False)]
     figure.legend(handles=patches, loc="outside lower left", ncols=3, frameon=False, fontsize=9)
-    return figure
 
 
 def _panel(

@@ -53,11 +53,12 @@ class Workspace:
     Args:
         folder: made if need be; None keeps nothing.
         must_keep: whether a folder that cannot be written to is an error.
+        of: what the work is, as plain values: what another version of it kept is not read.
     """
 
-    def __init__(self, folder: Path | str | None = None, *, must_keep: bool = True) -> None:
+    def __init__(self, folder: Path | str | None = None, *, must_keep: bool = True, of: Any = None) -> None:
         self.folder = None if folder is None else Path(folder)
-        self.must_keep = must_keep
+        self.must_keep, self.of = must_keep, of
 
     def kept(self, name: str, key: Any, make: Callable[[], T], form: Form[T] = JSON) -> T:
         """What an earlier call made under this name and key, or what is made now and kept.
@@ -93,7 +94,7 @@ class Workspace:
         if self.folder is None:
             return None
         words, plain = re.sub(r"[^a-z0-9]+", "_", name.lower()), key() if callable(key) else key
-        return self.folder / "parts" / f"{words}-{json_hash(plain)}{suffix}"
+        return self.folder / "parts" / f"{words}-{json_hash([self.of, plain])}{suffix}"
 
     @contextmanager
     def locked(self, name: str, key: Any) -> Iterator[None]:
@@ -123,4 +124,5 @@ class Workspace:
 
     def within(self, name: str) -> "Workspace":
         """A folder inside."""
-        return Workspace(None if self.folder is None else self.folder / name, must_keep=self.must_keep)
+        folder = None if self.folder is None else self.folder / name
+        return Workspace(folder, must_keep=self.must_keep, of=self.of)

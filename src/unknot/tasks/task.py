@@ -81,8 +81,12 @@ class Task:
         """Put a source to the task."""
         began = time.perf_counter()
         self.must_fit(source, options)
-        result = self.measure(source, options, workspace or Workspace(), progress)
+        result = self.measure(source, options, self._versioned(workspace), progress)
         return replace(result, seconds=round(time.perf_counter() - began, 2))
+
+    def _versioned(self, workspace: Workspace | None) -> Workspace:
+        folder = None if workspace is None else workspace.folder
+        return Workspace(folder, of=[self.name, self.version])
 
     @property
     def study_options(self) -> list[str]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.reports.kit.figure import figure_in
 
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
 LEVELS = " ·▪◾■"  # five sizes of square for the terminal
@@ -41,15 +42,12 @@ def hinton_figure(
     weights: NDArray[np.float64], names: Sequence[str], path: Path | str, *, title: str = ""
 ) -> Path:
     """Draw the diagram into a picture file; the suffix decides the format, PNG without one."""
-    import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
-
-    from unknot.files import written_whole
 
     check_picture(path)
     d, k = weights.shape
-    with plt.rc_context({"font.size": 10, "svg.hashsalt": "unknot"}):
-        figure, axes = plt.subplots(figsize=(1.6 + 0.34 * d, 1.3 + 0.34 * k), layout="constrained")
+    with figure_in(Path(path), (1.6 + 0.34 * d, 1.3 + 0.34 * k), letters=10) as figure:
+        axes = figure.subplots()
         axes.set_facecolor("#f4f4f2")
         for i in range(d):
             for j in range(k):
@@ -61,7 +59,4 @@ def hinton_figure(
         axes.tick_params(length=0)
         for spine in axes.spines.values():
             spine.set_visible(False)
-        with written_whole(path) as beside:
-            figure.savefig(beside, dpi=150, format=Path(path).suffix[1:] or "png")
-        plt.close(figure)
     return Path(path)

@@ -10,7 +10,7 @@ from unknot.reports.kit.svg import BOLD, LETTER, short, svg, text
 SIDE = 40  # of a cell, in pixels
 
 
-def matrix(
+def matrix_chart(
     title: str,
     rows: Sequence[str],
     columns: Sequence[str],

@@ -7,16 +7,21 @@ one sorted downwards by its third column with only the rows that hold all words.
 
 import base64
 import hashlib
+import io
 import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import written_whole
 from unknot.reports.kit.parts import part, script
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 KINDS = {b"\x89PNG": "png", b"GIF8": "gif"}  # how files that may be shown begin
 WIDE = 7  # columns; the heads of numbers stand upright in tables that have more
@@ -28,7 +33,13 @@ class Picture:
 
     png: bytes
     caption: str
-    pixelated: bool = False  # keep small images sharp when a browser enlarges them
+
+    @classmethod
+    def of(cls, image: "Image", caption: str) -> "Picture":
+        """An image of PIL with its caption."""
+        file = io.BytesIO()
+        image.save(file, format="PNG")
+        return cls(file.getvalue(), caption)
 
     @property
     def source(self) -> str:

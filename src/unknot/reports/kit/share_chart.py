@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from unknot.reports.kit.svg import LETTER, WIDTH, Scale, short, svg, text
+from unknot.reports.kit.svg import LETTER, WIDTH, Scale, across, short, svg, text
 
 ROW, STYLES = 26, ("best", "dot", "up", "square")
 
@@ -37,11 +37,7 @@ def share_chart(
     left = min(150.0, LETTER * max((len(name) for name, _ in rows), default=0) + 8)
     scale = Scale(-0.03, 1.03, left, WIDTH - 10, (0.0, 0.25, 0.5, 0.75, 1.0))
     bottom = 34 + ROW * len(rows)
-    body = [text(0, 14, title, "title")]
-    for tick in scale.ticks:
-        x = scale(tick)
-        body.append(f'<path class="axis" d="M{x:.1f} 26V{bottom}"/>')
-        body.append(text(x, bottom + 14, f"{tick:g}", "small soft", anchor="middle"))
+    body = [text(0, 14, title, "title"), *across(scale, 26, bottom)]
     for name, at in lines.items():
         body.append(
             f'<path class="mark" stroke-dasharray="3 3" d="M{scale(at):.1f} 24V{bottom}">'

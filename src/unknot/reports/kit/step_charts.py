@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from unknot.reports.kit.svg import WIDTH, Scale, svg, text, tick, upright
+from unknot.reports.kit.svg import WIDTH, Scale, across, svg, text, tick, upright
 
 HEIGHT = 210
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
@@ -71,10 +71,7 @@ def dumbbells(title: str, rows: Sequence[tuple[str, float, Mapping[str, float]]]
     """
     height = 56 + 46 * len(rows)
     scale = Scale(0.0, 1.0, 92, WIDTH - 16, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
-    body = [text(0, 14, title, "title")]
-    for value in scale.ticks:
-        body.append(f'<path class="axis" d="M{scale(value):.1f} 26V{height - 22}"/>')
-        body.append(text(scale(value), height - 8, tick(value), "small soft", anchor="middle"))
+    body = [text(0, 14, title, "title"), *across(scale, 26, height - 22)]
     for i, (label, value, others) in enumerate(rows):
         y = 50 + 46 * i
         body.append(text(82, y + 4, label, anchor="end"))

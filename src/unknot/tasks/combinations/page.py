@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from unknot.reports.kit.charts import Dot, box_plot
-from unknot.reports.kit.matrix_chart import matrix
+from unknot.reports.kit.matrix_chart import matrix_chart
 from unknot.reports.kit.page import Cell, Content, Drawing, Gallery, Grid, Section
 from unknot.tasks.combinations.heads import BOTH
 from unknot.tasks.result import TaskResult
@@ -98,7 +98,7 @@ def _grids(result: TaskResult) -> Iterator[Content]:
         for heads, cells in by_heads.items():
             rows, columns = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
             values = [[cells.get((a, b), math.nan) for b in columns] for a in rows]
-            svg = matrix(
+            svg = matrix_chart(
                 f"both right, {WORDS[heads]}",
                 [str(a) for a in rows],
                 [str(b) for b in columns],

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unknot.reports.kit.matrix_chart import matrix
+from unknot.reports.kit.matrix_chart import matrix_chart
 from unknot.reports.kit.page import Content, Drawing, Grid, Section
 from unknot.tasks.result import TaskResult
 
@@ -49,7 +49,7 @@ def _matrix(result: TaskResult) -> Drawing:
     targets = [name for name in result.settings["targets"] if any(name == target for target, _ in found)]
     sensitive = [name for name in result.settings["sensitive"] if any(name == factor for _, factor in found)]
     values = [[found.get((target, factor), math.nan) for factor in sensitive] for target in targets]
-    svg = matrix(
+    svg = matrix_chart(
         result.source,
         targets,
         sensitive,

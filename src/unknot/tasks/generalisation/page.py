@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
-from unknot.reports.kit.matrix_chart import matrix
+from unknot.reports.kit.matrix_chart import matrix_chart
 from unknot.reports.kit.page import Cell, Content, Drawing, Gallery, Grid, Section
 from unknot.reports.kit.split_chart import Bar, histogram, r2_bars
 from unknot.tasks.generalisation.error_similarity import Of, Similarity, comparable, error_similarity
@@ -150,7 +150,7 @@ def _modularity(result: TaskResult, label: str) -> Iterator[Drawing]:
         factors = list(dict.fromkeys(str(row["factor"]) for row in rows))
         values = [[r2[name, factor] for factor in factors] for name in unseen]
         title = f"{split}: R² where one factor is unseen"
-        chart = matrix(title, unseen, factors, values, row_word="unseen", colour="up")
+        chart = matrix_chart(title, unseen, factors, values, row_word="unseen", colour="up")
         yield Drawing(chart, f"{label}. A modular model keeps all but the diagonal.")
 
 
@@ -186,4 +186,4 @@ def _heat(similarity: Similarity, of: str) -> Drawing:
     rows = [f"{number} {name}" for number, name in zip(numbers, similarity.names, strict=True)]
     title = f"{similarity.split}: correlation of {of}"
     caption = f"Pearson correlation over {similarity.rows} test images, averaged over factors."
-    return Drawing(matrix(title, rows, numbers, similarity.matrix.tolist(), colour="up"), caption)
+    return Drawing(matrix_chart(title, rows, numbers, similarity.matrix.tolist(), colour="up"), caption)
