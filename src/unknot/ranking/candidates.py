@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.inputs import as_array
-from unknot.representation import Representation, read_representation
+from unknot.representation import Representation, mean_kl, read_representation
 from unknot.runs.labels import differing
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
@@ -148,9 +148,7 @@ def kl_of(representation: Representation) -> NDArray[np.float64] | None:
     """KL of each latent to the prior: stored, or from stored log-variances."""
     if representation.kl is not None or representation.logvars is None:
         return representation.kl
-    mean, logvar = as_array(representation.latents).astype(float), as_array(representation.logvars).astype(float)
-    kl: NDArray[np.float64] = 0.5 * (mean**2 + np.exp(logvar) - logvar - 1).mean(axis=0)
-    return kl
+    return mean_kl(as_array(representation.latents), as_array(representation.logvars))
 
 
 def _inside(model: Any) -> list[Any]:

@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unknot.encoders.source import Opening, Reads, Source
+from unknot.encoders.encoder import AS_USUAL, Opening
+from unknot.encoders.source import Reads, Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, silent
 from unknot.reports.kit.page import Section
@@ -89,7 +90,7 @@ class Task:
         """What may stand with it in a study's file."""
         return [*(name for name in self.takes if name == "world"), *self.options.model_fields]
 
-    def source_of(self, which: Any, world: Any = None, opening: Opening | None = None) -> Source:
+    def source_of(self, which: Any, world: Any = None, opening: Opening = AS_USUAL) -> Source:
         """What was handed over, as this task reads it."""
         return Source.of(which, world, opening, who=self.name, reads=self.reads)
 

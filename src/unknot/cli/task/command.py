@@ -15,7 +15,8 @@ from unknot.cli.docstrings import joined
 from unknot.cli.task.output import STDOUT, keep_with_run, result_file, show
 from unknot.cli.task.words import read_words, word_type
 from unknot.cli.train import model_options
-from unknot.encoders.source import Opening, Source
+from unknot.encoders.encoder import Opening
+from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.processes.signals import sigterm_is_ctrl_c
 from unknot.runs.spec import RunSpec

@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from unknot.encoders.encoding import mean_kl
 from unknot.errors import UnknotError
 from unknot.models.codes import represent
 from unknot.reports.explorer.server import Code, Decoded, Seen, Slider
 from unknot.reports.kit.latent_pictures import plan_traversal
+from unknot.representation import mean_kl
 from unknot.runs.batches import as_tensor
 from unknot.runs.pictures import shown_images
 from unknot.runs.run import Run

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.encoders.encoding import checked_codes
+from unknot.encoders.points import checked_codes
 from unknot.encoders.source import FEW, Source
 from unknot.progress import Progress
 from unknot.runs.workspace import Workspace

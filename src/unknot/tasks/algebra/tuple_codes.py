@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.encoders.encoder import Encoder
-from unknot.encoders.encoding import checked_codes
+from unknot.encoders.points import checked_codes
 from unknot.errors import UnknotError
 from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress, silent

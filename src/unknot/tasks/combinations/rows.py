@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.encoders.encoding import draw_points
+from unknot.encoders.points import draw_points
 from unknot.errors import UnknotError
 from unknot.factors import Classes, Factor, FactorSpace
 from unknot.metrics.inputs import check_latents
