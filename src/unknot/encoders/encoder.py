@@ -15,7 +15,7 @@ In Python a function itself is an encoder too, and so is a `torch.nn.Module`, wh
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,14 +35,19 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Opening:
-    """How encoders and worlds are opened; the help is that of commands and of tasks."""
+    """How encoders and worlds are opened.
 
-    pool: str = field(default="", metadata={"help": "For timm and hf: own, mean, class or slots."})
-    image_size: int | None = field(
-        default=None, metadata={"help": "For timm and hf: resize images to so many pixels."}
-    )
-    device: str = field(default="cpu", metadata={"help": "cpu, cuda or mps."})
-    data: Path | None = field(default=None, metadata={"help": "Folder of data files."})
+    Attributes:
+        device: of runs and networks: "cpu", "cuda" or "mps".
+        data: folder of data files.
+        pool: how the positions of a timm or hf network become one code.
+        image_size: that images are resized to for timm and hf networks.
+    """
+
+    device: str = "cpu"
+    data: Path | None = None
+    pool: str = ""
+    image_size: int | None = None
 
     def must_leave_images(self) -> None:
         """An error if images are to be changed for an encoder that sees them as they are."""

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from unknot.encoders.encoder import AS_USUAL, Opening
 from unknot.encoders.source import Reads, Source
 from unknot.errors import UnknotError
+from unknot.fields import in_words
 from unknot.progress import Progress, silent
 from unknot.reports.kit.page import Section
 from unknot.runs.workspace import Workspace
-from unknot.tasks.options import Options, Untrained, in_words
+from unknot.tasks.options import Options, Untrained
 from unknot.tasks.result import TaskResult
 
 if TYPE_CHECKING:
