@@ -70,7 +70,7 @@ def test_an_own_function_is_encoded_from_the_command_line(tmp_path: Path) -> Non
         ([], "either the folder of a run or --encoder"),
         (["--encoder", "numpy:mean", "-o", "latents.npz"], "needs a world"),
         (["--encoder", "numpy:mean", "--world", WORLD], "--encoder needs -o FILE"),
-        (["--encoder", "numpy:mean", "--world", WORLD, "--rows", "none"], "--rows is 'none'"),
+        (["--encoder", "numpy:mean", "--world", WORLD, "--rows", "none", "-o", "a.npz"], "rows is 'none'"),
         (["--encoder", "numpy:mean", "--world", WORLD, "-o", "latents.txt"], "does not end in .npz"),
         (["--encoder", "numpy:mean", "--world", WORLD, "--rows", "4", "-o", "latents.npz"], "returned"),
         (["--encoder", "numpy:mean", "--world", WORLD, "--pictures"], "--pictures are of runs"),

@@ -117,8 +117,8 @@ def test_a_model_without_a_score_is_shown_as_such(files: list[Path], tmp_path: P
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--alpha", "crossed"], "--alpha is 'crossed'"),
-        (["--rows", "many"], "--rows is 'many'"),
+        (["--alpha", "crossed"], "alpha is 'crossed'"),
+        (["--rows", "many"], "rows is 'many'"),
         (["--method", "spearmn"], "did you mean 'spearman'"),
         (["--groups", "a,b"], "2 groups for 8 models"),
         (["--groups", "a", "--group-by", "b"], "both say what the settings are"),

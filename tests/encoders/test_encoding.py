@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from unknot.encoders.encoding import CHUNK, ROWS, encode, representation_of
+from unknot.encoders.encoding import ROWS, encode, representation_of
+from unknot.encoders.points import CHUNK
 from unknot.errors import UnknotError
 from unknot.factors import space
 from unknot.models.model import Posterior

@@ -36,6 +36,17 @@ def test_what_a_task_reads_itself_is_neither_a_run_nor_latents(tmp_path: Path) -
     assert (source.label, source.record, source.fingerprint) == (str(path), {"kind": "words"}, "words")
 
 
+def test_the_file_of_weights_in_the_name_of_a_network_is_no_file_of_latents() -> None:
+    source = Source.of("timm:resnet18@weights.safetensors", WORLD)
+    assert source.representation is None and source.world_name == WORLD
+
+
+def test_what_can_only_be_a_path_must_be_there() -> None:
+    for path in (Path("nowhere"), "runs/nowhere", "latents.csv"):
+        with pytest.raises(UnknotError, match="no such file or folder"):
+            Source.of(path)
+
+
 def test_functions_of_one_name_are_told_apart_by_shape_and_size_of_their_codes() -> None:
     def told(scale: float, moved: float = 0.0) -> str:
         return Source.of(lambda images: scale * images.mean(axis=(1, 2)) + moved, WORLD).fingerprint

@@ -146,7 +146,7 @@ def test_verdicts_say_which_latent_carries_a_factor() -> None:
 
 
 def test_a_run_can_be_stopped_between_metrics() -> None:
-    todo = plan(*_code(), metrics=["mig", "sap"])
+    todo = plan(Representation(*_code()), metrics=["mig", "sap"])
     records = run(todo)
     first = next(records)
     records.close()
@@ -180,7 +180,7 @@ def test_one_name_needs_no_list_and_a_scorecard_prints_one_line_for_each_metric(
     assert list(card.records) == ["mig[bins=20]"]
     value = card["mig"].value
     assert str(card) == repr(card) == f"Scorecard of 600 rows, 3 latents, 2 factors\nmig[bins=20]  {value:.3f}"
-    assert "mig" not in {name for name, _ in plan(latents, factors, exclude="mig").tasks}
+    assert "mig" not in {name for name, _ in plan(Representation(latents, factors), exclude="mig").tasks}
 
 
 def test_a_representation_or_its_file_scores_like_its_arrays(tmp_path: "pytest.TempPathFactory") -> None:

@@ -24,7 +24,8 @@ from typer.testing import CliRunner
 import unknot
 from unknot import ArrayWorld, Factor, FactorSpace, Representation, Run, RunSpec, TaskResult, UnknotError
 from unknot.cli import app
-from unknot.cli.task.output import plain_console, show
+from unknot.cli.output import plain_console
+from unknot.cli.task.command import show
 from unknot.encoders.source import FEW
 from unknot.errors import Note
 from unknot.files import plain
@@ -378,7 +379,7 @@ def test_names_from_data_are_only_words_on_a_page_and_in_a_terminal(
     for result in results:
         show(task, result)
     if task.compare is not None:
-        plain_console(None).print(task.compare(results))
+        plain_console().print(task.compare(results))
     assert f"{task.name}: {NASTY} {n - 1} on {NASTY}" in capsys.readouterr().out
 
 

@@ -19,13 +19,14 @@ from unknot.cli.encode import encode
 from unknot.cli.explore import explore
 from unknot.cli.leaderboard import leaderboard
 from unknot.cli.metrics import metrics
+from unknot.cli.options import WhenAsked
 from unknot.cli.papers import papers
 from unknot.cli.rank import rank
 from unknot.cli.report import report
 from unknot.cli.score import score
 from unknot.cli.study import results, study
 from unknot.cli.task import app as task
-from unknot.cli.train import ANY_OPTION, models, train
+from unknot.cli.train import models, train
 from unknot.errors import UnknotError, UnknotWarning
 
 _usual_warning = warnings.formatwarning
@@ -43,7 +44,7 @@ app = typer.Typer(
 )
 app.command()(score)
 app.command()(metrics)
-app.command(context_settings=ANY_OPTION)(train)
+app.command(cls=WhenAsked)(train)
 app.command()(models)
 app.command()(encode)
 app.command()(rank)

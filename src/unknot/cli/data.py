@@ -8,6 +8,7 @@ import typer
 from unknot.cli.bar import progress_bar
 from unknot.cli.data_scenes import write_corpus, write_scenes
 from unknot.cli.data_split import split_world
+from unknot.cli.output import plain_table
 
 if TYPE_CHECKING:
     from unknot.worlds.published.check import Checked
@@ -43,14 +44,10 @@ def list_worlds(
         typer.echo(dumps(rows, indent=2))
         return
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("world", no_wrap=True)
-    table.add_column("factors")
-    table.add_column("grid", justify="right", no_wrap=True)
-    table.add_column("licence")
-    table.add_column("file", no_wrap=True)
+    table = plain_table(
+        "world", "factors", "grid", "licence", "file", right=["grid"], whole=["world", "grid", "file"]
+    )
     for row in rows:
         factors = ", ".join(f"{f['name']} {f['size']}" for f in row["factors"])
         file = "rendered" if row["rendered"] else "here" if row["here"] else "not here"

@@ -1,17 +1,19 @@
 """`unknot data split`: what a split of a world holds back, counted, with no image read."""
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from unknot.cli.options import DATA, argument, option, takes
 from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
     from unknot.factors import Classes, Factor, FactorSpace
-    from unknot.worlds.splits.split import Rule, Split, SplitKind
+    from unknot.worlds.splits.split import Rule, Split
 
 _HEADS = {
     "composition": "only in training",
@@ -21,41 +23,35 @@ _HEADS = {
 }
 
 
-def split_world(
-    name: Annotated[str, typer.Argument(help="A world of `unknot data list`, or a file of one's own.")],
-    kind: Annotated[
-        str, typer.Option(help="random, composition, interpolation, extrapolation or combination.")
-    ] = "extrapolation",
-    ratio: Annotated[
-        float | None, typer.Option(help="Share of each factor's classes to hold back, if not the published one.")
-    ] = None,
-    keep: Annotated[str, typer.Option(help="Factors not to split, such as shape,size.")] = "",
-    hold: Annotated[
-        list[str] | None,
-        typer.Option(help="Exclusive classes by hand, such as x=25..31 or scale=0,5; once for each factor."),
-    ] = None,
-    allow_circular: Annotated[
-        bool, typer.Option("--allow-circular", help="Extrapolate circular factors, although they close.")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Decides a random split.")] = 0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Draw the split into this picture: .png, .svg or .pdf.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
-    data: Annotated[Path | None, typer.Option("--data", help="Folder of data files.")] = None,
-) -> None:
-    """Show what a systematic split holds back: classes, counts, caveats, and a picture."""
-    from unknot.worlds.splits.rules import check_kind
+@dataclass(frozen=True)
+class SplitOptions:
+    """Which split of which world, and how it is shown."""
 
-    chosen = check_kind(kind)
-    key, title, space, rows = _world(name, data)
-    split = _split(key, space, chosen, ratio, keep, _classes(hold or [], space), allow_circular, seed)
-    record = _record(name, split, rows)
-    if output is not None:
+    name: str = argument("A world of `unknot data list`, or a file of one's own.")
+    kind: str = option("extrapolation", "random, composition, interpolation, extrapolation or combination.")
+    ratio: float | None = option(None, "Share of each factor's classes to hold back, if not the published one.")
+    keep: Sequence[str] = option((), "Factors not to split, such as shape,size.", "--keep,")
+    hold: Sequence[str] = option(
+        (), "Exclusive classes by hand, such as x=25..31 or scale=0,5; once for each factor."
+    )
+    allow_circular: bool = option(False, "Extrapolate circular factors, although they close.")
+    seed: int = option(0, "Decides a random split.")
+    output: Path | None = option(None, "Draw the split into this picture: .png, .svg or .pdf.", "--output", "-o")
+    json: bool = option(False, "Print as JSON.")
+    data: Path | None = option(None, DATA)
+
+
+@takes(SplitOptions)
+def split_world(options: SplitOptions) -> None:
+    """Show what a systematic split holds back: classes, counts, caveats, and a picture."""
+    key, title, space, rows = _world(options.name, options.data)
+    split = _split(options, key, space)
+    record = _record(options.name, split, rows)
+    if options.output is not None:
         from unknot.reports.split_picture import split_picture
 
-        record["picture"] = str(split_picture(split, output, title=title))
-    if json:
+        record["picture"] = str(split_picture(split, options.output, title=title))
+    if options.json:
         from json import dumps
 
         typer.echo(dumps(record, indent=2))
@@ -72,21 +68,14 @@ def _world(name: str, data: Path | None) -> "tuple[str, str, FactorSpace, Classe
     return world.key, world.name, world.factors, world.rows
 
 
-def _split(
-    key: str,
-    space: "FactorSpace",
-    kind: "SplitKind",
-    ratio: float | None,
-    keep: str,
-    held: dict[str, tuple[int, ...]],
-    allow_circular: bool,
-    seed: int,
-) -> "Split":
+def _split(options: SplitOptions, key: str, space: "FactorSpace") -> "Split":
     from unknot.worlds import conventions
     from unknot.worlds.splits.combinations import combination_split
+    from unknot.worlds.splits.rules import check_kind
     from unknot.worlds.splits.split import split
 
-    if held and (ratio is not None or keep):
+    kind, held = check_kind(options.kind), _classes(options.hold, space)
+    if held and (options.ratio is not None or options.keep):
         raise UnknotError("data split: --hold names the classes itself; leave out --ratio and --keep.")
     if kind == "combination":
         if not held:
@@ -99,28 +88,28 @@ def _split(
             )
         return combination_split(space, held)
     if held:
-        return split(space, kind, exclusive=held, rng=seed)
-    return split(space, kind, rule=_rule(key, ratio, keep, allow_circular), rng=seed)
+        return split(space, kind, exclusive=held, rng=options.seed)
+    return split(space, kind, rule=_rule(options, key), rng=options.seed)
 
 
-def _rule(key: str, ratio: float | None, keep: str, allow_circular: bool) -> "Rule":
+def _rule(options: SplitOptions, key: str) -> "Rule":
     from unknot.worlds import conventions
     from unknot.worlds.splits.split import RULES, Rule
 
-    kept = tuple(word.strip() for word in keep.split(",") if word.strip()) or None
-    rule = conventions(key).rule if ratio is None and kept is None else None
+    kept = tuple(options.keep) or None
+    rule = conventions(key).rule if options.ratio is None and kept is None else None
     if rule is None:
-        if ratio is None:
+        if options.ratio is None:
             raise UnknotError(
                 f"data split: no split of {key or 'this world'} is published with these options (those are of "
                 f"{', '.join(RULES)}); say how much of each factor to hold back, such as --ratio 0.2, or which "
                 "classes, with --hold."
             )
-        rule = Rule(ratio, kept)
-    return replace(rule, circular="allow") if allow_circular else rule
+        rule = Rule(options.ratio, kept)
+    return replace(rule, circular="allow") if options.allow_circular else rule
 
 
-def _classes(hold: list[str], space: "FactorSpace") -> dict[str, tuple[int, ...]]:
+def _classes(hold: Sequence[str], space: "FactorSpace") -> dict[str, tuple[int, ...]]:
     held: dict[str, tuple[int, ...]] = {}
     for text in hold:
         match = re.fullmatch(r"\s*([^=]+?)\s*=\s*(\d+(?:\.\.\d+)?(?:\s*,\s*\d+(?:\.\.\d+)?)*)\s*", text)

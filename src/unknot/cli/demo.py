@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from unknot.cli.output import stoppable
+
 
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the page and the study.")] = Path(
@@ -24,9 +26,6 @@ def demo(
     def stage(name: str, done: int, total: int, /, **facts: Any) -> None:
         console.print(name)  # a line each: the study has a display of its own
 
-    try:
+    with stoppable(f"{output}: stopped; the same command goes on."):
         page = demo(output, study=study, jobs=jobs, progress=stage, live=lambda: shown(console))
-    except KeyboardInterrupt:
-        typer.echo(f"unknot: {output}: stopped; the same command goes on.", err=True)
-        raise typer.Exit(130) from None
     typer.echo(page)

@@ -5,13 +5,15 @@ from typing import Annotated
 
 import typer
 
+from unknot.cli.options import DATA, DEVICE
+
 
 def explore(
     run: Annotated[Path, typer.Argument(help="The folder of a run.")],
     port: Annotated[int, typer.Option(help="Of the page; one that is free if left out.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
-    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
-    data: Annotated[Path | None, typer.Option(help="Folder of data files.")] = None,
+    device: Annotated[str, typer.Option(help=DEVICE)] = "cpu",
+    data: Annotated[Path | None, typer.Option(help=DATA)] = None,
 ) -> None:
     """Move the latents of a trained run and see what its decoder makes of them; Ctrl-C ends it."""
     import threading

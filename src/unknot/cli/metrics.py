@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unknot.cli.docstrings import reflowed
+from unknot.cli.output import facts_table, plain_table
 from unknot.errors import unknown
 
 WIDE = 120  # terminals narrower than this show short names alone: titles would be cut to syllables
@@ -33,16 +34,14 @@ def metrics(
 
 
 def _list(console: "Console") -> None:
-    from rich.table import Table
     from rich.text import Text
 
     from unknot.metrics import METRICS
     from unknot.metrics.score import identity
 
     wide = console.width >= WIDE
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("metric", *(["what it is"] if wide else []), "measures", "range", "better", "cost"):
-        table.add_column(column, no_wrap=column != "what it is")
+    facts_of = ("measures", "range", "better", "cost")
+    table = plain_table("metric", *["what it is"] * wide, *facts_of, whole=["metric", *facts_of])
     for key, metric in METRICS.items():
         facts = metric.facts
         name = [Text(identity(metric)), Text(facts.title)] if wide else [Text(key)]
@@ -54,7 +53,6 @@ def _list(console: "Console") -> None:
 
 
 def _explain(console: "Console", key: str) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     from unknot.metrics import METRICS
@@ -81,9 +79,4 @@ def _explain(console: "Console", key: str) -> None:
     options = [p for p in inspect.signature(metric).parameters.values() if p.name not in data]
     defaults = ", ".join(f"{p.name}={p.default!r}" for p in options if p.default is not p.empty)
     facts_lines["defaults"] = defaults or "-"
-    grid = Table.grid(padding=(0, 2))  # long texts stay in their column
-    grid.add_column(justify="right", style="dim", no_wrap=True)
-    grid.add_column()
-    for label, text in facts_lines.items():
-        grid.add_row(label, Text(text))
-    console.print(grid)
+    console.print(facts_table(facts_lines))

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from unknot.cli.output import facts_table, plain_table
 from unknot.papers import PAPERS, Paper, find_paper
 
 
@@ -23,11 +24,8 @@ def papers(
 
 def _list(chosen: list[Paper]) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("paper", "title", "question"):
-        table.add_column(column, no_wrap=column == "paper")
+    table = plain_table("paper", "title", "question", whole=["paper"])
     for paper in chosen:
         table.add_row(paper.key, paper.title, paper.question)
     console = Console()
@@ -37,7 +35,6 @@ def _list(chosen: list[Paper]) -> None:
 
 def _show(paper: Paper) -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     console = Console()
@@ -54,10 +51,4 @@ def _show(paper: Paper) -> None:
         "in small": paper.small,
         "measured": f"{', '.join(f'make reproduce PART={part}' for part in paper.parts)}; see docs/results.md",
     }
-    grid = Table.grid(padding=(0, 2))  # long texts stay in their column
-    grid.add_column(justify="right", style="dim", no_wrap=True)
-    grid.add_column()
-    for label, text in facts.items():
-        if text:
-            grid.add_row(label, Text(text))
-    console.print(grid)
+    console.print(facts_table(facts))

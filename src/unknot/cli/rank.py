@@ -1,54 +1,47 @@
 """`unknot rank`: which of these models should I pick, with no labels?"""
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
-
-import typer
+from typing import Any, Literal
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.score import check_targets, names_in, put
+from unknot.cli.options import CSV, DATA, JSON, argument, option, takes
+from unknot.cli.output import check_targets, put, stoppable
 from unknot.errors import UnknotError, UnknotWarning
 
-if TYPE_CHECKING:
-    from unknot.metrics.udr import Method, Normaliser
+
+@dataclass(frozen=True)
+class RankOptions:
+    """Which models are ranked, how, and where the result goes."""
+
+    models: list[Path] = argument(
+        "Runs, folders of runs, or files of latents of the same inputs in the same order."
+    )
+    groups: Sequence[str] = option((), "The setting of each model, in their order, such as a,a,b,b.", "--groups,")
+    group_by: str = option("", "A pattern that finds the setting in file names or titles of runs: 'beta([0-9]+)'.")
+    all_to_all: bool = option(False, "Compare across settings too; to choose one model among all.")
+    method: str = option("lasso", "lasso (UDR-L) or spearman (UDR-S).")
+    alpha: float | Literal["cv"] = option(0.1, "Penalty of the Lasso: 0.1 is the released code's, cv the paper's.")
+    partners: int | None = option(None, "Compare each model with so many others; all if left out.")
+    rows: int | Literal["all"] | None = option(None, "Inputs to use, or all; 10000 for lasso, 1000 for spearman.")
+    threshold: float = option(0.01, "Smallest KL of an informative latent.")
+    normaliser: str = option("paper", "Of a pair's score: paper, or public for the released code's.")
+    seed: int = option(0, "Decides rows, partners and resamples.")
+    against: Sequence[str] = option(
+        (), "Where factors are known: rank correlation with these metrics, such as mig,dci.", "--against,"
+    )
+    top: int = option(20, "Models to show.")
+    json: str = option("", JSON)
+    csv: str = option("", CSV)
+    plot: Path | None = option(None, "Draw scores by setting into this picture.")
+    matrix: Path | None = option(None, "Draw who is like whom into this picture.")
+    data: Path | None = option(None, DATA)
 
 
-def rank(
-    models: Annotated[
-        list[Path],
-        typer.Argument(help="Runs, folders of runs, or files of latents of the same inputs in the same order."),
-    ],
-    groups: Annotated[str, typer.Option(help="The setting of each model, in their order, such as a,a,b,b.")] = "",
-    group_by: Annotated[
-        str, typer.Option(help="A pattern that finds the setting in file names or titles of runs: 'beta([0-9]+)'.")
-    ] = "",
-    all_to_all: Annotated[
-        bool, typer.Option("--all-to-all", help="Compare across settings too; to choose one model among all.")
-    ] = False,
-    method: Annotated[str, typer.Option(help="lasso (UDR-L) or spearman (UDR-S).")] = "lasso",
-    alpha: Annotated[
-        str, typer.Option(help="Penalty of the Lasso: 0.1 is the released code's, cv the paper's.")
-    ] = "0.1",
-    partners: Annotated[
-        int | None, typer.Option(help="Compare each model with so many others; all if left out.")
-    ] = None,
-    rows: Annotated[str, typer.Option(help="Inputs to use, or all; 10000 for lasso, 1000 for spearman.")] = "",
-    threshold: Annotated[float, typer.Option(help="Smallest KL of an informative latent.")] = 0.01,
-    normaliser: Annotated[
-        str, typer.Option(help="Of a pair's score: paper, or public for the released code's.")
-    ] = "paper",
-    seed: Annotated[int, typer.Option(help="Decides rows, partners and resamples.")] = 0,
-    against: Annotated[
-        str, typer.Option(help="Where factors are known: rank correlation with these metrics, such as mig,dci.")
-    ] = "",
-    top: Annotated[int, typer.Option(help="Models to show.")] = 20,
-    json: Annotated[str, typer.Option(help="Write all numbers to this file; - for standard output.")] = "",
-    csv: Annotated[str, typer.Option(help="Write the table to this file; - for standard output.")] = "",
-    plot: Annotated[Path | None, typer.Option(help="Draw scores by setting into this picture.")] = None,
-    matrix: Annotated[Path | None, typer.Option(help="Draw who is like whom into this picture.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder of data files, for runs.")] = None,
-) -> None:
+@takes(RankOptions)
+def rank(options: RankOptions) -> None:
     """Rank models without labels (UDR): those alike to others of their setting are likely disentangled."""
     from rich.console import Console
 
@@ -56,79 +49,55 @@ def rank(
     from unknot.ranking.ranking import rank
     from unknot.reports.ranking import ranking_csv, ranking_record, show_ranking
 
-    if groups and group_by:
+    models, seed = options.models, options.seed
+    if options.groups and options.group_by:
         raise UnknotError("rank: --groups and --group-by both say what the settings are; give one of them.")
-    check_targets(models, {"--json": json, "--csv": csv, "--plot": plot, "--matrix": matrix})
-    _check_outputs(plot, matrix, against)
-    quiet = "-" in (json, csv)
-    console = Console(stderr=quiet)
-    try:
-        with progress_bar() as progress, warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnknotWarning)  # the notes say what was left out
-            ranking = rank(
-                models,
-                groups=group_by or names_in(groups) or None,
-                all_to_all=all_to_all,
-                method=cast("Method", method),
-                alpha=_alpha(alpha),
-                partners=partners,
-                rows=_rows(rows),
-                threshold=threshold,
-                normaliser=cast("Normaliser", normaliser),
-                seed=seed,
-                data=data,
-                progress=progress,
-            )
-            settings = compare_settings(ranking, seed=seed)
-            agreed = None
-            if against:
-                agreed = agreement(ranking, supervised_scores(models, names_in(against), progress=progress))
-    except KeyboardInterrupt:
-        typer.echo("unknot: interrupted; runs that were encoded stay so.", err=True)
-        raise typer.Exit(130) from None
-    if json:
+    targets = {"--json": options.json, "--csv": options.csv, "--plot": options.plot, "--matrix": options.matrix}
+    check_targets(models, targets)
+    _check_outputs(options)
+    quiet = "-" in (options.json, options.csv)
+    how: dict[str, Any] = {
+        "groups": options.group_by or options.groups or None,
+        "all_to_all": options.all_to_all,
+        "method": options.method,
+        "alpha": options.alpha,
+        "partners": options.partners,
+        "rows": options.rows,
+        "threshold": options.threshold,
+        "normaliser": options.normaliser,
+    }
+    stop = stoppable("interrupted; runs that were encoded stay so.")
+    with stop, progress_bar() as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknotWarning)  # the notes say what was left out
+        ranking = rank(models, **how, seed=seed, data=options.data, progress=progress)
+        settings = compare_settings(ranking, seed=seed)
+        agreed = None
+        if options.against:
+            agreed = agreement(ranking, supervised_scores(models, options.against, progress=progress))
+    if options.json:
         from unknot.files import as_json
 
-        put(json, as_json(ranking_record(ranking, settings, agreed)))
-    if csv:
-        put(csv, ranking_csv(ranking))
-    if plot is not None or matrix is not None:
+        put(options.json, as_json(ranking_record(ranking, settings, agreed)))
+    if options.csv:
+        put(options.csv, ranking_csv(ranking))
+    if options.plot is not None or options.matrix is not None:
         from unknot.reports.ranking_picture import matrix_picture, settings_picture
 
-        if plot is not None:
-            settings_picture(ranking, plot)
-        if matrix is not None:
-            matrix_picture(ranking, matrix)
+        if options.plot is not None:
+            settings_picture(ranking, options.plot)
+        if options.matrix is not None:
+            matrix_picture(ranking, options.matrix)
     if not quiet:
-        show_ranking(ranking, console, settings, agreed, top=top)
+        show_ranking(ranking, Console(), settings, agreed, top=options.top)
 
 
-def _check_outputs(plot: Path | None, matrix: Path | None, against: str) -> None:
+def _check_outputs(options: RankOptions) -> None:
     """Refuse before hours of encoding what could only be refused after."""
-    for picture in (plot, matrix):
-        if picture is not None:
-            from unknot.reports.ranking_picture import picture_path
+    from unknot.metrics import METRICS
+    from unknot.metrics.score import parse_identity
+    from unknot.reports.ranking_picture import picture_path
 
-            picture_path(picture)
-    for name in names_in(against):
-        from unknot.metrics import METRICS
-        from unknot.metrics.score import parse_identity
-
+    for picture in filter(None, (options.plot, options.matrix)):
+        picture_path(picture)
+    for name in options.against:
         parse_identity(name, METRICS)
-
-
-def _alpha(text: str) -> float | Literal["cv"]:
-    if text == "cv":
-        return "cv"
-    try:
-        return float(text)
-    except ValueError:
-        raise UnknotError(f"rank: --alpha is '{text}'; expected a positive number, or cv.") from None
-
-
-def _rows(text: str) -> int | Literal["all"] | None:
-    if text == "all":
-        return "all"
-    if text and not text.isdigit():
-        raise UnknotError(f"rank: --rows is '{text}'; expected a number, or all.")
-    return int(text) if text else None

@@ -1,12 +1,14 @@
 """`unknot study` and `unknot results`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unknot.cli.options import DATA, DEVICE, argument, option, takes
+from unknot.cli.output import plain_table, stoppable
 from unknot.errors import UnknotError
-from unknot.processes.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,50 +17,52 @@ if TYPE_CHECKING:
     from unknot.studies.study import StudyState
 
 
-def study(
-    file: Annotated[
-        str, typer.Argument(help="A study file (YAML), or the name of one that ships: see --list.")
-    ] = "",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The study's folder; studies/NAME if left out.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, and do nothing.")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="List the studies that ship.")] = False,
-    show: Annotated[bool, typer.Option("--show", help="Print the study file, to make one's own of it.")] = False,
-    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
-    jobs: Annotated[int | None, typer.Option(help="Steps at a time; one for each core if left out.")] = None,
-    address: Annotated[str, typer.Option(help="For ray: the cluster to join, such as auto.")] = "",
-    cpus: Annotated[float, typer.Option(help="For ray: processors of a step.")] = 1,
-    gpus: Annotated[float, typer.Option(help="For ray: GPUs of a step that trains or encodes.")] = 0,
-    retries: Annotated[int, typer.Option(help="How often a failed step is tried again.")] = 1,
-    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
-    data: Annotated[Path | None, typer.Option(help="Folder of data files.")] = None,
-    checkpoint_every: Annotated[int, typer.Option(help="Training steps a killed process can lose.")] = 1000,
-) -> None:
+@dataclass(frozen=True)
+class StudyOptions:
+    """Which study, where, and how its steps are done."""
+
+    file: str = argument("A study file (YAML), or the name of one that ships: see --list.", "")
+    output: Path | None = option(None, "The study's folder; studies/NAME if left out.", "--output", "-o")
+    dry_run: bool = option(False, "Show the plan, and do nothing.")
+    list_: bool = option(False, "List the studies that ship.", "--list")
+    show: bool = option(False, "Print the study file, to make one's own of it.")
+    engine: str = option("local", "local or ray.")
+    jobs: int | None = option(None, "Steps at a time; one for each core if left out.")
+    address: str = option("", "For ray: the cluster to join, such as auto.")
+    cpus: float = option(1, "For ray: processors of a step.")
+    gpus: float = option(0, "For ray: GPUs of a step that trains or encodes.")
+    retries: int = option(1, "How often a failed step is tried again.")
+    device: str = option("cpu", DEVICE)
+    data: Path | None = option(None, DATA)
+    checkpoint_every: int = option(1000, "Training steps a killed process can lose.")
+
+
+@takes(StudyOptions)
+def study(options: StudyOptions) -> None:
     """Train, encode, score, try and rank many runs; the same command goes on where it stopped."""
     from rich.console import Console
 
     from unknot.studies.plan import plan_study
     from unknot.studies.spec import PRESETS, read_spec
 
-    if list_:
+    if options.list_:
         _list()
         return
-    if not file:
+    if not options.file:
         raise UnknotError("study: name a study file, or one that ships: `unknot study --list`.")
-    spec = read_spec(file)
-    if show:
-        path = Path(file) if Path(file).exists() else PRESETS / f"{file}.yaml"
+    spec = read_spec(options.file)
+    if options.show:
+        path = Path(options.file) if Path(options.file).exists() else PRESETS / f"{options.file}.yaml"
         typer.echo(path.read_text(encoding="utf-8"), nl=False)
         return
-    if retries < 0 or checkpoint_every < 1:
+    if options.retries < 0 or options.checkpoint_every < 1:
         raise UnknotError(
-            f"study: retries is {retries} and checkpoint_every {checkpoint_every}; expected 0 and 1 up."
+            f"study: retries is {options.retries} and checkpoint_every {options.checkpoint_every}; expected 0 and 1 up."
         )
-    folder = output or Path("studies") / spec.name
-    plan = plan_study(spec, data=data, must_open=not dry_run)
-    if dry_run:
-        _show_plan(plan, folder, jobs, data)
+    folder = options.output or Path("studies") / spec.name
+    plan = plan_study(spec, data=options.data, must_open=not options.dry_run)
+    if options.dry_run:
+        _show_plan(plan, folder, options.jobs, options.data)
         return
     from unknot.runs.training import find_device
     from unknot.studies.engines import open_engine
@@ -68,21 +72,20 @@ def study(
     from unknot.studies.study import run_study
 
     belongs_to(folder, spec)
-    if engine == "local":
-        find_device(device)
+    if options.engine == "local":
+        find_device(options.device)
     console = Console(stderr=True)
-    opened = open_engine(engine, jobs=jobs, address=address, num_cpus=cpus, num_gpus=gpus)
+    engine = open_engine(
+        options.engine, jobs=options.jobs, address=options.address, num_cpus=options.cpus, num_gpus=options.gpus
+    )
     try:
-        with sigterm_is_ctrl_c(), shown(console) as progress:
-            conditions = Conditions(device, data, checkpoint_every)
+        with stoppable(f"{folder}: stopped; the same command goes on."), shown(console) as progress:
+            conditions = Conditions(options.device, options.data, options.checkpoint_every)
             state = run_study(
-                plan, folder, engine=opened, retries=retries, conditions=conditions, progress=progress
+                plan, folder, engine=engine, retries=options.retries, conditions=conditions, progress=progress
             )
-    except KeyboardInterrupt:
-        typer.echo(f"unknot: {folder}: stopped; the same command goes on.", err=True)
-        raise typer.Exit(130) from None
     finally:
-        opened.close()
+        engine.close()
     _summary(state, len(plan.runs), console)
     typer.echo(folder)
     if state.failures:
@@ -128,13 +131,10 @@ def results(
 
 def _list() -> None:
     from rich.console import Console
-    from rich.table import Table
 
     from unknot.studies.spec import preset_names, read_spec
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("study", no_wrap=True)
-    table.add_column("about")
+    table = plain_table("study", "about", whole=["study"])
     for name in preset_names():
         table.add_row(name, read_spec(name).about)
     console = Console()
@@ -146,7 +146,6 @@ def _show_plan(plan: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     import os
 
     from rich.console import Console
-    from rich.table import Table
 
     from unknot.studies.estimate import estimate, in_words
     from unknot.studies.steps import RUN_KINDS
@@ -157,9 +156,7 @@ def _show_plan(plan: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     console = Console()
     models = dict.fromkeys(run.spec.model for run in plan.runs)
     console.print(f"{plan.study.name}: {len(plan.runs)} runs, {folder}", highlight=False, soft_wrap=True)
-    runs = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("world", "split", "model", "settings", "seeds", "runs"):
-        runs.add_column(column, no_wrap=column == "model")
+    runs = plain_table("world", "split", "model", "settings", "seeds", "runs", whole=["model"])
     for group in plan.groups:
         by_model = group.by_model
         for model in (name for name in models if name in by_model):
@@ -171,9 +168,8 @@ def _show_plan(plan: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
         console.print(f"{world}: {why}", highlight=False, markup=False, soft_wrap=True)
     guess = estimate(store, data=data)
     workers = jobs or os.cpu_count() or 1
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("stage", "done", "to do", f"time on {workers} processes"):
-        table.add_column(column, justify="left" if column == "stage" else "right")
+    numbers = ("done", "to do", f"time on {workers} processes")
+    table = plain_table("stage", *numbers, right=numbers)
     for kind in RUN_KINDS if plan.study.tasks else RUN_KINDS[:-1]:
         todo = sum(kind in kinds for kinds in left)
         seconds = guess.seconds.get(kind) or 0.0

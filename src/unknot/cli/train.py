@@ -1,107 +1,82 @@
 """`unknot train` and `unknot models`."""
 
+import inspect
 import re
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unknot.cli.bar import progress_bar
+from unknot.cli.options import DATA, DEVICE, made_command, option, parameters_of, typed
+from unknot.cli.output import plain_table, stoppable
 from unknot.errors import UnknotError
-from unknot.processes.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
     from unknot.runs.meters import Meter
     from unknot.runs.run import Run
     from unknot.runs.spec import RunSpec
 
-# Options of a model, such as --beta, are not known before the model is: they are read by `model_options`.
-ANY_OPTION = {"allow_extra_args": True, "ignore_unknown_options": True}
+FIRST = ("world", "model", "steps", "seed")  # in the help; the others follow as a spec has them
 
 
-def train(
-    context: typer.Context,
-    world: Annotated[str, typer.Option(help="A world of `unknot data list`, or a file or folder of images.")],
-    model: Annotated[str, typer.Option(help="A model of `unknot models`, or package.module:Class.")] = "beta_vae",
-    steps: Annotated[int, typer.Option(help="Updates of the model.")] = 300_000,
-    seed: Annotated[int, typer.Option(help="Decides weights, batches and noise.")] = 0,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The run's folder is made in this one.")] = Path(
-        "runs"
-    ),
-    latents: Annotated[int, typer.Option(help="Size of the representation.")] = 10,
-    split: Annotated[
-        str,
-        typer.Option(
-            help="Train on the training part of this split only: composition, ..., combination:scale=0,shape=0."
-        ),
-    ] = "",
-    pairs: Annotated[str, typer.Option(help="Law of pairs: one_factor, k_factors, laplace.")] = "",
-    architecture: Annotated[str, typer.Option(help="conv64, conv64_k2, burgess64, fc1200 or coat128.")] = "conv64",
-    decoder: Annotated[str, typer.Option(help="bernoulli or gaussian.")] = "bernoulli",
-    init: Annotated[str, typer.Option(help="glorot or torch.")] = "glorot",
-    batch_size: Annotated[int, typer.Option(help="Images, or pairs, in a batch.")] = 64,
-    lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 1e-4,
-    precision: Annotated[str, typer.Option(help="float32, or bfloat16 (about twice as fast).")] = "float32",
-    image_size: Annotated[int | None, typer.Option(help="Resize images to this many pixels.")] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
-    data: Annotated[Path | None, typer.Option(help="Folder of data files.")] = None,
-    checkpoint_every: Annotated[int, typer.Option(help="Steps a killed run can lose.")] = 1000,
-    compiled: Annotated[bool, typer.Option("--compile", help="Use torch.compile; pays on GPUs.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait if another process trains this run.")] = False,
-    coat: Annotated[
-        Path | None, typer.Option(help="Measure COAT while it trains, on this corpus (`unknot data corpus`).")
-    ] = None,
-    coat_every: Annotated[int, typer.Option(help="Steps between two measurements of COAT.")] = 1000,
-) -> None:
+@dataclass(frozen=True)
+class TrainOptions:
+    """How a run is trained and what is measured on the way: nothing of it decides the weights."""
+
+    output: Path = option(Path("runs"), "The run's folder is made in this one.", "--output", "-o")
+    device: str = option("cpu", DEVICE)
+    data: Path | None = option(None, DATA)
+    checkpoint_every: int = option(1000, "Steps a killed run can lose.")
+    compiled: bool = option(False, "Use torch.compile; pays on GPUs.", "--compile")
+    wait: bool = option(False, "Wait if another process trains this run.")
+    coat: Path | None = option(None, "Measure COAT while it trains, on this corpus (`unknot data corpus`).")
+    coat_every: int = option(1000, "Steps between two measurements of COAT.")
+
+
+def train() -> Any:
     """Train a model on a world; options of the model follow as --NAME VALUE (such as --beta 4)."""
     from unknot.runs.spec import RunSpec
 
-    options = model_options(context.args)
-    _flags_must_be_boolean(model, options)
-    spec = RunSpec(
-        world=world,
-        model=model,
-        options=options,
-        steps=steps,
-        seed=seed,
-        latents=latents,
-        split=split,
-        pairs=pairs,
-        architecture=architecture,
-        decoder=decoder,
-        init=init,
-        batch_size=batch_size,
-        lr=lr,
-        precision=precision,
-        image_size=image_size,
-    )
-    how = {
-        "device": device,
-        "data": data,
-        "checkpoint_every": checkpoint_every,
-        "compiled": compiled,
-        "meters": _meters(spec, data, coat, coat_every),
+    def command(context: typer.Context, **values: Any) -> None:
+        # Options of a model, such as --beta, are not known before the model is.
+        fields = {**typed(RunSpec, values), "options": model_options(context.args)}
+        _flags_must_be_boolean(fields["model"], fields["options"])
+        _train(RunSpec(**fields), TrainOptions(**values))
+
+    own = parameters_of(TrainOptions)
+    spec = {name: p for name, p in parameters_of(RunSpec).items() if name != "options"}
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = {
+        "context": context,
+        **{name: spec[name] for name in FIRST},
+        "output": own["output"],
+        **spec,
+        **own,
     }
-    try:
-        with sigterm_is_ctrl_c():
-            run = _train_watched(spec, output, wait, **how)
-    except KeyboardInterrupt as stop:
-        typer.echo(f"unknot: {stop if stop.args else 'interrupted; the same command goes on.'}", err=True)
-        raise typer.Exit(130) from None
+    return made_command("train", command, parameters, train.__doc__ or "", any_option=True)
+
+
+def _train(spec: "RunSpec", how: TrainOptions) -> None:
+    with stoppable("interrupted; the same command goes on."):
+        run = _train_watched(spec, how)
     typer.echo(run.folder)
 
 
-def _meters(spec: "RunSpec", data: Path | None, coat: Path | None, every: int) -> "list[Meter]":
+def _meters(spec: "RunSpec", how: TrainOptions) -> "list[Meter]":
     """What is measured while it trains, besides what always is."""
-    if coat is None:
+    if how.coat is None:
         return []
     from unknot.tasks.algebra.meter import coat_meter
     from unknot.worlds import open_world
 
-    return [coat_meter(coat, open_world(spec.world, data=data), spec.image_size, every=every)]
+    world = open_world(spec.world, data=how.data)
+    return [coat_meter(how.coat, world, spec.image_size, every=how.coat_every)]
 
 
-def _train_watched(spec: "RunSpec", folder: Path, wait: bool, **how: Any) -> "Run":
+def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
     """Train with a bar, which is told where training starts; if it never is, there was nothing left to train."""
     from unknot.runs.run import RunBusyError
     from unknot.runs.training import train
@@ -116,13 +91,24 @@ def _train_watched(spec: "RunSpec", folder: Path, wait: bool, **how: Any) -> "Ru
             started = True
             bar(stage, done, total, **{name: fact for name, fact in facts.items() if not name.endswith("norm")})
 
+        start = partial(
+            train,
+            spec,
+            how.output,
+            device=how.device,
+            data=how.data,
+            checkpoint_every=how.checkpoint_every,
+            compiled=how.compiled,
+            meters=_meters(spec, how),
+            progress=progress,
+        )
         try:
-            run = train(spec, folder, progress=progress, **how)
+            run = start()
         except RunBusyError:
-            if not wait:
+            if not how.wait:
                 raise
             typer.echo("another process is training this run; waiting for it", err=True)
-            run = train(spec, folder, progress=progress, wait=True, **how)
+            run = start(wait=True)
     if not started:
         typer.echo(f"already trained: {spec.steps} steps", err=True)
     return run
@@ -168,10 +154,7 @@ def models(
     name: Annotated[str, typer.Argument(help="Explain this one.")] = "",
 ) -> None:
     """List the models, or explain one: objective, options, published settings."""
-    import inspect
-
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from unknot.cli.docstrings import reflowed
@@ -179,9 +162,7 @@ def models(
 
     console = Console()
     if not name:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("model", "learns from", "what it is"):
-            table.add_column(column, no_wrap=column != "what it is")
+        table = plain_table("model", "learns from", "what it is", whole=["model", "learns from"])
         for key, kind in MODELS.items():
             first = (inspect.getdoc(kind) or "").partition("\n")[0]
             table.add_row(key, kind.supervision.replace("_", " "), first)

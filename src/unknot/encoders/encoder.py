@@ -1,4 +1,4 @@
-"""Encoders by name: a run's folder, anyone's function, a timm or a Hugging Face network.
+"""Encoders by name: anyone's function, a timm or a Hugging Face network. Runs are those of `Source`.
 
 | name | is |
 |---|---|
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
-from unknot.runs.training_world import open_training_world
-from unknot.worlds.world import Images, World
+from unknot.worlds.world import Images
 
 POOLS = ("own", "mean", "class", "slots")
+FILES = (".npz", ".safetensors", ".parquet", ".csv")  # that a word is taken for, even if it is not there
 Shape = tuple[int, int, int]
 
 
@@ -42,6 +42,33 @@ class TorchModule(Protocol):
 
     def forward(self, images: Any) -> Any:
         """What it makes of images."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How encoders and worlds are opened.
+
+    Attributes:
+        device: of runs and networks: "cpu", "cuda" or "mps".
+        data: folder of data files.
+        pool: how the positions of a timm or hf network become one code.
+        image_size: that images are resized to for timm and hf networks.
+    """
+
+    device: str = "cpu"
+    data: Path | None = None
+    pool: str = ""
+    image_size: int | None = None
+
+    def must_leave_images(self) -> None:
+        """An error if images are to be changed for an encoder that sees them as they are."""
+        option = "pool" if self.pool else "image_size" if self.image_size else ""
+        if option:
+            text = f"encode: {option} is for timm and hf networks; other encoders see images as they are."
+            raise UnknotError(text, field=option)
+
+
+AS_USUAL = Opening()
 
 
 @dataclass(frozen=True)
@@ -59,26 +86,8 @@ class Encoder:
     record: Mapping[str, Any]
 
 
-def find_encoder(
-    which: Run | Path | str | Callable[..., Any],
-    shape: Shape,
-    *,
-    device: str = "cpu",
-    data: Path | None = None,
-    pool: str = "",
-    image_size: int | None = None,
-    home: World | None = None,
-) -> Encoder:
-    """The encoder of a run, a function or a name, ready for images of a shape (height, width, channels).
-
-    Args:
-        which: see the module.
-        shape: of the images.
-        device: for runs and networks.
-        data: folder of data files.
-        pool: of timm and hf networks, see `backbones`.
-        image_size: of timm and hf networks.
-        home: the world a run was trained on, if it is open already.
+def find_encoder(which: Any, shape: Shape, opening: Opening = AS_USUAL) -> Encoder:
+    """The encoder of a function, a module or a name, ready for images of a shape (height, width, channels).
 
     >>> find_encoder("brightness", (64, 64, 1))
     Traceback (most recent call last):
@@ -90,33 +99,35 @@ timm:NAME or hf:NAME.
         from unknot.encoders.pretrained import hf_encoder, timm_encoder
 
         make = timm_encoder if kind == "timm" else hf_encoder
-        return make(name, shape, device=device, pool=pool, image_size=image_size)
-    if pool or image_size:
-        option = "pool" if pool else "image_size"
-        raise UnknotError(f"encode: {option} is for timm and hf networks; other encoders see images as they are.")
-    if isinstance(which, Run):
-        return _run_encoder(which, shape, device, home or open_training_world(which, data=data))
+        return make(name, shape, device=opening.device, pool=opening.pool, image_size=opening.image_size)
+    opening.must_leave_images()
     if isinstance(which, str):
         which = _imported(which)
     if isinstance(which, TorchModule):
-        return _module_encoder(which, device)
+        return _module_encoder(which, opening.device)
     if not callable(which):
         raise UnknotError(f"encoder: {which!r} is no function from images to latents, and no run.")
     return Encoder(_label(which), which, {"kind": "function", "name": _label(which)})
 
 
-def must_exist(which: Any) -> None:
-    """An error if an encoder can only be a path, by its looks, and nothing is there.
+def as_path(which: Any) -> Path | None:
+    """The file or folder that was handed over; an error if it can only be one, by its looks, and nothing is there.
 
-    >>> must_exist("runs/nope")
+    >>> as_path("timm:resnet18@weights.safetensors"), as_path("brightness")
+    (None, None)
+    >>> as_path("runs/nope")
     Traceback (most recent call last):
     unknot.errors.UnknotError: runs/nope: no such file or folder.
     """
-    looks = isinstance(which, Path)
-    if isinstance(which, str) and ":" not in os.path.splitdrive(which)[1]:
-        looks = "/" in which or os.sep in which or which.endswith(".npz")
-    if looks and not Path(which).exists():
+    if not isinstance(which, str | Path):
+        return None
+    if Path(which).exists():
+        return Path(which)
+    by_name = isinstance(which, str) and ":" in os.path.splitdrive(which)[1]
+    looks = isinstance(which, Path) or "/" in which or os.sep in which or which.endswith(FILES)
+    if looks and not by_name:
         raise UnknotError(f"{which}: no such file or folder.")
+    return None
 
 
 def run_record(run: Run) -> dict[str, Any]:
@@ -127,19 +138,6 @@ def run_record(run: Run) -> dict[str, Any]:
 def writable(images: Images) -> Images:
     """The images in memory torch may take over; those of a memory map are copied."""
     return images if images.flags.writeable else images.copy()
-
-
-def _run_encoder(run: Run, shape: Shape, device: str, world: World) -> Encoder:
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        raise UnknotError(f"{run.folder}: a run needs torch, an extra: pip install unknot[torch].") from None
-    from unknot.runs.training import find_device, load_model
-
-    must_fit(str(run.folder), run.spec, world.image_shape, shape)
-    where = find_device(device)
-    model = load_model(run, world=world).to(where)
-    return Encoder(run.folder.name, model_encode(model, run.spec.image_size, where), run_record(run))
 
 
 def model_encode(model: Any, image_size: int | None, where: Any) -> Callable[[Images], Any]:

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.encoders.encoder import Encoder, Shape, find_encoder, model_encode, must_exist, must_fit, run_record
-from unknot.encoders.encoding import encode_points
+from unknot.encoders.encoder import (
+    AS_USUAL,
+    Encoder,
+    Opening,
+    Shape,
+    as_path,
+    find_encoder,
+    model_encode,
+    must_fit,
+    run_record,
+)
+from unknot.encoders.points import encode_points
 from unknot.errors import UnknotError
 from unknot.factors import Classes, FactorSpace
 from unknot.files import array_hash, json_hash
@@ -28,28 +38,8 @@ if TYPE_CHECKING:
 
     from unknot.models.model import Model
 
-Anything = RunSpec | Run | Representation | Path | str | Callable[..., Any]
-
-FILES = (".npz", ".safetensors", ".parquet", ".csv")
 FEW = 16  # images whose codes stand for an encoder that cannot be told from another by its weights
 WITH_WEIGHTS = ("timm", "hf")  # kinds of encoders whose record says which weights they have
-
-
-@dataclass(frozen=True)
-class Opening:
-    """How encoders and worlds are opened.
-
-    Attributes:
-        device: of runs and networks: "cpu", "cuda" or "mps".
-        data: folder of data files.
-        pool: how the positions of a timm or hf network become one code.
-        image_size: that images are resized to for timm and hf networks.
-    """
-
-    device: str = "cpu"
-    data: Path | None = None
-    pool: str = ""
-    image_size: int | None = None
 
 
 class Own(Protocol):
@@ -71,81 +61,67 @@ class Own(Protocol):
 Reads = Callable[[Any], Own | None]  # what a task makes of its own kinds of sources; None for all others
 
 
+@dataclass(eq=False)
 class Source:
-    """Something that has latents, or will have, and the world its images come from.
+    """Something that has latents, or will have, and the world its images come from; files are read when asked for.
 
     Attributes:
-        world_name: of its world, in records and results; empty if nobody knows.
+        which: a run or its folder, a `RunSpec` to train by, a representation or its file, a function, a module, or a
+            name such as `package.module:function` or `timm:NAME`; None for a world alone.
+        chosen_world: a world or its name; left out, it is the one a run was trained on or that latents say they come
+            from.
         opening: how encoders and worlds are opened.
+        who: for messages.
+        reads: recognises what one task alone can read, before anything else is tried.
+        own: what the task alone can read, if it is that.
         run: the run it is, if it is one.
         spec: what it will be trained by, or was.
-        representation: the latents it is, if it is latents.
-        own: what the task alone can read, if it is that.
     """
 
-    def __init__(
-        self,
-        which: Anything | None,
-        world: World | Path | str | None,
-        opening: Opening,
-        *,
-        who: str = "encode",
-        reads: Reads = lambda which: None,
-    ) -> None:
-        must_exist(which)
-        self.own = reads(which)
-        path = Path(which) if isinstance(which, str | Path) and self.own is None else None
-        self._which, self._world, self._who, self.opening = which, world, who, opening
-        self.run = which if isinstance(which, Run) else Run(path) if path is not None and path.is_dir() else None
+    which: Any
+    chosen_world: World | Path | str | None = None
+    opening: Opening = AS_USUAL
+    who: str = "encode"
+    reads: Reads = lambda which: None
+
+    def __post_init__(self) -> None:
+        which, path = self.which, as_path(self.which)
+        self.own = self.reads(which)
+        self._path = path if self.own is None else None
+        folder = self._path if self._path is not None and self._path.is_dir() else None
+        self.run = which if isinstance(which, Run) else None if folder is None else Run(folder)
         self.spec = self.run.spec if self.run is not None else which if isinstance(which, RunSpec) else None
-        self.representation = which if isinstance(which, Representation) else None
-        if path is not None and self.run is None and (path.is_file() or path.suffix in FILES):
-            self.representation = read_representation(path)
-        self.world_name = self._recorded_world()
         self._encoders: dict[Shape, Encoder] = {}
 
     @classmethod
     def of(
-        cls,
-        which: Anything | None,
-        world: World | Path | str | None = None,
-        opening: Opening | None = None,
-        *,
-        who: str = "encode",
-        reads: Reads = lambda which: None,
+        cls, which: Any, world: World | Path | str | None = None, opening: Opening = AS_USUAL, **more: Any
     ) -> "Source":
-        """The source that was handed over.
-
-        Args:
-            which: a run or its folder, a `RunSpec` to train by, a representation or its file, a function, a module, or
-                a name such as `package.module:function` or `timm:NAME`; None for a world alone.
-            world: a world or its name; left out, the one a run was trained on or that latents say they come from.
-            opening: how encoders and worlds are opened.
-            who: for messages.
-            reads: recognises what one task alone can read, before anything else is tried.
-        """
-        if isinstance(which, cls):
-            return which
-        return cls(which, world, opening or Opening(), who=who, reads=reads)  # type: ignore[arg-type]
+        """The source that was handed over, or one of what was; `more` are `who` and `reads`."""
+        return which if isinstance(which, cls) else cls(which, world, opening, **more)
 
     @property
     def nothing(self) -> bool:
         """Whether it is a world alone."""
-        return self._which is None
-
-    @property
-    def names_world(self) -> bool:
-        """Whether its world was handed over with it, not only recorded."""
-        return self._world is not None
+        return self.which is None
 
     @property
     def untrained(self) -> bool:
         """Whether it is a spec that nothing was trained by yet."""
         return self.spec is not None and self.run is None
 
-    def _recorded_world(self) -> str:
-        if self._world is not None:
-            return recorded_name(self._world)
+    @cached_property
+    def representation(self) -> Representation | None:
+        """The latents it is, if it is latents."""
+        if isinstance(self.which, Representation):
+            return self.which
+        return None if self._path is None or self.run is not None else read_representation(self._path)
+
+    @cached_property
+    def world_name(self) -> str:
+        """The name of its world in records and results; empty if nobody knows."""
+        if self.chosen_world is not None:
+            return recorded_name(self.chosen_world)
         if self.spec is not None:
             return self.spec.world
         return str(self.representation.source.get("world", "")) if self.representation is not None else ""
@@ -153,19 +129,17 @@ class Source:
     @cached_property
     def world(self) -> World:
         """Where its images come from, opened."""
-        if self._world is None and self.run is not None:
+        if self.chosen_world is None and self.run is not None:
             return self.home
-        if self._world is not None:
-            return open_world(self._world, data=self.opening.data)
         if not self.world_name:
-            raise UnknotError(f"{self._who}: needs a world; name one, such as dsprites_rendered.", field="world")
-        return open_world(self.world_name, data=self.opening.data)
+            raise UnknotError(f"{self.who}: needs a world; name one, such as dsprites_rendered.", field="world")
+        return open_world(self.chosen_world or self.world_name, data=self.opening.data)
 
     @property
     def known_factors(self) -> FactorSpace | None:
         """The factors of its world as far as they are known without its files."""
-        if self._world is not None and not isinstance(self._world, str | Path):
-            return self._world.factors
+        if self.chosen_world is not None and not isinstance(self.chosen_world, str | Path):
+            return self.chosen_world.factors
         return WORLDS[self.world_name].factors if self.world_name in WORLDS else None
 
     @property
@@ -177,8 +151,8 @@ class Source:
     @cached_property
     def home(self) -> World:
         """The world a run was trained on, also where its file is at another place by now."""
-        run = cast(Run, self.run)
-        if isinstance(self._world, str | Path) and trained_on(run, str(self._world)):
+        run, chosen = cast(Run, self.run), self.chosen_world
+        if isinstance(chosen, str | Path) and trained_on(run, str(chosen)):
             return self.world
         return open_training_world(run, data=self.opening.data)
 
@@ -189,35 +163,23 @@ class Source:
 
     def encoder_of(self, shape: Shape) -> Encoder:
         """What turns images of a shape, not necessarily those of its world, into codes."""
-        if shape not in self._encoders:
-            self._encoders[shape] = (
-                self._run_encoder(shape) if self.run is not None else self._other_encoder(shape)
-            )
-        return self._encoders[shape]
-
-    def _run_encoder(self, shape: Shape) -> Encoder:
-        run = cast(Run, self.run)
-        must_fit(str(run.folder), run.spec, self.home.image_shape, shape)
-        if self.opening.pool or self.opening.image_size:
-            option = "pool" if self.opening.pool else "image_size"
-            raise UnknotError(
-                f"encode: {option} is for timm and hf networks; other encoders see images as they are.",
-                field=option,
-            )
-        return Encoder(
-            run.folder.name, model_encode(self.model, run.spec.image_size, self.device), run_record(run)
-        )
-
-    def _other_encoder(self, shape: Shape) -> Encoder:
-        opening = self.opening
         if self.representation is not None:
             raise UnknotError(
                 f"{self._who}: {self.label} holds latents, and there are images to encode; give the folder of a run, a "
                 "function, timm:NAME or hf:NAME."
             )
-        return find_encoder(
-            cast(Any, self._which), shape, device=opening.device, pool=opening.pool, image_size=opening.image_size
-        )
+        if shape not in self._encoders:
+            run = self.run
+            self._encoders[shape] = (
+                find_encoder(self.which, shape, self.opening) if run is None else self._run_encoder(run, shape)
+            )
+        return self._encoders[shape]
+
+    def _run_encoder(self, run: Run, shape: Shape) -> Encoder:
+        must_fit(str(run.folder), run.spec, self.home.image_shape, shape)
+        self.opening.must_leave_images()
+        function = model_encode(self.model, run.spec.image_size, self.device)
+        return Encoder(run.folder.name, function, self.record)
 
     @cached_property
     def device(self) -> "torch.device":
@@ -244,9 +206,8 @@ class Source:
         if self.spec is not None:
             return self.spec.label
         if self.representation is not None:
-            title = self.representation.source.get("encoder", {}).get("title", "latents")
-            return str(self._which if isinstance(self._which, str | Path) else title)
-        return "" if self._which is None else str(self.record.get("title", self._opened.name))
+            return str(self._path or self.record.get("title", "latents"))
+        return "" if self.nothing else str(self.record.get("title", self._opened.name))
 
     @property
     def _opened(self) -> Encoder:
@@ -261,7 +222,7 @@ class Source:
             return run_record(self.run)
         if self.representation is not None:
             return dict(self.representation.source.get("encoder", {}))
-        return {} if self._which is None or self.spec is not None else dict(self._opened.record)
+        return {} if self.nothing or self.untrained else dict(self._opened.record)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -300,4 +261,4 @@ class Source:
         self, classes: Classes, *, seed: Sequence[int] = (0,), progress: Progress = silent
     ) -> NDArray[np.float32]:
         """Codes of chosen points of its world, one for each row of classes; see `encode_points`."""
-        return encode_points(self.encoder, self.world, classes, seed=seed, progress=progress)
+        return encode_points(self.encoder, self.world, classes, seed=seed, progress=progress)[0]

@@ -1,18 +1,18 @@
 """The models of a ranking: what each is called, what it was trained with, and how to read its latents when needed."""
 
 import hashlib
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.encoders.encoding import representation_of
+from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.metrics.inputs import as_array
 from unknot.representation import Representation, mean_kl, read_representation
@@ -29,15 +29,34 @@ class Candidate:
 
     Attributes:
         name: what reports call it.
-        load: reads or makes its representation.
-        path: the file or run folder as the caller gave it; the name where there is none.
+        model: what was handed over, or a function that returns it.
         run: the run, if it is one.
+        kl: (d,) of its latents, if that was handed over too.
     """
 
     name: str
-    load: Callable[[], Representation]
-    path: str
+    model: Any
     run: Run | None = None
+    kl: Any = None
+
+    @property
+    def path(self) -> Path | None:
+        """Its folder or file, as the caller named it."""
+        if self.run is not None:
+            return self.run.folder
+        return Path(self.model) if isinstance(self.model, str | Path) else None
+
+    def load(self) -> Representation:
+        """Read its representation, or make it."""
+        model = self.model() if callable(self.model) else self.model
+        if callable(model):
+            raise UnknotError(
+                f"rank: the function of {self.name} returned a function; expected latents or a file."
+            )
+        representation = _read(model) if isinstance(model, Run | Representation | Path | str) else None
+        with _naming(self.name):
+            representation = representation or Representation(latents=as_array(model))
+            return representation if self.kl is None else replace(representation, kl=as_array(self.kl))
 
 
 def candidates(
@@ -58,24 +77,22 @@ def candidates(
     if isinstance(models, Representation | Run):
         raise UnknotError("rank: one model was given; ranking compares several. Give a list of them.")
     every = [inner for model in models for inner in _inside(model)]
-    listed = [_candidate(model, i) for i, model in enumerate(every)]
-    if len(listed) < 2:
-        raise UnknotError(
-            f"rank: {len(listed)} model(s) given; ranking compares at least two, better six or more."
-        )
+    if len(every) < 2:
+        raise UnknotError(f"rank: {len(every)} model(s) given; ranking compares at least two, better six or more.")
     for what, values in (("names", names), ("kl", kl)):
-        if values is not None and len(values) != len(listed):
-            raise UnknotError(f"rank: {len(values)} {what} for {len(listed)} models; give one each.")
+        if values is not None and len(values) != len(every):
+            raise UnknotError(f"rank: {len(values)} {what} for {len(every)} models; give one each.")
+    listed = [
+        Candidate(f"model {i}", model, _source(model).run if isinstance(model, str | Path | Run) else None, known)
+        for i, (model, known) in enumerate(zip(every, [None] * len(every) if kl is None else kl, strict=True))
+    ]
     _not_twice(listed)
     _one_world(listed)
     labels = list(map(str, names)) if names is not None else _short_names(listed)
     if len(set(labels)) < len(labels):
         again = next(label for label in labels if labels.count(label) > 1)
         raise UnknotError(f"rank: two models are called '{again}'; give each a name of its own.")
-    listed = [replace(c, name=label) for c, label in zip(listed, labels, strict=True)]
-    if kl is not None:
-        listed = [replace(c, load=partial(_with_kl, c.load, k, c.name)) for c, k in zip(listed, kl, strict=True)]
-    return listed
+    return [replace(c, name=label) for c, label in zip(listed, labels, strict=True)]
 
 
 def trained(models: Sequence[Candidate]) -> list[int]:
@@ -161,53 +178,15 @@ def _inside(model: Any) -> list[Any]:
     return list(inside)
 
 
-def _candidate(model: Any, i: int) -> Candidate:
-    name = f"model {i}"
-    if isinstance(model, str | Path):
-        path = Path(model)
-        if path.is_dir():
-            return _run_candidate(Run(path))
-        if not path.is_file():
-            raise UnknotError(f"{path}: no such file or run.")
-        return Candidate(name, partial(read_representation, path), str(path))
-    if isinstance(model, Run):
-        return _run_candidate(model)
-    if callable(model):
-        return Candidate(name, partial(_called, model, name), name)
-    return Candidate(name, partial(_as_representation, model, name), name)
+def _source(model: Run | Representation | Path | str) -> Source:
+    return Source.of(Path(model) if isinstance(model, str) else model, who="rank")
 
 
-def _run_candidate(run: Run) -> Candidate:
-    def load() -> Representation:
-        from unknot.encoders.encoding import representation_of
-
-        if not run.finished:
-            raise UnknotError(
-                f"{run.folder}: is not trained to its end; it was stopped, diverged or is at it still."
-            )
-        return read_representation(representation_of(run))
-
-    return Candidate("", load, str(run.folder), run)
-
-
-def _called(make: Callable[[], Any], name: str) -> Representation:
-    model = make()
-    if callable(model):
-        raise UnknotError(f"rank: the function of {name} returned a function; expected latents or a file.")
-    return _candidate(model, 0).load()
-
-
-def _as_representation(model: Any, name: str) -> Representation:
-    if isinstance(model, Representation):
-        return model
-    with _naming(name):
-        return Representation(latents=as_array(model))
-
-
-def _with_kl(load: Callable[[], Representation], kl: Any, name: str) -> Representation:
-    representation = load()
-    with _naming(name):
-        return replace(representation, kl=None if kl is None else as_array(kl))
+def _read(model: Run | Representation | Path | str) -> Representation:
+    source = _source(model)
+    if source.run is not None:
+        return read_representation(representation_of(source.run))
+    return cast(Representation, source.representation)
 
 
 @contextmanager
@@ -221,17 +200,15 @@ def _naming(name: str) -> Iterator[None]:
 
 def _not_twice(models: Sequence[Candidate]) -> None:
     """A model given twice would find itself very similar."""
-    seen: dict[Path, str] = {}
-    for c in models:
-        if Path(c.path).exists():
-            real = Path(c.path).resolve()
-            if real in seen:
-                raise UnknotError(f"rank: {c.path} is given twice; a model must not be compared with itself.")
-            seen[real] = c.path
+    seen: set[Path] = set()
+    for path in (c.path for c in models if c.path is not None):
+        if path.resolve() in seen:
+            raise UnknotError(f"rank: {path} is given twice; a model must not be compared with itself.")
+        seen.add(path.resolve())
 
 
 def _one_world(models: Sequence[Candidate]) -> None:
-    worlds = {c.run.spec.world: c.path for c in models if c.run is not None and c.run.finished}
+    worlds = {c.run.spec.world: c.run.folder for c in models if c.run is not None and c.run.finished}
     if len(worlds) > 1:
         which = "; ".join(f"{path} on {world}" for world, path in worlds.items())
         raise UnknotError(
@@ -241,12 +218,13 @@ def _one_world(models: Sequence[Candidate]) -> None:
 
 def _short_names(models: Sequence[Candidate]) -> list[str]:
     """The last part of each path, and as many parts before it as tell it from the others."""
-    parts = [Path(c.path).with_suffix("").parts if c.run is None else Path(c.path).parts for c in models]
+    paths = [c.path or Path(c.name) for c in models]
+    parts = [(path if c.run else path.with_suffix("")).parts for c, path in zip(models, paths, strict=True)]
     for length in range(1, max(map(len, parts)) + 1):
         names = ["/".join(p[-length:]) for p in parts]
         if len(set(names)) == len(names):
             return names
-    return [os.fspath(c.path) for c in models]
+    return list(map(str, paths))
 
 
 def _spec_labels(specs: Sequence[RunSpec]) -> list[str]:
@@ -265,7 +243,7 @@ def _spec_labels(specs: Sequence[RunSpec]) -> list[str]:
 
 
 def _matched(pattern: str, c: Candidate) -> str:
-    text = c.run.spec.title if c.run is not None else c.path if Path(c.path).exists() else c.name
+    text = c.run.spec.title if c.run is not None else str(c.path or c.name)
     try:
         match = re.search(pattern, text)
     except re.error as error:

@@ -10,19 +10,18 @@ all, they are read again block by block.
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.encoders.encoding import representation_of
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.metrics.udr import ACTIVE_STD, Method, Normaliser
 from unknot.progress import Progress, silent
 from unknot.ranking.candidates import Candidate, candidates, settings_of, trained
 from unknot.ranking.pair_scores import LatentCache, compare
-from unknot.representation import read_representation
 
 ROWS: dict[str, int] = {"lasso": 10_000, "spearman": 1_000}  # the paper's
 FEW = 5  # partners below which the paper models ranks unstable
@@ -281,17 +280,13 @@ def _partners(group: NDArray[np.int64], wanted: int | None, seed: int) -> NDArra
 
 def _encoded(models: Sequence[Candidate], data: Path | None, progress: Progress) -> list[Candidate]:
     """The models with every run encoded; the same images for all, since rows depend on world and seed alone."""
-    total, done, ready = sum(c.run is not None for c in models), 0, []
-    for c in models:
-        if c.run is not None:
-            from unknot.encoders.encoding import representation_of
-
-            progress("encoding", done, total)
-            c = replace(c, load=partial(read_representation, representation_of(c.run, data=data)))
-            done += 1
-            progress("encoding", done, total)
-        ready.append(c)
-    return ready
+    runs = [c.run for c in models if c.run is not None]
+    files = {}
+    for done, run in enumerate(runs):
+        progress("encoding", done, len(runs))
+        files[run] = representation_of(run, data=data)
+        progress("encoding", done + 1, len(runs))
+    return [c if c.run is None else replace(c, model=files[c.run]) for c in models]
 
 
 def _check(

@@ -21,21 +21,26 @@ class RunSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    world: str
-    model: str = "beta_vae"
-    options: dict[str, Option] = Field(default_factory=dict)
-    latents: int = Field(10, ge=1)
-    architecture: str = "conv64"
-    decoder: Literal["bernoulli", "gaussian"] = "bernoulli"
-    init: Literal["glorot", "torch"] = "glorot"
-    steps: int = Field(300_000, ge=1)
-    batch_size: int = Field(64, ge=2)
-    lr: float = Field(1e-4, gt=0, allow_inf_nan=False)
-    precision: Literal["float32", "bfloat16"] = "float32"
-    image_size: int | None = Field(None, ge=8)
-    split: str = ""
-    pairs: str = ""
-    seed: int = Field(0, ge=0)
+    world: str = Field(description="A world of `unknot data list`, or a file or folder of images.")
+    model: str = Field("beta_vae", description="A model of `unknot models`, or package.module:Class.")
+    options: dict[str, Option] = Field(default_factory=dict, description="Options of the model, such as beta.")
+    latents: int = Field(10, ge=1, description="Size of the representation.")
+    architecture: str = Field("conv64", description="conv64, conv64_k2, burgess64, fc1200 or coat128.")
+    decoder: Literal["bernoulli", "gaussian"] = Field("bernoulli", description="bernoulli or gaussian.")
+    init: Literal["glorot", "torch"] = Field("glorot", description="glorot or torch.")
+    steps: int = Field(300_000, ge=1, description="Updates of the model.")
+    batch_size: int = Field(64, ge=2, description="Images, or pairs, in a batch.")
+    lr: float = Field(1e-4, gt=0, allow_inf_nan=False, description="Learning rate of Adam.")
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32", description="float32, or bfloat16 (about twice as fast)."
+    )
+    image_size: int | None = Field(None, ge=8, description="Resize images to this many pixels.")
+    split: str = Field(
+        "",
+        description="Train on the training part of this split only: composition, ..., combination:scale=0,shape=0.",
+    )
+    pairs: str = Field("", description="Law of pairs: one_factor, k_factors, laplace.")
+    seed: int = Field(0, ge=0, description="Decides weights, batches and noise.")
 
     def __init__(self, **fields: Any) -> None:
         for name in fields:

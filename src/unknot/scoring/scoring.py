@@ -32,7 +32,15 @@ TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and t
 
 
 def score(
-    latents: Any, factors: Any = None, *, jobs: int = 1, progress: Progress = silent, **options: Any
+    latents: Any,
+    factors: Any = None,
+    *,
+    latents_test: Any = None,
+    factors_test: Any = None,
+    factor_names: Sequence[str] = (),
+    jobs: int = 1,
+    progress: Progress = silent,
+    **options: Any,
 ) -> Scorecard:
     """Score latents against factors with every metric that applies; those of a run are kept in its folder.
 
@@ -40,20 +48,25 @@ def score(
         latents: (n, d) array, torch tensor or table; or a `Representation`; or the path of its file; or a run or its
             folder, which is encoded now unless it is already.
         factors: (n, f) factor classes; without them only the label-free metrics run.
+        latents_test: held-out latents; a third of the rows is split off by `seed` where they are missing.
+        factors_test: held-out factors.
+        factor_names: names of the factors.
         jobs: number of processes.
         progress: told how many metrics are done.
-        options: `metrics`, `exclude`, `seed`, `limit`, `bootstrap`, `latents_test`, `factors_test`,
-            `factor_names`: see `plan`.
+        options: `metrics`, `exclude`, `seed`, `limit`, `bootstrap`: see `plan`.
 
     >>> import unknot
     >>> latents, factors = unknot.examples.toy_m1()
     >>> round(unknot.score(latents, factors, metrics=["mig"])["mig"].value, 3)
     0.189
     """
-    scored = _as_run(latents)
+    scored = run_of(latents)
     if scored is not None:
-        latents = _encoded(scored, progress)
-    todo = plan(latents, factors, **options)
+        from unknot.encoders.encoding import representation_of
+
+        latents = representation_of(scored, progress=progress)
+    test = {"latents_test": latents_test, "factors_test": factors_test}
+    todo = plan(_gathered(latents, factors, factor_names, **test), **options)
     card = scorecard(todo, run(todo, jobs=jobs, progress=progress))
     if scored is not None and factors is None:  # with factors of one's own they are no scores of the run alone
         from unknot.scoring.kept_scores import keep_scores
@@ -65,24 +78,29 @@ def score(
     return card
 
 
+def run_of(latents: Any) -> "Run | None":
+    """The run that is to be scored, if it is one; what a run needs is not imported for arrays and files."""
+    file = isinstance(latents, str | Path) and not Path(latents).is_dir()
+    if file or isinstance(latents, np.ndarray | Representation):
+        return None
+    from unknot.encoders.source import Source
+
+    return Source.of(latents).run
+
+
 def plan(
-    latents: Any,
-    factors: Any = None,
+    representation: Representation,
     *,
     metrics: Sequence[str] | str | None = None,
     exclude: Sequence[str] | str = (),
     seed: int = 0,
     limit: int | None = None,
     bootstrap: int = 0,
-    latents_test: Any = None,
-    factors_test: Any = None,
-    factor_names: Sequence[str] = (),
 ) -> Plan:
     """Check the input and choose the metrics; nothing is computed yet.
 
     Args:
-        latents: as in `score`.
-        factors: as in `score`.
+        representation: what is scored.
         metrics: which, by short or full name (`"mig"`, `"dci[lasso]"`). Left out, all that apply, but for those
             that take minutes or whose number another one reports (`facts.asked`).
         exclude: which ones not.
@@ -90,11 +108,7 @@ def plan(
         limit: use at most this many rows. Without it, metrics that train something use at most the literature's
             10,000 training and 5,000 test rows, and the others all rows.
         bootstrap: number of resamples for a 95 % interval of each training-free metric.
-        latents_test: held-out latents; a third of the rows is split off by `seed` where they are missing.
-        factors_test: held-out factors.
-        factor_names: names of the factors.
     """
-    representation = _gather(latents, factors, latents_test, factors_test, factor_names)
     if seed < 0:
         raise UnknotError(f"score: seed is {seed}; expected 0 or more.")
     if limit is not None and limit < 2:
@@ -115,7 +129,7 @@ def plan(
             representation.factors_test,
             names=representation.factor_names,
         )
-    if rows is not None:  # double precision once, not by each metric again
+        # double precision once, not by each metric again
         representation = replace(representation, latents=rows.latents, latents_test=rows.latents_test)
     tasks = _choose(metrics, exclude, labelled=rows is not None)
     return Plan(representation, rows, tasks, seed, limit, bootstrap)
@@ -162,65 +176,24 @@ def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:
     return Scorecard(todo, ordered, verdicts(shares, names), shares)
 
 
-def _gather(
-    latents: Any, factors: Any, latents_test: Any, factors_test: Any, names: Sequence[str]
-) -> Representation:
-    scored = _as_run(latents)
-    if scored is not None:
-        latents = _encoded(scored)
-    if isinstance(latents, str | Path | Representation):
-        _nothing_beside(latents, factors, latents_test, factors_test, names)
-    if isinstance(latents, str | Path):
-        return read_representation(latents, factors)
-    if isinstance(latents, Representation):
-        return latents
-    return Representation(
-        latents=as_array(latents),
-        factors=None if factors is None else as_array(factors),
-        factor_names=tuple(names) or column_names(factors),
-        latents_test=None if latents_test is None else as_array(latents_test),
-        factors_test=None if factors_test is None else as_array(factors_test),
-    )
-
-
-def _as_run(latents: Any) -> "Run | None":
-    """The run that is to be scored, if it is one; what a run needs is not imported for arrays and files."""
-    named = isinstance(latents, str | Path)
-    if isinstance(latents, np.ndarray | Representation) or (named and not Path(latents).is_dir()):
-        return None
-    from unknot.runs.run import Run
-
-    if isinstance(latents, Run):
-        return latents
-    return Run(latents) if named and Run.at(latents).begun else None
-
-
-def _encoded(run: "Run", progress: Progress = silent) -> Path:
-    """The file of a run's representation."""
-    from unknot.encoders.encoding import representation_of
-
-    return representation_of(run, progress=progress)
-
-
-def _nothing_beside(
-    latents: str | Path | Representation, factors: Any, latents_test: Any, factors_test: Any, names: Sequence[str]
-) -> None:
-    """A file or a Representation brings its own factors and names; refuse others, which would be ignored."""
-    beside = {
-        "factors": None
-        if isinstance(factors, str | Path) and not isinstance(latents, Representation)
-        else factors,
-        "latents_test": latents_test,
-        "factors_test": factors_test,
-        "factor_names": names if len(names) else None,
-    }
-    names_beside = [name for name, value in beside.items() if value is not None]
-    if names_beside:
-        what = "a Representation" if isinstance(latents, Representation) else f"the file {latents}"
+def _gathered(latents: Any, factors: Any, factor_names: Sequence[str], **test: Any) -> Representation:
+    """What is scored, as one; what would be passed over beside a file or a Representation is refused."""
+    file = isinstance(latents, str | Path)
+    if not file and not isinstance(latents, Representation):
+        arrays = {"latents": latents, "factors": factors, **test}
+        arrays = {name: as_array(array) for name, array in arrays.items() if array is not None}
+        return Representation(**arrays, factor_names=tuple(factor_names) or column_names(factors))
+    in_two_files = file and isinstance(factors, str | Path)
+    names = factor_names if len(factor_names) else None
+    beside = {"factors": None if in_two_files else factors, **test, "factor_names": names}
+    ignored = [name for name, value in beside.items() if value is not None]
+    if ignored:
+        what = f"the file {latents}" if file else "a Representation"
         raise UnknotError(
-            f"score: {', '.join(names_beside)} beside {what} would be passed over; pass arrays throughout, or put "
+            f"score: {', '.join(ignored)} beside {what} would be passed over; pass arrays throughout, or put "
             "all of them into one Representation."
         )
+    return read_representation(latents, factors) if file else latents
 
 
 def _choose(

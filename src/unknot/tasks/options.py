@@ -9,25 +9,23 @@ the same class:
         points: int = option(100, "Random images that are changed.", ge=1)
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
-from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
-from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from unknot.encoders.encoder import must_fit
 from unknot.errors import UnknotError, unknown
+from unknot.fields import in_words, members
 from unknot.runs.spec import RunSpec
 from unknot.worlds.world import World
 
 Rows = Annotated[int, Field(ge=1)] | Literal["all"]
 Names = Sequence[str]
-WORDS = {float: "a number", str: "a word", bool: "true or false"}
 
 
 def option(default: Any, help: str, *, flag: str = "", decides: bool = True, **bounds: float) -> Any:
@@ -67,11 +65,6 @@ class Options(BaseModel):
         return {name: getattr(self, name) for name in type(self).model_fields if _extra(self, name)["decides"]}
 
 
-def flag_of(options: type[Options], name: str) -> str:
-    """What an option is called on the command line; with a comma at its end if its values share one word."""
-    return str(_extra(options, name)["flag"] or f"--{name.replace('_', '-')}")
-
-
 def _extra(options: Options | type[Options], name: str) -> dict[str, Any]:
     kind = options if isinstance(options, type) else type(options)
     extra = kind.model_fields[name].json_schema_extra
@@ -85,52 +78,6 @@ def _refused(task: str, name: str, field: FieldInfo, value: Any) -> UnknotError:
     if isinstance(value, str) and choices and all(get_origin(k) is Literal or k is NoneType for k in kinds):
         return unknown(f"{name} of {task}", value, map(str, choices), field=name)
     return UnknotError(who=task, field=name, value=value, expected=in_words(field))
-
-
-def in_words(field: FieldInfo) -> str:
-    """What the values of an option are.
-
-    >>> class Reading(Options):
-    ...     rows: Rows = option(10, "How many.")
-    >>> in_words(Reading.model_fields["rows"])
-    'a whole number from 1 up or all'
-    """
-    return _words(members(field.annotation), field.metadata)
-
-
-def members(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union, or the one type."""
-    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-
-
-def _words(kinds: Sequence[Any], bounds: Sequence[Any]) -> str:
-    words: list[str] = []
-    for kind in kinds:
-        origin, inside = get_origin(kind), get_args(kind)
-        if origin is Annotated:
-            limits = [limit for field in inside[1:] for limit in getattr(field, "metadata", [field])]
-            words.append(_words(members(inside[0]), limits))
-        elif origin is Literal:
-            words += map(str, inside)
-        elif origin is Sequence:
-            words.append(f"a list, each {_words(members(inside[0]), ())}")
-        elif origin is Mapping:
-            words.append(f"names, each with {_words(members(inside[1]), ())}")
-        elif kind is int:
-            words.append("a whole number" + _bounds(bounds))
-        elif kind in WORDS:
-            words.append(WORDS[kind] + (_bounds(bounds) if kind is float else ""))
-        elif kind is Path:
-            words = [word for word in words if word != WORDS[str]] + ["a path"]
-        elif isinstance(kind, type) and kind is not NoneType:
-            words.append(f"a {kind.__name__}")
-    return " or ".join(dict.fromkeys(words))
-
-
-def _bounds(bounds: Sequence[Any]) -> str:
-    words = {Ge: "from {} up", Gt: "above {}", Le: "up to {}", Lt: "below {}"}
-    limits = [(words[type(b)], astuple(b)[0]) for b in bounds if type(b) in words]
-    return "".join(f" {text.format(limit)}" for text, limit in limits)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.encoders.encoding import draw_points
+from unknot.encoders.points import draw_points
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.factors import Classes

@@ -8,12 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unknot.encoders.source import Opening, Reads, Source
+from unknot.encoders.encoder import AS_USUAL, Opening
+from unknot.encoders.source import Reads, Source
 from unknot.errors import UnknotError
+from unknot.fields import in_words
 from unknot.progress import Progress, silent
 from unknot.reports.kit.page import Section
 from unknot.runs.workspace import Workspace
-from unknot.tasks.options import Options, Untrained, in_words
+from unknot.tasks.options import Options, Untrained
 from unknot.tasks.result import TaskResult
 
 if TYPE_CHECKING:
@@ -93,7 +95,7 @@ class Task:
         """What may stand with it in a study's file."""
         return [*(name for name in self.takes if name == "world"), *self.options.model_fields]
 
-    def source_of(self, which: Any, world: Any = None, opening: Opening | None = None) -> Source:
+    def source_of(self, which: Any, world: Any = None, opening: Opening = AS_USUAL) -> Source:
         """What was handed over, as this task reads it."""
         return Source.of(which, world, opening, who=self.name, reads=self.reads)
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from unknot.encoders.encoder import find_encoder
-from unknot.encoders.encoding import encode_points
+from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.models import MODELS
 from unknot.reports.explorer.drawing import ExploredRun
@@ -59,7 +58,7 @@ def test_an_image_has_the_code_that_encoding_gives_and_its_true_factors(tmp_path
     explored = ExploredRun(run)
     seen = explored.image(200_000)
     classes = world.factors.classes([200_000])
-    expected = encode_points(find_encoder(run, world.image_shape), world, classes)
+    expected = Source.of(run).latents(classes)
     np.testing.assert_allclose(seen.code, expected, atol=1e-6)
     assert list(seen.factors) == ["shape", "scale", "orientation", "x", "y"]
     assert seen.factors["shape"] == world.factors["shape"].label(int(classes[0, 0]))

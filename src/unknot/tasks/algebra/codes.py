@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.encoders.encoder import Encoder
-from unknot.encoders.encoding import checked_codes
+from unknot.encoders.points import checked_codes
 from unknot.encoders.source import FEW, Source
 from unknot.errors import UnknotError
 from unknot.processes.threads import threads_of_torch

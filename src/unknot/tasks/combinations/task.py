@@ -218,7 +218,7 @@ def _rows(source: Source, options: CombinationsOptions, workspace: Workspace) ->
     if representation is None:
         return WorldRows(source, options.rows, options.seed, workspace)
     space = source.known_factors
-    if source.names_world and space is not None and space.names != representation.factor_names:
+    if source.chosen_world is not None and space is not None and space.names != representation.factor_names:
         raise UnknotError(
             f"{WHO}: the latents have factors {', '.join(representation.factor_names)}, {source.world_name} has "
             f"{', '.join(space.names)}; leave out the world, or name the one they come from.",

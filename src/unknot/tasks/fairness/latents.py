@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.encoders.encoding import checked_codes
+from unknot.encoders.points import checked_codes
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.metrics.interventions import WorldSource

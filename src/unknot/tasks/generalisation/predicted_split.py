@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.encoders.encoding import encode_points
+from unknot.encoders.points import encode_points
 from unknot.errors import Note, UnknotError
 from unknot.factors import Classes, Indices
 from unknot.progress import Progress, counted
@@ -108,7 +108,8 @@ class PredictedSplit:
             self._done = before + done
             self._progress(f"predicting, {self._label}", self._done, self._total)
 
-        return encode_points(self._predictor.encoder, self._world, classes, seed=seed, progress=counted(count))
+        encoder, progress = self._predictor.encoder, counted(count)
+        return encode_points(encoder, self._world, classes, seed=seed, progress=progress)[0]
 
     def _probed(self, classes: Classes, predictions: NDArray[np.float64]) -> Table:
         """Predictions on the images that every result on this split keeps."""
