@@ -165,7 +165,7 @@ class Source:
         """What turns images of a shape, not necessarily those of its world, into codes."""
         if self.representation is not None:
             raise UnknotError(
-                f"{self._who}: {self.label} holds latents, and there are images to encode; give the folder of a run, a "
+                f"{self.who}: {self.label} holds latents, and there are images to encode; give the folder of a run, a "
                 "function, timm:NAME or hf:NAME."
             )
         if shape not in self._encoders:
