@@ -133,10 +133,10 @@ def file_hash(path: Path | str, length: int = 32) -> str:
 
 def array_hash(*arrays: Any, length: int = 16) -> str:
     """The first hexadecimal digits of the SHA-256 of what arrays hold, one after the other."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for array in arrays:
-        found.update(array.tobytes())
-    return found.hexdigest()[:length]
+        digest.update(array.tobytes())
+    return digest.hexdigest()[:length]
 
 
 def _flush(path: Path) -> None:

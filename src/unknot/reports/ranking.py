@@ -200,16 +200,16 @@ def _settings(settings: Sequence[SettingScore]) -> Table:
     return table
 
 
-def _agreement(found: RankCorrelations) -> Table:
+def _agreement(agreement: RankCorrelations) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column()
     table.add_column(justify="right")
     table.add_column(style="dim")
-    for name in found.names:
+    for name in agreement.names:
         if name != "udr":
-            j = found.names.index(name)
-            why = found.undefined.get(("udr", name), "")
-            table.add_row(Text(name), _cell(found["udr", name]), why or f"{found.counts[0, j]} models")
+            j = agreement.names.index(name)
+            why = agreement.undefined.get(("udr", name), "")
+            table.add_row(Text(name), _cell(agreement["udr", name]), why or f"{agreement.counts[0, j]} models")
     return table
 
 

@@ -141,13 +141,13 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 asked = _json(self.rfile.read(length))
                 with self.server.lock:
-                    made = answer(self.server.explored, asked)
+                    answered = answer(self.server.explored, asked)
             except UnknotError as error:
                 self._say(400, json.dumps({"error": str(error)}), "application/json")
             except Exception as error:
                 self._say(500, json.dumps({"error": f"{type(error).__name__}: {error}"}), "application/json")
             else:
-                self._say(200, json.dumps(made), "application/json")
+                self._say(200, json.dumps(answered), "application/json")
 
     def _for_us(self) -> bool:
         """Whether a request names this machine, and comes from the page itself if it says where it comes from."""
@@ -218,15 +218,15 @@ ANSWERS = {"/decode": _decode, "/image": _image, "/draw": _draw}
 
 def _shown(explored: Explored, code: Code) -> dict[str, Any]:
     """A code and what it looks like."""
-    made = explored.decode(code)
-    slots = [{"picture": _png(picture), "mask": _png(mask)} for picture, mask in made.slots]
-    return {"code": np.asarray(code, dtype=np.float64).tolist(), "picture": _png(made.picture), "slots": slots}
+    decoded = explored.decode(code)
+    slots = [{"picture": _png(picture), "mask": _png(mask)} for picture, mask in decoded.slots]
+    return {"code": np.asarray(code, dtype=np.float64).tolist(), "picture": _png(decoded.picture), "slots": slots}
 
 
-def _code(explored: Explored, given: Any) -> Code:
+def _code(explored: Explored, sent: Any) -> Code:
     """A code from JSON: rows of finite numbers, as many as there are latents."""
     shape = (max(1, explored.slots), len(explored.sliders))
-    rows = given if isinstance(given, list) else []
+    rows = sent if isinstance(sent, list) else []
     fits = len(rows) == shape[0] and all(isinstance(row, list) and len(row) == shape[1] for row in rows)
     if not fits or not all(type(x) in (int, float) and abs(x) <= FAR for row in rows for x in row):
         raise UnknotError(f"The code does not fit; expected {shape[0]} row(s) of {shape[1]} numbers.")

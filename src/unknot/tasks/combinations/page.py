@@ -52,10 +52,10 @@ def _means(results: Sequence[TaskResult]) -> Grid:
     rows: list[list[Cell]] = []
     for result in results:
         for heads in WORDS:
-            found = {
+            cells = {
                 (row["test"], row["factor"]): row for row in result.tables["summary"] if row["heads"] == heads
             }
-            rows.append([result.source, heads, *(_mean(found.get(column)) for column in columns)])
+            rows.append([result.source, heads, *(_mean(cells.get(column)) for column in columns)])
     header = ("representation", "heads", *(f"{test}: {factor}" for test, factor in columns))
     several = any(row["sd_adjusted"] is not None for result in results for row in result.tables["summary"])
     text = "Accuracy above chance" + (", mean and (standard deviation) over combinations." if several else ".")

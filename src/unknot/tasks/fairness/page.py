@@ -45,10 +45,10 @@ def _in_words(result: TaskResult) -> str:
 
 
 def _matrix(result: TaskResult) -> Drawing:
-    found = {(row["target"], row["sensitive"]): float(row["unfairness"] or 0) for row in result.tables["pairs"]}
-    targets = [name for name in result.settings["targets"] if any(name == target for target, _ in found)]
-    sensitive = [name for name in result.settings["sensitive"] if any(name == factor for _, factor in found)]
-    values = [[found.get((target, factor), math.nan) for factor in sensitive] for target in targets]
+    moved = {(row["target"], row["sensitive"]): float(row["unfairness"] or 0) for row in result.tables["pairs"]}
+    targets = [name for name in result.settings["targets"] if any(name == target for target, _ in moved)]
+    sensitive = [name for name in result.settings["sensitive"] if any(name == factor for _, factor in moved)]
+    values = [[moved.get((target, factor), math.nan) for factor in sensitive] for target in targets]
     svg = matrix_chart(
         result.source,
         targets,
