@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from unknot.fields import in_words
 from unknot.metrics import METRICS, identity
 from unknot.metrics.r2 import full_variance
 from unknot.models import MODELS
 from unknot.papers import PAPERS
 from unknot.tasks import TASKS, Task
-from unknot.tasks.options import flag_of, in_words
+from unknot.tasks.options import flag_of
 from unknot.worlds import WORLDS
 from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS
 from unknot.worlds.splits.rules import RULES

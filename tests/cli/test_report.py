@@ -19,8 +19,8 @@ def _unknot(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 def _study(folder: Path) -> Path:
     (folder / "tables").mkdir(parents=True)
-    row = {"id": "a", "world": "dsprites", "model": "vae", "setting": "", "seed": 0, "status": "waiting"}
-    pd.DataFrame([row]).to_parquet(folder / "tables" / "runs.parquet")
+    row = {"id": "a", "world": "dsprites", "model": "vae", "setting": "", "seed": 0, "split": ""}
+    pd.DataFrame([row | {"status": "waiting"}]).to_parquet(folder / "tables" / "runs.parquet")
     (folder / "study.json").write_text(json.dumps({"name": "tiny"}))
     return folder
 

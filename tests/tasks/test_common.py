@@ -28,6 +28,7 @@ from unknot.cli.output import plain_console
 from unknot.cli.task.command import show
 from unknot.encoders.source import FEW
 from unknot.errors import Note
+from unknot.fields import in_words, members
 from unknot.files import plain
 from unknot.reports.task_page import write_task_page
 from unknot.runs.training import train
@@ -36,7 +37,7 @@ from unknot.studies.spec import read_spec
 from unknot.studies.steps import task_file
 from unknot.tasks import TASKS, Task, read_result
 from unknot.tasks.kept_results import WHOSE
-from unknot.tasks.options import flag_of, in_words, members
+from unknot.tasks.options import flag_of
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 
 NASTY = "<script>[/red]"

@@ -65,6 +65,11 @@ class Options(BaseModel):
         return {name: getattr(self, name) for name in type(self).model_fields if _extra(self, name)["decides"]}
 
 
+def flag_of(options: type[Options], name: str) -> str:
+    """What an option is called on the command line; with a comma at its end if its values share one word."""
+    return str(_extra(options, name)["flag"] or f"--{name.replace('_', '-')}")
+
+
 def _extra(options: Options | type[Options], name: str) -> dict[str, Any]:
     kind = options if isinstance(options, type) else type(options)
     extra = kind.model_fields[name].json_schema_extra
