@@ -393,7 +393,7 @@ def test_a_run_is_put_to_the_task_by_its_command_and_its_report_shows_it(
     def unknot(*words: Any) -> str:
         done = CliRunner().invoke(app, [*map(str, words)], catch_exceptions=False)
         assert done.exit_code == 0, done.output
-        return done.stderr
+        return done.output
 
     files = ("-o", "kept", "--json", "result.json", "--html", "page.html")
     assert f"shown by unknot report {run.name}" in unknot("task", task.name, run.name, *_words(task), *files)
