@@ -9,24 +9,22 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.inputs import Rng
 from unknot.metrics.interventions import InterventionSource, drawn
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 NEWTON_PARAMETERS = 400  # beyond this many weights the Hessian costs more than it saves
 NEWTON_NUMBERS = 20_000_000  # nor may the products of features fill the memory
 
 
-@facts(
-    Facts(
-        title="BetaVAE score",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="1 / number of factors that vary",
-        cost="seconds",
-        reference="Higgins et al. 2017, beta-VAE: Learning Basic Visual Concepts with a Constrained Variational "
-        "Framework, ICLR",
-        invariances=frozenset({"latents", "sign", "shift"}),
-    )
+@Facts(
+    title="BetaVAE score",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="1 / number of factors that vary",
+    cost="seconds",
+    reference="Higgins et al. 2017, beta-VAE: Learning Basic Visual Concepts with a Constrained Variational "
+    "Framework, ICLR",
+    invariances=frozenset({"latents", "sign", "shift"}),
 )
 def beta_vae_score(
     latents: Any = None,

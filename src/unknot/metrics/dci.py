@@ -8,26 +8,24 @@ from unknot.errors import unknown
 from unknot.metrics import _predictors
 from unknot.metrics._importance import completeness, disentanglement
 from unknot.metrics.inputs import Rng, Rows, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Model = Literal["gbt", "gbt_fast", "lightgbm", "forest", "forest_regression", "lasso"]
 REGRESSIONS = ("forest_regression", "lasso")
 TINY = 1e-11  # added to importances, so that what rounding leaves of a dead latent has D_i = 0
 
 
-@facts(
-    Facts(
-        title="DCI",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="near 0 (0.003 for noise at 10,000 rows); informativeness: the share of the largest class",
-        reference="Eastwood & Williams 2018, A Framework for the Quantitative Evaluation of Disentangled "
-        "Representations, ICLR",
-        cost="seconds",
-        also={"completeness": "compactness", "informativeness": "explicitness"},
-        identity=("model",),
-        invariances=frozenset({"latents"}),
-    )
+@Facts(
+    title="DCI",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="near 0 (0.003 for noise at 10,000 rows); informativeness: the share of the largest class",
+    reference="Eastwood & Williams 2018, A Framework for the Quantitative Evaluation of Disentangled "
+    "Representations, ICLR",
+    cost="seconds",
+    also={"completeness": "compactness", "informativeness": "explicitness"},
+    identity=("model",),
+    invariances=frozenset({"latents"}),
 )
 def dci(
     latents: Any,

@@ -9,25 +9,23 @@ from unknot.errors import UnknotError, unknown
 from unknot.metrics._predictors import canonical_order, predicted_as_numbers
 from unknot.metrics.accuracy import held_out
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 RIDGE = 1e-4  # penalty per row, on features of unit variance
 
 
-@facts(
-    Facts(
-        title="DCI-ES explicitness",
-        measures="explicitness",
-        bounds=(-1.0, 1.0),
-        chance="1: what is not there is not missed; read informativeness beside it",
-        reference="Eastwood et al. 2023, DCI-ES: An Extended Disentanglement Framework with Connections to "
-        "Identifiability, arXiv:2210.00364",
-        cost="seconds",
-        also={"informativeness": "explicitness", "size": "compactness"},
-        identity=("probe",),
-        invariances=frozenset({"latents"}),
-    )
+@Facts(
+    title="DCI-ES explicitness",
+    measures="explicitness",
+    bounds=(-1.0, 1.0),
+    chance="1: what is not there is not missed; read informativeness beside it",
+    reference="Eastwood et al. 2023, DCI-ES: An Extended Disentanglement Framework with Connections to "
+    "Identifiability, arXiv:2210.00364",
+    cost="seconds",
+    also={"informativeness": "explicitness", "size": "compactness"},
+    identity=("probe",),
+    invariances=frozenset({"latents"}),
 )
 def dci_es(
     latents: Any,

@@ -6,19 +6,17 @@ import numpy as np
 
 from unknot.metrics.inputs import prepare
 from unknot.metrics.kernels.information import factor_entropy, width_information
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 
-@facts(
-    Facts(
-        title="DCIMIG (also 3CharM)",
-        measures="holistic",
-        bounds=(0.0, 1.0),
-        chance="near 0, above it by the spread of the counting bias over factors (0.0003 for noise at 10,000 rows)",
-        reference="Sepliarskaia et al. 2019, How to Not Measure Disentanglement, arXiv:1910.05587",
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="DCIMIG (also 3CharM)",
+    measures="holistic",
+    bounds=(0.0, 1.0),
+    chance="near 0, above it by the spread of the counting bias over factors (0.0003 for noise at 10,000 rows)",
+    reference="Sepliarskaia et al. 2019, How to Not Measure Disentanglement, arXiv:1910.05587",
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def dcimig(latents: Any, factors: Any, *, bins: int = 20, bias_correction: bool = False) -> Score:
     """What the factors' own latents know of them exclusively, as a share of all there is to know.

@@ -11,7 +11,7 @@ from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.metrics import _predictors
 from unknot.metrics.accuracy import Chance, adjusted, chance_levels, check_chance, held_out
 from unknot.metrics.inputs import Rng, Rows, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 STRENGTHS = np.logspace(-4, 4, 10)  # inverse penalties that logistic regression chooses from
@@ -19,19 +19,17 @@ FOLDS = 5
 REFERENCE = "Locatello et al. 2019, Challenging Common Assumptions, arXiv:1811.12359"
 
 
-@facts(
-    Facts(
-        title="downstream accuracy, boosted trees",
-        measures="explicitness",
-        bounds=(0.0, 1.0),
-        chance="the share of the largest class",
-        reference=REFERENCE,
-        cost="seconds",
-        asked=True,
-        also={"adjusted": "explicitness"},
-        identity=("n",),
-        invariances=frozenset({"latents"}),
-    )
+@Facts(
+    title="downstream accuracy, boosted trees",
+    measures="explicitness",
+    bounds=(0.0, 1.0),
+    chance="the share of the largest class",
+    reference=REFERENCE,
+    cost="seconds",
+    asked=True,
+    also={"adjusted": "explicitness"},
+    identity=("n",),
+    invariances=frozenset({"latents"}),
 )
 def gbt_accuracy(
     latents: Any,
@@ -74,20 +72,18 @@ def gbt_accuracy(
     return _score(rows, fitted.train, fitted.test, chance)
 
 
-@facts(
-    Facts(
-        title="downstream accuracy, logistic regression",
-        measures="explicitness",
-        bounds=(0.0, 1.0),
-        chance="the share of the largest class",
-        reference=REFERENCE,
-        cost="minutes",
-        asked=True,
-        also={"adjusted": "explicitness"},
-        identity=("n",),
-        invariances=frozenset({"latents"}),
-        version=2,
-    )
+@Facts(
+    title="downstream accuracy, logistic regression",
+    measures="explicitness",
+    bounds=(0.0, 1.0),
+    chance="the share of the largest class",
+    reference=REFERENCE,
+    cost="minutes",
+    asked=True,
+    also={"adjusted": "explicitness"},
+    identity=("n",),
+    invariances=frozenset({"latents"}),
+    version=2,
 )
 def lr_accuracy(
     latents: Any,
@@ -143,20 +139,18 @@ def lr_accuracy(
     return _score(rows, train, test, chance, strength=rows.spread(strengths))
 
 
-@facts(
-    Facts(
-        title="data efficiency",
-        measures="explicitness",
-        bounds=(0.0, float("inf")),
-        chance="1: nothing is learned from either",
-        reference=REFERENCE,
-        cost="seconds",
-        asked=True,
-        also={"accuracy_few": "explicitness", "accuracy_many": "explicitness"},
-        identity=("model", "few", "many"),
-        invariances=frozenset({"latents"}),
-        version=2,
-    )
+@Facts(
+    title="data efficiency",
+    measures="explicitness",
+    bounds=(0.0, float("inf")),
+    chance="1: nothing is learned from either",
+    reference=REFERENCE,
+    cost="seconds",
+    asked=True,
+    also={"accuracy_few": "explicitness", "accuracy_many": "explicitness"},
+    identity=("model", "few", "many"),
+    invariances=frozenset({"latents"}),
+    version=2,
 )
 def data_efficiency(
     latents: Any,

@@ -10,22 +10,20 @@ from unknot.metrics._logistic import standardised
 from unknot.metrics.accuracy import held_out
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 
-@facts(
-    Facts(
-        title="Explicitness",
-        measures="explicitness",
-        bounds=(0.0, 1.0),
-        chance=0.5,
-        reference="Ridgeway & Mozer 2018, Learning Deep Disentangled Embeddings with the F-Statistic Loss, "
-        "arXiv:1802.05312",
-        cost="seconds",
-        identity=("one_vs_rest", "renormalised", "scaled"),
-        invariances=frozenset(),  # to shift, scale and order up to where the solver stops
-    )
+@Facts(
+    title="Explicitness",
+    measures="explicitness",
+    bounds=(0.0, 1.0),
+    chance=0.5,
+    reference="Ridgeway & Mozer 2018, Learning Deep Disentangled Embeddings with the F-Statistic Loss, "
+    "arXiv:1802.05312",
+    cost="seconds",
+    identity=("one_vs_rest", "renormalised", "scaled"),
+    invariances=frozenset(),  # to shift, scale and order up to where the solver stops
 )
 def explicitness(
     latents: Any,

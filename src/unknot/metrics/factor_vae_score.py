@@ -8,20 +8,18 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.metrics.inputs import Rng
 from unknot.metrics.interventions import InterventionSource, drawn
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 NONE = -1  # what a latent predicts that never won a training vote
 
 
-@facts(
-    Facts(
-        title="FactorVAE score",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="1 / number of factors that vary",
-        reference="Kim and Mnih 2018, Disentangling by Factorising, arXiv:1802.05983",
-        invariances=frozenset({"latents", "sign", "shift"}),
-    )
+@Facts(
+    title="FactorVAE score",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="1 / number of factors that vary",
+    reference="Kim and Mnih 2018, Disentangling by Factorising, arXiv:1802.05983",
+    invariances=frozenset({"latents", "sign", "shift"}),
 )
 def factor_vae_score(
     latents: Any = None,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.metrics.inputs import check_latents, dead
 from unknot.metrics.kernels.information import contingency, equal_width, table_information
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 REFERENCE = (
     "Locatello et al. 2019, Challenging Common Assumptions in the Unsupervised Learning of Disentangled "
@@ -21,17 +21,15 @@ CHUNK = 16_384
 BLOCK = 16  # latents counted against all others at once
 
 
-@facts(
-    Facts(
-        title="Gaussian total correlation",
-        measures="independence",
-        bounds=(0.0, float("inf")),
-        chance="no labels; independent latents have 0 (about d^2 / (4 n) by estimation noise)",
-        reference=REFERENCE,
-        higher_is_better=False,
-        invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
-        labels=False,
-    )
+@Facts(
+    title="Gaussian total correlation",
+    measures="independence",
+    bounds=(0.0, float("inf")),
+    chance="no labels; independent latents have 0 (about d^2 / (4 n) by estimation noise)",
+    reference=REFERENCE,
+    higher_is_better=False,
+    invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
+    labels=False,
 )
 def gaussian_total_correlation(latents: Any, factors: Any = None) -> Score:
     """Total correlation of a Gaussian with the covariance of the latents, in nats.
@@ -64,17 +62,15 @@ def gaussian_total_correlation(latents: Any, factors: Any = None) -> Score:
     return Score(value, _parts(latents, covariance, notes))
 
 
-@facts(
-    Facts(
-        title="Gaussian Wasserstein correlation",
-        measures="independence",
-        bounds=(0.0, float("inf")),
-        chance="no labels; independent latents have 0",
-        reference=REFERENCE,
-        higher_is_better=False,
-        invariances=frozenset({"rows", "latents", "sign", "shift"}),
-        labels=False,
-    )
+@Facts(
+    title="Gaussian Wasserstein correlation",
+    measures="independence",
+    bounds=(0.0, float("inf")),
+    chance="no labels; independent latents have 0",
+    reference=REFERENCE,
+    higher_is_better=False,
+    invariances=frozenset({"rows", "latents", "sign", "shift"}),
+    labels=False,
 )
 def gaussian_wasserstein_correlation(latents: Any, factors: Any = None) -> Score:
     """Squared Wasserstein distance from a Gaussian with the latents' covariance to one without correlations.
@@ -100,17 +96,15 @@ def gaussian_wasserstein_correlation(latents: Any, factors: Any = None) -> Score
     return Score(_wasserstein(covariance), _parts(latents, covariance, notes))
 
 
-@facts(
-    Facts(
-        title="Gaussian Wasserstein correlation over total variance",
-        measures="independence",
-        bounds=(0.0, 2.0),
-        chance="no labels; independent latents have 0",
-        reference=REFERENCE,
-        higher_is_better=False,
-        invariances=frozenset({"rows", "latents", "sign", "shift"}),
-        labels=False,
-    )
+@Facts(
+    title="Gaussian Wasserstein correlation over total variance",
+    measures="independence",
+    bounds=(0.0, 2.0),
+    chance="no labels; independent latents have 0",
+    reference=REFERENCE,
+    higher_is_better=False,
+    invariances=frozenset({"rows", "latents", "sign", "shift"}),
+    labels=False,
 )
 def gaussian_wasserstein_correlation_norm(latents: Any, factors: Any = None) -> Score:
     """`gaussian_wasserstein_correlation` divided by the total variance tr S.
@@ -135,18 +129,16 @@ def gaussian_wasserstein_correlation_norm(latents: Any, factors: Any = None) -> 
     return Score(value, _parts(latents, covariance, notes))
 
 
-@facts(
-    Facts(
-        title="Mean mutual information of pairs of latents",
-        measures="independence",
-        bounds=(0.0, float("inf")),
-        chance="no labels; independent latents have 0 plus the counting bias (bins - 1)^2 / (2 n)",
-        reference=REFERENCE,
-        higher_is_better=False,
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-        labels=False,
-    )
+@Facts(
+    title="Mean mutual information of pairs of latents",
+    measures="independence",
+    bounds=(0.0, float("inf")),
+    chance="no labels; independent latents have 0 plus the counting bias (bins - 1)^2 / (2 n)",
+    reference=REFERENCE,
+    higher_is_better=False,
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
+    labels=False,
 )
 def mutual_info_score(
     latents: Any, factors: Any = None, *, bins: int = 20, bias_correction: bool = False

@@ -8,23 +8,21 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.kernels.information import factor_entropy, mutual_information, width_information
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Estimator = Literal["neighbours", "bins", "discrete"]
 
 
-@facts(
-    Facts(
-        title="InfoMEC (InfoM, with InfoC and InfoE)",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="not 0: estimation noise is compared with its own maximum",
-        reference="Hsu et al. 2023, Disentanglement via Latent Quantization, arXiv:2305.18378",
-        cost="seconds",
-        also={"infoc": "compactness", "infoe": "explicitness"},
-        identity=("estimator",),
-        invariances=frozenset({"rows", "latents", "sign", "shift"}),
-    )
+@Facts(
+    title="InfoMEC (InfoM, with InfoC and InfoE)",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="not 0: estimation noise is compared with its own maximum",
+    reference="Hsu et al. 2023, Disentanglement via Latent Quantization, arXiv:2305.18378",
+    cost="seconds",
+    also={"infoc": "compactness", "infoe": "explicitness"},
+    identity=("estimator",),
+    invariances=frozenset({"rows", "latents", "sign", "shift"}),
 )
 def infomec(
     latents: Any,

@@ -7,19 +7,17 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.inputs import Rows, dead, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 
-@facts(
-    Facts(
-        title="Interventional robustness score",
-        measures="robustness",
-        bounds=(-1.0, 1.0),
-        chance="not 0: about 0.4 for noise at quantile 0.99; at quantile 1 it falls as rows are added",
-        reference="Suter et al. 2019, Robustly Disentangled Causal Mechanisms, arXiv:1811.00007",
-        identity=("quantile",),
-        invariances=frozenset({"rows", "latents", "sign", "shift"}),
-    )
+@Facts(
+    title="Interventional robustness score",
+    measures="robustness",
+    bounds=(-1.0, 1.0),
+    chance="not 0: about 0.4 for noise at quantile 0.99; at quantile 1 it falls as rows are added",
+    reference="Suter et al. 2019, Robustly Disentangled Causal Mechanisms, arXiv:1811.00007",
+    identity=("quantile",),
+    invariances=frozenset({"rows", "latents", "sign", "shift"}),
 )
 def irs(
     latents: Any, factors: Any, *, quantile: float = 0.99, weighted: bool = False, rebin: int | None = None

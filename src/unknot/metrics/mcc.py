@@ -8,23 +8,21 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.ranks import average_ranks, correlation
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Mode = Literal["pearson", "spearman", "affine"]
 
 
-@facts(
-    Facts(
-        title="Mean correlation coefficient",
-        measures="holistic",
-        bounds=(0.0, 1.0),
-        chance="above 0: the best of d correlations of noise, each about 1 / sqrt(n)",
-        reference="Hyvarinen and Morioka 2016, Unsupervised Feature Extraction by Time-Contrastive Learning and "
-        "Nonlinear ICA, arXiv:1605.06336; affine: Khemakhem et al. 2020, ICE-BeeM, arXiv:2002.11537",
-        cost="instant",
-        identity=("mode",),
-        invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
-    )
+@Facts(
+    title="Mean correlation coefficient",
+    measures="holistic",
+    bounds=(0.0, 1.0),
+    chance="above 0: the best of d correlations of noise, each about 1 / sqrt(n)",
+    reference="Hyvarinen and Morioka 2016, Unsupervised Feature Extraction by Time-Contrastive Learning and "
+    "Nonlinear ICA, arXiv:1605.06336; affine: Khemakhem et al. 2020, ICE-BeeM, arXiv:2002.11537",
+    cost="instant",
+    identity=("mode",),
+    invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
 )
 def mcc(
     latents: Any,

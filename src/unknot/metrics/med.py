@@ -9,22 +9,20 @@ from unknot.errors import UnknotError
 from unknot.metrics._importance import completeness, disentanglement
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.kernels.information import share, width_information
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 
-@facts(
-    Facts(
-        title="MED: DCI with mutual information",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="near 0 (0.005 for noise at 10,000 rows); completeness of few uninformed latents can be higher",
-        reference="Cao et al. 2022, An Empirical Study on Disentanglement of Negative-free Contrastive Learning, "
-        "arXiv:2206.04756",
-        cost="seconds",
-        also={"completeness": "compactness", "informativeness": "explicitness"},
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="MED: DCI with mutual information",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="near 0 (0.005 for noise at 10,000 rows); completeness of few uninformed latents can be higher",
+    reference="Cao et al. 2022, An Empirical Study on Disentanglement of Negative-free Contrastive Learning, "
+    "arXiv:2206.04756",
+    cost="seconds",
+    also={"completeness": "compactness", "informativeness": "explicitness"},
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def med(
     latents: Any,

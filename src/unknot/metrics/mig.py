@@ -13,21 +13,19 @@ from unknot.metrics.kernels.information import (
     table_information,
     width_contingency,
 )
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Normaliser = Literal["factor", "code"]
 
 
-@facts(
-    Facts(
-        title="Mutual information gap",
-        measures="compactness",
-        bounds=(0.0, 1.0),
-        chance="about 0; the bias of counting cancels in the gap (0.0005 for noise at 10,000 rows)",
-        reference="Chen et al. 2018, Isolating Sources of Disentanglement in VAEs, arXiv:1802.04942",
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="Mutual information gap",
+    measures="compactness",
+    bounds=(0.0, 1.0),
+    chance="about 0; the bias of counting cancels in the gap (0.0005 for noise at 10,000 rows)",
+    reference="Chen et al. 2018, Isolating Sources of Disentanglement in VAEs, arXiv:1802.04942",
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def mig(
     latents: Any,

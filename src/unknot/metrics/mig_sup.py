@@ -13,22 +13,20 @@ from unknot.metrics.kernels.information import (
     table_information,
     width_contingency,
 )
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Normaliser = Literal["factor", "code"]
 
 
-@facts(
-    Facts(
-        title="Mutual information gap per latent (MIG-sup)",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="near 0, above it by the spread of the counting bias over factors (0.0005 for noise at 10,000 rows)",
-        reference="Li et al. 2020, Progressive Learning and Disentanglement of Hierarchical Representations, "
-        "arXiv:2002.10549",
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="Mutual information gap per latent (MIG-sup)",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="near 0, above it by the spread of the counting bias over factors (0.0005 for noise at 10,000 rows)",
+    reference="Li et al. 2020, Progressive Learning and Disentanglement of Hierarchical Representations, "
+    "arXiv:2002.10549",
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def mig_sup(
     latents: Any,

@@ -12,21 +12,19 @@ from unknot.metrics.alignment import UNALIGNED, Alignment, align, alignment_info
 from unknot.metrics.heads import HIDDEN, Recipe
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.probes import RecipeName, check_probe_options, head_accuracy, probe_seed
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 
-@facts(
-    Facts(
-        title="Neuron knock-out (NK)",
-        measures="compactness",
-        bounds=(-1.0, 1.0),
-        chance=0.0,
-        reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
-        cost="seconds",
-        also={"nk_adjusted": "compactness", "mlp": "explicitness", "linear": "explicitness"},
-        identity=("recipe",),
-        invariances=frozenset(),
-    )
+@Facts(
+    title="Neuron knock-out (NK)",
+    measures="compactness",
+    bounds=(-1.0, 1.0),
+    chance=0.0,
+    reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
+    cost="seconds",
+    also={"nk_adjusted": "compactness", "mlp": "explicitness", "linear": "explicitness"},
+    identity=("recipe",),
+    invariances=frozenset(),
 )
 def nk(
     latents: Any,

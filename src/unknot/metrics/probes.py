@@ -12,7 +12,7 @@ from unknot.metrics.accuracy import adjusted, chance_levels, check_chance, held_
 from unknot.metrics.heads import HIDDEN, Recipe, find_recipe, train_head
 from unknot.metrics.inputs import UNSEEN, Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 RecipeName = Literal["converged", "paper", "paper_text"]
@@ -42,7 +42,7 @@ _MLP_FACTS = Facts(
 )
 
 
-@facts(_MLP_FACTS)
+@_MLP_FACTS
 def mlp_accuracy(
     latents: Any,
     factors: Any,
@@ -89,7 +89,7 @@ def mlp_accuracy(
     return _score(rows, HIDDEN, recipe, restarts, chance, rng)
 
 
-@facts(replace(_MLP_FACTS, title="Linear accuracy"))
+@replace(_MLP_FACTS, title="Linear accuracy")
 def linear_accuracy(
     latents: Any,
     factors: Any,

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.factors import FactorSpace
 from unknot.metrics.inputs import Rng, Rows, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 Readout = Literal["linear", "mlp"]
@@ -187,16 +187,14 @@ def ratio_to_mean(
     return RatioToMean(median, share, use.sum(axis=0), histogram, edges)
 
 
-@facts(
-    Facts(
-        title="R² of a readout",
-        measures="explicitness",
-        bounds=(float("-inf"), 1.0),
-        chance=0.0,
-        reference="Schott et al. 2022, arXiv:2107.08221, eq. 1",
-        identity=("readout",),
-        invariances=frozenset({"rows", "latents", "sign", "scale", "shift", "rotation"}),
-    )
+@Facts(
+    title="R² of a readout",
+    measures="explicitness",
+    bounds=(float("-inf"), 1.0),
+    chance=0.0,
+    reference="Schott et al. 2022, arXiv:2107.08221, eq. 1",
+    identity=("readout",),
+    invariances=frozenset({"rows", "latents", "sign", "scale", "shift", "rotation"}),
 )
 def r2(
     latents: Any,

@@ -9,21 +9,19 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.metrics.accuracy import held_out
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Mode = Literal["classification", "regression", "liblinear"]
 
 
-@facts(
-    Facts(
-        title="Separated attribute predictability",
-        measures="compactness",
-        bounds=(0.0, 1.0),
-        chance=0.0,
-        reference="Kumar et al. 2018, Variational Inference of Disentangled Latent Concepts, arXiv:1711.00848",
-        identity=("mode",),
-        invariances=frozenset({"rows", "latents", "sign"}),
-    )
+@Facts(
+    title="Separated attribute predictability",
+    measures="compactness",
+    bounds=(0.0, 1.0),
+    chance=0.0,
+    reference="Kumar et al. 2018, Variational Inference of Disentangled Latent Concepts, arXiv:1711.00848",
+    identity=("mode",),
+    invariances=frozenset({"rows", "latents", "sign"}),
 )
 def sap(
     latents: Any,

@@ -18,23 +18,21 @@ from unknot.metrics.alignment import (
 )
 from unknot.metrics.inputs import Rng, prepare
 from unknot.metrics.kernels.information import code, equal_frequency_cuts
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Bins = Literal["auto", "classes", "gcd"]
 Adjustment = Literal["eq3", "table1", "none"]
 MOST_BINS = 4096  # the assignment of bins to classes takes cubic time
 
 
-@facts(
-    Facts(
-        title="Single-neuron classification (SNC)",
-        measures="holistic",
-        bounds=(0.0, 1.0),
-        chance=0.0,
-        reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
-        identity=("bins", "adjustment"),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="Single-neuron classification (SNC)",
+    measures="holistic",
+    bounds=(0.0, 1.0),
+    chance=0.0,
+    reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
+    identity=("bins", "adjustment"),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def snc(
     latents: Any,

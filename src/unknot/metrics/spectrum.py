@@ -8,23 +8,21 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.metrics.inputs import Rows, as_array, check_latents, dead, prepare
 from unknot.metrics.kernels.information import entropy
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 CHUNK = 16_384
 
 
-@facts(
-    Facts(
-        title="RankMe",
-        measures="explicitness",
-        bounds=(0.0, float("inf")),
-        chance="no labels; isotropic noise has about d",
-        reference="Garrido et al. 2023, RankMe: Assessing the Downstream Performance of Pretrained Self-Supervised "
-        "Representations by Their Rank, arXiv:2210.02885",
-        invariances=frozenset({"rows", "latents", "sign", "rotation"}),
-        labels=False,
-    )
+@Facts(
+    title="RankMe",
+    measures="explicitness",
+    bounds=(0.0, float("inf")),
+    chance="no labels; isotropic noise has about d",
+    reference="Garrido et al. 2023, RankMe: Assessing the Downstream Performance of Pretrained Self-Supervised "
+    "Representations by Their Rank, arXiv:2210.02885",
+    invariances=frozenset({"rows", "latents", "sign", "rotation"}),
+    labels=False,
 )
 def rankme(latents: Any, factors: Any = None) -> Score:
     """Smooth rank of the latents as a matrix; a guide to linear-probe accuracy that needs no labels.
@@ -53,16 +51,14 @@ def rankme(latents: Any, factors: Any = None) -> Score:
     return Score(_smooth_rank(values), {"spectrum": values, "n_rows": len(z), "notes": []})
 
 
-@facts(
-    Facts(
-        title="Effective rank of the covariance",
-        measures="independence",
-        bounds=(0.0, float("inf")),
-        chance="no labels; isotropic noise has about d",
-        reference="Roy and Vetterli 2007, The Effective Rank: A Measure of Effective Dimensionality, EUSIPCO",
-        invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
-        labels=False,
-    )
+@Facts(
+    title="Effective rank of the covariance",
+    measures="independence",
+    bounds=(0.0, float("inf")),
+    chance="no labels; isotropic noise has about d",
+    reference="Roy and Vetterli 2007, The Effective Rank: A Measure of Effective Dimensionality, EUSIPCO",
+    invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
+    labels=False,
 )
 def effective_rank(latents: Any, factors: Any = None) -> Score:
     """How many principal directions share the variance of the latents.
@@ -94,16 +90,14 @@ def effective_rank(latents: Any, factors: Any = None) -> Score:
     return Score(_smooth_rank(values), {"spectrum": values, "n_rows": len(z), "notes": notes})
 
 
-@facts(
-    Facts(
-        title="LiDAR",
-        measures="explicitness",
-        bounds=(0.0, float("inf")),
-        chance="noise has about min(d, classes - 1): directions are counted whether or not they separate well",
-        reference="Thilak et al. 2023, LiDAR: Sensing Linear Probing Performance in Joint Embedding SSL "
-        "Architectures, arXiv:2312.04000",
-        invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
-    )
+@Facts(
+    title="LiDAR",
+    measures="explicitness",
+    bounds=(0.0, float("inf")),
+    chance="noise has about min(d, classes - 1): directions are counted whether or not they separate well",
+    reference="Thilak et al. 2023, LiDAR: Sensing Linear Probing Performance in Joint Embedding SSL "
+    "Architectures, arXiv:2312.04000",
+    invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
 )
 def lidar(latents: Any, factors: Any = None, *, groups: Any = None, delta: float = 1e-4) -> Score:
     """Smooth rank of what separates surrogate classes from one another.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.metrics.inputs import as_array, check_latents
 from unknot.metrics.ranks import average_ranks
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 Method = Literal["lasso", "spearman"]
@@ -78,18 +78,16 @@ def informative(
     return Informative(z if mask.all() else z[mask], mask, method, notes)
 
 
-@facts(
-    Facts(
-        title="Unsupervised disentanglement ranking, one pair",
-        measures="modularity",
-        bounds=(0.0, float("inf")),
-        chance="below 0.3",
-        reference="Duan et al. 2020, Unsupervised Model Selection for Variational Disentangled Representation "
-        "Learning, arXiv:1905.12614, eq. 2",
-        identity=("method",),
-        invariances=frozenset({"latents", "sign", "scale", "shift"}),
-        labels=False,
-    )
+@Facts(
+    title="Unsupervised disentanglement ranking, one pair",
+    measures="modularity",
+    bounds=(0.0, float("inf")),
+    chance="below 0.3",
+    reference="Duan et al. 2020, Unsupervised Model Selection for Variational Disentangled Representation "
+    "Learning, arXiv:1905.12614, eq. 2",
+    identity=("method",),
+    invariances=frozenset({"latents", "sign", "scale", "shift"}),
+    labels=False,
 )
 def udr_pair(
     latents_a: Any,

@@ -12,24 +12,22 @@ from unknot.metrics.accuracy import held_out
 from unknot.metrics.boosting import fit_trees, tabulate
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.interventions import InterventionSource, TableSource
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Predict = Callable[[int, NDArray[np.float64]], NDArray[np.int64]]
 REFERENCE = "Locatello et al. 2019, On the Fairness of Disentangled Representations, arXiv:1905.13662"
 
 
-@facts(
-    Facts(
-        title="unfairness",
-        measures="fairness",
-        bounds=(0.0, 1.0),
-        chance="above 0: predictions at random differ a little between any two groups",
-        higher_is_better=False,
-        reference=REFERENCE,
-        cost="seconds",
-        also={"max": "fairness"},
-        invariances=frozenset({"latents"}),
-    )
+@Facts(
+    title="unfairness",
+    measures="fairness",
+    bounds=(0.0, 1.0),
+    chance="above 0: predictions at random differ a little between any two groups",
+    higher_is_better=False,
+    reference=REFERENCE,
+    cost="seconds",
+    also={"max": "fairness"},
+    invariances=frozenset({"latents"}),
 )
 def unfairness(
     latents: Any,
@@ -102,18 +100,16 @@ def unfairness(
     return _score(rows, {"mean_tv": mean_tv, "max_tv": max_tv, "shuffled_tv": shuffled_tv}, **more)
 
 
-@facts(
-    Facts(
-        title="conditional unfairness",
-        measures="fairness",
-        bounds=(0.0, 1.0),
-        chance="above 0: predictions at random differ a little between any two groups",
-        higher_is_better=False,
-        reference=REFERENCE,
-        cost="seconds",
-        also={"max": "fairness"},
-        invariances=frozenset({"latents"}),
-    )
+@Facts(
+    title="conditional unfairness",
+    measures="fairness",
+    bounds=(0.0, 1.0),
+    chance="above 0: predictions at random differ a little between any two groups",
+    higher_is_better=False,
+    reference=REFERENCE,
+    cost="seconds",
+    also={"max": "fairness"},
+    invariances=frozenset({"latents"}),
 )
 def conditional_unfairness(
     latents: Any,
