@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.metrics.inputs import UNSEEN, Rng, Rows, dead
+from unknot.metrics.inputs import UNSEEN, Rng, Rows, dead, third
 from unknot.processes.threads import one_thread
 
 
@@ -15,9 +15,7 @@ def hold_out(rows: Rows, rng: Rng) -> Rows:
     """The rows with a third of them moved to the test side, unless the caller gave test rows."""
     if rows.latents_test is not None:
         return rows
-    n = len(rows.latents)
-    order = np.random.default_rng(rng).permutation(n)
-    test, train = order[: max(1, n // 3)], order[max(1, n // 3) :]
+    test, train = third(len(rows.latents), rng)
     return replace(
         rows,
         latents=rows.latents[train],

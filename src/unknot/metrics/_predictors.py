@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics.accuracy import held_out
 from unknot.metrics.inputs import Rng, Rows, dead
 from unknot.processes.threads import one_thread
 
@@ -40,12 +39,6 @@ def canonical_order(latents: NDArray[np.float64]) -> list[int]:
     return sorted(range(latents.shape[1]), key=lambda i: latents[:, i].tobytes())
 
 
-def predicted_as_numbers(rows: Rows) -> list[str]:
-    """What `notes` should say about real-valued factors that a regression takes as they are."""
-    real = [rows.names[j] for j, continuous in zip(rows.kept, rows.continuous, strict=True) if continuous]
-    return [f"factor '{name}' is continuous: predicted as a number." for name in real]
-
-
 def boosted(rows: Rows, *, rounds: int = 100, exact: bool = True, rng: Rng = 0) -> Fitted:
     """Gradient boosted trees; see `boosting`."""
     from unknot.metrics.boosting import fit_trees, tabulate
@@ -53,7 +46,7 @@ def boosted(rows: Rows, *, rounds: int = 100, exact: bool = True, rng: Rng = 0) 
     generator = np.random.default_rng(rng)
     columns = canonical_order(rows.latents)
     table = tabulate(rows.latents[:, columns])
-    latents_test, factors_test = held_out(rows)
+    latents_test, factors_test, _ = rows.held_out
     importance, train, test = _empty(rows)
     for j, codes in enumerate(rows.factors.T):
         trees = fit_trees(table, codes, rounds=rounds, exact=exact, rng=generator)
@@ -75,12 +68,10 @@ def forest_regression(rows: Rows, *, rng: Rng = 0) -> Fitted:
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.model_selection import cross_val_score
 
-    if rows.numbers_test is None:
-        raise UnknotError("rows were prepared without held-out rows; pass held_out=True to prepare.")
     generator = np.random.default_rng(rng)
     columns = canonical_order(rows.latents)
-    z, z_test = _minmax(rows.latents[:, columns], held_out(rows)[0][:, columns])
-    y, y_test = _minmax(rows.numbers, rows.numbers_test)
+    z, z_test = _minmax(rows.latents[:, columns], rows.held_out.latents[:, columns])
+    y, y_test = _minmax(rows.numbers, rows.held_out.numbers)
     importance, train, test = _empty(rows)
     uniform = np.empty(rows.n_factors)
 
@@ -128,10 +119,8 @@ def lasso(rows: Rows, *, scaling: str = "standard") -> Fitted:
     scales = {"standard": _standard, "minmax": _minmax}
     if scaling not in scales:
         raise unknown("scaling of dci", scaling, scales)
-    if rows.numbers_test is None:
-        raise UnknotError("rows were prepared without held-out rows; pass held_out=True to prepare.")
-    z, z_test = scales[scaling](rows.latents, held_out(rows)[0])
-    y, y_test = scales[scaling](rows.numbers, rows.numbers_test)
+    z, z_test = scales[scaling](rows.latents, rows.held_out.latents)
+    y, y_test = scales[scaling](rows.numbers, rows.held_out.numbers)
     importance, train, test = _empty(rows)
     alphas, uniform = np.empty(rows.n_factors), np.empty(rows.n_factors)
     with warnings.catch_warnings(), one_thread():
@@ -150,7 +139,7 @@ def _classified(rows: Rows, rng: Rng, make: Callable[[int], Any]) -> Fitted:
     """Any classifier with `feature_importances_`; `make` takes a seed."""
     generator = np.random.default_rng(rng)
     columns = canonical_order(rows.latents)
-    latents_test, factors_test = held_out(rows)
+    latents_test, factors_test, _ = rows.held_out
     importance, train, test = _empty(rows)
     for j, codes in enumerate(rows.factors.T):
         model = make(int(generator.integers(2**31))).fit(rows.latents[:, columns], codes)

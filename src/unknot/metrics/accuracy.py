@@ -5,17 +5,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
-from unknot.metrics.inputs import UNSEEN, Rows
+from unknot.errors import unknown
+from unknot.metrics.inputs import UNSEEN
 
 Chance = Literal["proportional", "majority"]
-
-
-def held_out(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Held-out latents and factors of rows that were prepared with `held_out=True`."""
-    if rows.latents_test is None or rows.factors_test is None:
-        raise UnknotError("rows were prepared without held-out rows; pass held_out=True to prepare.")
-    return rows.latents_test, rows.factors_test
 
 
 def chance_level(codes: NDArray[np.int64], chance: str = "proportional") -> float:

@@ -87,33 +87,32 @@ def dci(
     if model not in get_args(Model):
         raise unknown("model of dci", model, get_args(Model))
     continuous: Literal["keep", "bin"] = "keep" if model in REGRESSIONS else "bin"
-    rows = prepare(
-        "dci", latents, factors, latents_test, factors_test, held_out=True, rng=rng, continuous=continuous
-    )
+    rows = prepare("dci", latents, factors, latents_test, factors_test, rng=rng, continuous=continuous)
     if model in REGRESSIONS:
-        rows.notes.extend(_predictors.predicted_as_numbers(rows))
+        rows.note_continuous("predicted as a number")
     fitted = _fit(rows, model, rounds, scaling, rng)
     total = fitted.importance.sum()
     value, per_latent = disentanglement(fitted.importance + TINY)
     complete, per_factor = completeness(fitted.importance + TINY)
-    parts = {
-        **rows.about(),
-        "model": model,
-        "completeness": complete,
-        "informativeness": float(fitted.test.mean()),
-        "informativeness_train": float(fitted.train.mean()),
-        "importance": rows.spread(fitted.importance),
-        "per_latent": per_latent,
-        "weights": fitted.importance.sum(axis=1) / total if total > 0 else np.zeros(len(per_latent)),
-        "per_factor": rows.spread(per_factor),
-        "informativeness_per_factor": rows.spread(fitted.test),
-        **fitted.about,
-    }
     if rows.n_factors == 1:
-        parts["notes"].append("disentanglement is undefined for a single factor.")
+        rows.notes.append("disentanglement is undefined for a single factor.")
     if len(per_latent) == 1:
-        parts["notes"].append("completeness is undefined for a single latent.")
-    return Score(value, parts)
+        rows.notes.append("completeness is undefined for a single latent.")
+    return rows.score(
+        value,
+        {
+            "importance": fitted.importance,
+            "per_factor": per_factor,
+            "informativeness_per_factor": fitted.test,
+        },
+        model=model,
+        completeness=complete,
+        informativeness=float(fitted.test.mean()),
+        informativeness_train=float(fitted.train.mean()),
+        per_latent=per_latent,
+        weights=fitted.importance.sum(axis=1) / total if total > 0 else np.zeros(len(per_latent)),
+        **fitted.about,
+    )
 
 
 def _fit(rows: Rows, model: str, rounds: int, scaling: str, rng: Rng) -> _predictors.Fitted:

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics._predictors import canonical_order, predicted_as_numbers
-from unknot.metrics.accuracy import held_out
+from unknot.metrics._predictors import canonical_order
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
@@ -78,27 +77,22 @@ def dci_es(
     """
     if probe != "random_features":
         raise unknown("probe of dci_es", probe, ("random_features",))
-    rows = prepare(
-        "dci_es", latents, factors, latents_test, factors_test, held_out=True, rng=rng, continuous="keep"
-    )
-    rows.notes.extend(predicted_as_numbers(rows))
+    rows = prepare("dci_es", latents, factors, latents_test, factors_test, rng=rng, continuous="keep")
+    rows.note_continuous("predicted as a number")
     numbers = _numbers(largest, len(rows.latents))
     losses = _losses(rows, numbers, _indicated(rows, categorical), np.random.default_rng(rng))
     capacity = np.log2(1.0 + rows.latents.shape[1] + numbers)
     per_factor, curve = explicitness(capacity, losses)
     informativeness = np.maximum(0.0, 1.0 - curve[-1])
-    parts = {
-        **rows.about(),
-        "size": rows.n_factors / rows.latents.shape[1],
-        "informativeness": float(informativeness.mean()),
-        "per_factor": rows.spread(per_factor),
-        "informativeness_per_factor": rows.spread(informativeness),
-        "capacity": capacity,
-        "loss": rows.spread(curve),
-    }
     if len(capacity) == 1:
-        parts["notes"].append(f"{len(rows.latents)} training rows are too few for a second probe: E is undefined.")
-    return Score(float(per_factor.mean()), parts)
+        rows.notes.append(f"{len(rows.latents)} training rows are too few for a second probe: E is undefined.")
+    return rows.score(
+        per_factor.mean(),
+        {"per_factor": per_factor, "informativeness_per_factor": informativeness, "loss": curve},
+        size=rows.n_factors / rows.latents.shape[1],
+        informativeness=float(informativeness.mean()),
+        capacity=capacity,
+    )
 
 
 def explicitness(
@@ -162,7 +156,7 @@ def _losses(
 def _inputs(rows: Rows, most: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Standardised live latents in canonical order, then `most` standardised random features of them."""
     columns = [i for i in canonical_order(rows.latents) if not dead(rows.latents)[i]]
-    z, z_test = rows.latents[:, columns], held_out(rows)[0][:, columns]
+    z, z_test = rows.latents[:, columns], rows.held_out.latents[:, columns]
     mean, spread = z.mean(axis=0), z.std(axis=0)
     z, z_test = (z - mean) / spread, (z_test - mean) / spread
     directions = rng.normal(size=(len(columns), most)) / np.sqrt(max(1, len(columns)))
@@ -176,9 +170,7 @@ def _targets(
     rows: Rows, indicated: set[int]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """What is predicted, for training and held-out rows, and which factor each column belongs to."""
-    if rows.numbers_test is None:
-        raise UnknotError("rows were prepared without held-out rows; pass held_out=True to prepare.")
-    codes_test = held_out(rows)[1]
+    _, codes_test, numbers_test = rows.held_out
     train, test, column = [], [], []
     for j in range(rows.n_factors):
         if j in indicated:
@@ -188,6 +180,6 @@ def _targets(
         else:
             scale = rows.numbers[:, j].std()
             train.append(rows.numbers[:, j, None] / scale)
-            test.append(rows.numbers_test[:, j, None] / scale)
+            test.append(numbers_test[:, j, None] / scale)
         column += [j] * train[-1].shape[1]
     return np.hstack(train), np.hstack(test), np.array(column, dtype=np.int64)

@@ -53,14 +53,6 @@ def dcimig(latents: Any, factors: Any, *, bins: int = 20, bias_correction: bool 
     entropies = factor_entropy(rows.factors, rows.sizes)
     if rows.n_factors == 1:
         rows.notes.append("one factor only: there is no next best, so it counts as 0.")
-    return Score(
-        float(best.sum() / entropies.sum()),
-        {
-            **rows.about(),
-            "per_factor": rows.spread(best / entropies),
-            "per_latent": gaps,
-            "mutual_information": rows.spread(information),
-            "best_factor": rows.kept[factor],
-            "bins": bins,
-        },
-    )
+    parts = {"per_factor": best / entropies, "mutual_information": information}
+    value = best.sum() / entropies.sum()
+    return rows.score(value, parts, per_latent=gaps, best_factor=rows.kept[factor], bins=bins)

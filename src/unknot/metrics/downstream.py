@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.metrics import _predictors
-from unknot.metrics.accuracy import Chance, adjusted, chance_levels, check_chance, held_out
+from unknot.metrics.accuracy import Chance, adjusted, chance_levels, check_chance
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
@@ -126,7 +126,7 @@ def lr_accuracy(
     generator = np.random.default_rng(rng)
     ordered = folds == "ordered"
     columns = list(range(rows.latents.shape[1])) if ordered else _predictors.canonical_order(rows.latents)
-    z, z_test = rows.latents[:, columns], held_out(rows)[0][:, columns]
+    z, z_test = rows.latents[:, columns], rows.held_out.latents[:, columns]
     order = np.arange(len(z)) if ordered else generator.permutation(len(z))
     train, test, strengths = np.empty((3, rows.n_factors))
     with warnings.catch_warnings(), one_thread():
@@ -135,8 +135,8 @@ def lr_accuracy(
         for j, codes in enumerate(rows.factors.T):
             model, strengths[j] = _logistic(z, codes, np.array_split(order, min(FOLDS, len(z))))
             train[j] = np.mean(_predict(model, z) == codes)
-            test[j] = np.mean(_predict(model, z_test) == held_out(rows)[1][:, j])
-    return _score(rows, train, test, chance, strength=rows.spread(strengths))
+            test[j] = np.mean(_predict(model, z_test) == rows.held_out.factors[:, j])
+    return _score(rows, train, test, chance, strength=strengths)
 
 
 @Facts(
@@ -206,7 +206,7 @@ def _prepared(
     check_chance(chance)
     if n < 1:
         raise UnknotError(f"{who}: n is {n}; at least one training row is needed.")
-    rows = prepare(who, latents, factors, latents_test, factors_test, held_out=True, rng=rng)
+    rows = prepare(who, latents, factors, latents_test, factors_test, rng=rng)
     available = len(rows.latents)
     if n < available:
         chosen = np.random.default_rng(rng).permutation(available)[:n]
@@ -217,18 +217,11 @@ def _prepared(
 
 
 def _score(rows: Rows, train: NDArray[np.float64], test: NDArray[np.float64], chance: str, **more: Any) -> Score:
-    level = chance_levels(held_out(rows)[1], rows.factors, chance)
+    level = chance_levels(rows.held_out.factors, rows.factors, chance)
     above = np.where(level < 1, adjusted(test, np.minimum(level, 1 - 1e-12)), test)
-    parts = {
-        **rows.about(),
-        "per_factor": rows.spread(test),
-        "min": float(test.min()),
-        "train": float(train.mean()),
-        "adjusted": float(above.mean()),
-        "adjusted_per_factor": rows.spread(above),
-        **more,
-    }
-    return Score(float(test.mean()), parts)
+    parts = {"per_factor": test, "adjusted_per_factor": above, **more}
+    means = {"min": float(test.min()), "train": float(train.mean()), "adjusted": float(above.mean())}
+    return rows.score(test.mean(), parts, **means)
 
 
 def _logistic(

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics._logistic import standardised
-from unknot.metrics.accuracy import held_out
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.score import Facts, Score
@@ -70,15 +69,16 @@ def explicitness(
     """
     if renormalised and not one_vs_rest:
         raise UnknotError("explicitness: renormalised is a way of one_vs_rest; set that too.")
-    rows = prepare("explicitness", latents, factors, latents_test, factors_test, held_out=True, rng=rng)
-    z_test, y_test = held_out(rows)
-    z, z_test = (_unit_range if renormalised else standardised)(rows.latents, z_test)
+    rows = prepare("explicitness", latents, factors, latents_test, factors_test, rng=rng)
+    z, z_test = (_unit_range if renormalised else standardised)(rows.latents, rows.held_out.latents)
     scores = _rest_scores if one_vs_rest else _softmax_scores
     with one_thread():
         ranked = [scores(z, rows.factors[:, j], z_test, rows, j) for j in range(rows.n_factors)]
     if renormalised:
         ranked = [_log_shares(logits) for logits in ranked]
-    per_class = [class_areas(ranked[j], y_test[:, j], int(size)) for j, size in enumerate(rows.sizes)]
+    per_class = [
+        class_areas(ranked[j], rows.held_out.factors[:, j], int(size)) for j, size in enumerate(rows.sizes)
+    ]
     present = [areas[np.isfinite(areas)] for areas in per_class]
     per_factor = np.array([areas.mean() if len(areas) else np.nan for areas in present])
     for column in rows.kept[np.isnan(per_factor)]:
@@ -87,12 +87,8 @@ def explicitness(
         raise UnknotError("explicitness: no factor varies in the test rows; pass more of them.")
     if scaled:
         per_factor = 2 * per_factor - 1
-    parts = {
-        **rows.about(),
-        "per_factor": rows.spread(per_factor),
-        "per_class": {rows.names[c]: areas for c, areas in zip(rows.kept, per_class, strict=True)},
-    }
-    return Score(float(np.nanmean(per_factor)), parts)
+    areas_of = {rows.names[c]: areas for c, areas in zip(rows.kept, per_class, strict=True)}
+    return rows.score(float(np.nanmean(per_factor)), {"per_factor": per_factor}, per_class=areas_of)
 
 
 def class_areas(scores: NDArray[np.float64], classes: NDArray[np.int64], size: int) -> NDArray[np.float64]:

@@ -105,19 +105,12 @@ def infomec(
         rows.notes.append("one active latent only: InfoC compares latents and is undefined.")
     if not active.all():
         rows.notes.append(f"inactive latent(s) left out: {', '.join(map(str, np.flatnonzero(~active)))}.")
-    parts: dict[str, Any] = {
-        "infom": infom,
-        "infoc": infoc,
-        "normalised_information": rows.spread(information),
-        "active": active,
-        "per_latent": per_latent,
-        "per_factor": rows.spread(per_factor),
-        "estimator": estimator,
-    }
+    parts = {"normalised_information": information, "per_factor": per_factor}
+    values = {"infom": infom, "infoc": infoc}
     if explicitness:
-        gained = _explicitness(rows, estimator == "discrete", held_out, max_iter, rng)
-        parts |= {"infoe": float(gained.mean()), "explicitness": rows.spread(gained)}
-    return Score(infom, {**rows.about(), **parts})
+        parts["explicitness"] = _explicitness(rows, estimator == "discrete", held_out, max_iter, rng)
+        values["infoe"] = float(parts["explicitness"].mean())
+    return rows.score(infom, parts, **values, active=active, per_latent=per_latent, estimator=estimator)
 
 
 def _information(rows: Rows, estimator: Estimator, neighbours: int, bins: int) -> NDArray[np.float64]:
@@ -157,9 +150,7 @@ def _explicitness(rows: Rows, discrete: bool, held_out: bool, max_iter: int, rng
     from unknot.metrics._logistic import fit, hold_out, log_probabilities, one_hot, standardised
 
     split = hold_out(rows, rng) if held_out else rows
-    z_test, y_test = split.latents_test, split.factors_test
-    if not held_out or z_test is None or y_test is None:
-        z_test, y_test = split.latents, split.factors
+    z_test, y_test = split.held_out[:2] if held_out else (rows.latents, rows.factors)
     inputs, inputs_test = (one_hot if discrete else standardised)(split.latents, z_test)
     gained, unfinished = np.zeros(rows.n_factors), []
     for j, size in enumerate(rows.sizes):

@@ -4,7 +4,7 @@ Every metric calls `prepare` first, so that all of them treat labels, constants,
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.metrics.score import Score
 
 Rng = int | np.random.Generator
 UNSEEN = -1  # code of a test value that never occurs in the training rows
@@ -45,6 +46,14 @@ class Column(Protocol):
     ndim: int
 
 
+class HeldOut(NamedTuple):
+    """The rows that a metric is judged on."""
+
+    latents: NDArray[np.float64]  # (n_test, d)
+    factors: NDArray[np.int64]  # (n_test, k) codes of the factors that vary
+    numbers: NDArray[np.float64]  # (n_test, k) the same as the caller gave them
+
+
 @dataclass(frozen=True)
 class Rows:
     """Latents and factors, checked; constant factors are gone from `factors` and listed in `skipped`."""
@@ -73,9 +82,13 @@ class Rows:
         return self.given[:, self.kept].astype(np.float64)
 
     @cached_property
-    def numbers_test(self) -> NDArray[np.float64] | None:
-        """The same of the held-out rows, (n_test, k)."""
-        return None if self.given_test is None else self.given_test[:, self.kept].astype(np.float64)
+    def held_out(self) -> HeldOut:
+        """The held-out rows, of what was prepared with an `rng` or with test rows."""
+        if self.latents_test is None or self.factors_test is None or self.given_test is None:
+            raise UnknotError("rows were prepared without held-out rows; pass an rng to prepare.")
+        return HeldOut(
+            self.latents_test, self.factors_test, self.given_test[:, self.kept].astype(np.float64, copy=False)
+        )
 
     def spread(self, per_factor: Any) -> NDArray[np.float64]:
         """Values of the varying factors at the caller's columns along the last axis, NaN where skipped."""
@@ -94,6 +107,28 @@ class Rows:
             "n_rows": len(self.latents),
             "n_test_rows": n_test,
         }
+
+    def score(self, value: float, per_factor: Mapping[str, Any], **parts: Any) -> Score:
+        """A score of these rows.
+
+        Args:
+            value: the headline.
+            per_factor: parts whose last axis is the factors that vary; see `spread`.
+            parts: all others.
+        """
+        spread = {name: self.spread(values) for name, values in per_factor.items()}
+        return Score(float(value), {**self.about(), **spread, **parts})
+
+    def note_continuous(self, how: str) -> None:
+        """Note what is done with each factor that was given as real numbers."""
+        self.notes.extend(f"factor '{self.names[j]}' is continuous: {how}." for j in self.kept[self.continuous])
+
+    def need_two_factors(self, who: str) -> None:
+        """Refuse rows of which one factor alone varies."""
+        if self.n_factors < 2:
+            raise UnknotError(
+                f"{who}: needs at least 2 factors that vary; got {self.n_factors} ({self.names[self.kept[0]]})."
+            )
 
 
 class Checked:
@@ -137,11 +172,9 @@ def prepare(
     latents_test: Any = None,
     factors_test: Any = None,
     *,
-    held_out: bool = False,
-    rng: Rng = 0,
-    continuous: Literal["bin", "keep", "refuse"] = "bin",
+    rng: Rng | None = None,
+    continuous: Literal["bin", "keep"] = "bin",
     names: Sequence[str] | None = None,
-    min_factors: int = 1,
 ) -> Rows:
     """Check what the caller passed and bring it into the one form metrics compute with.
 
@@ -149,42 +182,32 @@ def prepare(
         who: the metric's name, for messages.
         latents: (n, d) numbers: numpy, torch, pandas or nested lists.
         factors: (n, k) whole numbers, or real numbers where `continuous` allows.
-        latents_test: held-out latents; with `held_out`, a third of the rows is split off where they are missing.
+        latents_test: held-out latents.
         factors_test: held-out factors.
-        held_out: whether the metric evaluates on held-out rows.
-        rng: decides the split.
-        continuous: what to do with a real-valued factor: cut it into 20 bins of equal count, keep one code
-            per distinct value (for metrics that only regress on `numbers`), or refuse.
+        rng: of a metric that is judged on held-out rows: splits off a third where they are missing.
+        continuous: what to do with a real-valued factor: cut it into 20 bins of equal count, or keep one code
+            per distinct value (for metrics that only regress on `numbers`).
         names: factor names; a pandas table brings its own.
-        min_factors: how many varying factors the definition needs.
     """
     passed = _Passed(latents, factors, latents_test, factors_test)
 
     def make() -> Rows:
-        return _prepared(who, passed, held_out, rng, continuous, names)
+        return _prepared(who, passed, of_split, continuous, names)
 
-    splits = held_out and latents_test is None
+    of_split = rng if latents_test is None else None
     # A generator moves on with every split, so that no two metrics see the same one.
-    if not isinstance(latents, Checked) or (splits and isinstance(rng, np.random.Generator)):
+    if not isinstance(latents, Checked) or isinstance(of_split, np.random.Generator):
         rows = make()
     else:
         real = factors is not None and as_array(factors).dtype.kind == "f"
-        rows = latents.rows(
-            make, passed[1:], rng if splits else None, continuous if real else None, names and tuple(names)
-        )
-    if len(rows.kept) < min_factors:
-        raise UnknotError(
-            f"{who}: needs at least {min_factors} factors that vary; got {len(rows.kept)} ({rows.names[rows.kept[0]]})."
-        )
+        rows = latents.rows(make, passed[1:], of_split, continuous if real else None, names and tuple(names))
     if rows.skipped:
         text = f"{who}: left out constant factor(s) {', '.join(rows.skipped)}."
         warnings.warn(text, UnknotWarning, stacklevel=3)
     return rows
 
 
-def _prepared(
-    who: str, passed: _Passed, held_out: bool, rng: Rng, continuous: str, names: Sequence[str] | None
-) -> Rows:
+def _prepared(who: str, passed: _Passed, rng: Rng | None, continuous: str, names: Sequence[str] | None) -> Rows:
     z = check_latents(who, passed.latents)
     y, own_names = _as_table(who, passed.factors)
     labels = tuple(names) if names is not None else own_names
@@ -203,9 +226,8 @@ def _prepared(
         for name, a, b in (("latents", z, z_test), ("factors", y, y_test)):
             if a.shape[1] != b.shape[1]:
                 raise UnknotError(f"{who}: {name} has {a.shape[1]} columns, {name}_test {b.shape[1]}.")
-    elif held_out:
-        order = np.random.default_rng(rng).permutation(len(z))
-        test, train = order[: max(1, len(z) // 3)], order[max(1, len(z) // 3) :]
+    elif rng is not None:
+        test, train = third(len(z), rng)
         if not np.any(y[train] != y[train[0]]) and np.any(y != y[0]):
             raise UnknotError(
                 f"{who}: {len(z)} rows are too few: no factor varies among the {len(train)} left for training after a "
@@ -213,6 +235,12 @@ def _prepared(
             )
         z, z_test, y, y_test = z[train], z[test], y[train], y[test]
     return _encode(who, z, y, z_test, y_test, labels, continuous)
+
+
+def third(n: int, rng: Rng) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A random third of n rows, at least one, and the rest."""
+    order = np.random.default_rng(rng).permutation(n)
+    return order[: max(1, n // 3)], order[max(1, n // 3) :]
 
 
 def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool = True) -> NDArray[np.float64]:
@@ -345,10 +373,6 @@ def _encode(
     for j, name in enumerate(names):
         column, test = y[:, j], None if y_test is None else y_test[:, j]
         is_real = y.dtype.kind == "f" and bool(np.any(column != np.round(column)))
-        if is_real and continuous == "refuse":
-            raise UnknotError(
-                f"{who}: factor '{name}' holds real numbers; {who} is defined for classes. Discretise it first."
-            )
         if is_real and continuous == "bin":
             edges = np.unique(np.quantile(column, np.linspace(0, 1, BINS_OF_CONTINUOUS + 1)[1:-1]))
             column = np.searchsorted(edges, column, side="right")

@@ -334,7 +334,8 @@ def drawn(who: str, latents: Any, factors: Any, source: InterventionSource | Non
             raise UnknotError(
                 f"{who}: needs latents and factors, or source=WorldSource(world, encode); got neither."
             )
-        rows = prepare(who, latents, factors, min_factors=2)
+        rows = prepare(who, latents, factors)
+        rows.need_two_factors(who)
         names = tuple(rows.names[j] for j in rows.kept)
         ready = Drawn(
             TableSource(Checked(rows.latents), rows.factors, names),

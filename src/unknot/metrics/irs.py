@@ -65,20 +65,11 @@ def irs(
     per_latent[alive] = matrix[alive].max(axis=1)
     parents = np.full(len(matrix), -1)
     parents[alive] = rows.kept[matrix[alive].argmax(axis=1)]
-    notes = list(rows.notes)
     if len(alive) < len(matrix):
-        notes.append(f"{len(matrix) - len(alive)} latent(s) without variance left out of the average.")
-    return Score(
-        float(np.average(per_latent[alive], weights=norm[alive])) if len(alive) else 0.0,
-        {
-            **rows.about(),
-            "notes": notes,
-            "per_latent": per_latent,
-            "robustness": rows.spread(matrix),
-            "parents": parents,
-            "weights": np.where(np.isnan(per_latent), 0.0, norm),
-        },
-    )
+        rows.notes.append(f"{len(matrix) - len(alive)} latent(s) without variance left out of the average.")
+    value = np.average(per_latent[alive], weights=norm[alive]) if len(alive) else 0.0
+    weights = np.where(np.isnan(per_latent), 0.0, norm)
+    return rows.score(value, {"robustness": matrix}, per_latent=per_latent, parents=parents, weights=weights)
 
 
 def _codes(rows: Rows, j: int, rebin: int | None) -> NDArray[np.int64]:

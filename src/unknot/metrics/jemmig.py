@@ -57,14 +57,10 @@ def jemmig(latents: Any, factors: Any, *, bins: int = 20) -> Score:
     per_factor = 1.0 - raw / largest
     if len(information) == 1:
         rows.notes.append("one latent only: there is no runner-up, so it counts as knowing nothing.")
-    return Score(
-        float(per_factor.mean()),
-        {
-            **rows.about(),
-            "per_factor": rows.spread(per_factor),
-            "mutual_information": rows.spread(information),
-            "joint_entropy": rows.spread(joint),
-            "best_latent": rows.spread(best),
-            "bins": bins,
-        },
-    )
+    parts = {
+        "per_factor": per_factor,
+        "mutual_information": information,
+        "joint_entropy": joint,
+        "best_latent": best,
+    }
+    return rows.score(per_factor.mean(), parts, bins=bins)

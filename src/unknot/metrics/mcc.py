@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import unknown
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.ranks import average_ranks, correlation
 from unknot.metrics.score import Facts, Score
@@ -68,11 +68,9 @@ def mcc(
     if mode not in get_args(Mode):
         raise unknown("mode of mcc", mode, get_args(Mode))
     affine = mode == "affine"
-    rows = prepare(
-        "mcc", latents, factors, latents_test, factors_test, held_out=affine, rng=rng, continuous="keep"
-    )
-    for j in rows.kept[rows.continuous]:
-        rows.notes.append(f"factor '{rows.names[j]}' is continuous: used as real numbers.")
+    of_split = rng if affine else None
+    rows = prepare("mcc", latents, factors, latents_test, factors_test, rng=of_split, continuous="keep")
+    rows.note_continuous("used as real numbers")
     matrix = _affine(rows) if affine else _correlation(rows, mode)
     latent, factor = linear_sum_assignment(np.abs(matrix), maximize=True)
     matched = np.full(rows.n_factors, -1)
@@ -82,16 +80,8 @@ def mcc(
     if len(factor) < rows.n_factors:
         names = ", ".join(rows.names[rows.kept[j]] for j in np.flatnonzero(matched < 0))
         rows.notes.append(f"{len(matrix)} latent(s) for {rows.n_factors} factors: {names} counted as 0.")
-    return Score(
-        float(per_factor.mean()),
-        {
-            **rows.about(),
-            "per_factor": rows.spread(per_factor),
-            "matched_latent": rows.spread(matched),
-            "correlation": rows.spread(matrix),
-            "mode": mode,
-        },
-    )
+    parts = {"per_factor": per_factor, "matched_latent": matched, "correlation": matrix}
+    return rows.score(per_factor.mean(), parts, mode=mode)
 
 
 def _correlation(rows: Rows, mode: Mode) -> NDArray[np.float64]:
@@ -106,10 +96,8 @@ def _correlation(rows: Rows, mode: Mode) -> NDArray[np.float64]:
 
 
 def _affine(rows: Rows) -> NDArray[np.float64]:
-    if rows.latents_test is None or rows.numbers_test is None:
-        raise UnknotError("mcc: the affine mode needs held-out rows.")
     from unknot.metrics._logistic import standardised
 
-    z, z_test = standardised(rows.latents, rows.latents_test)
+    z, z_test = standardised(rows.latents, rows.held_out.latents)
     weights, *_ = np.linalg.lstsq(z, rows.numbers - rows.numbers.mean(axis=0), rcond=None)
-    return correlation(z_test @ weights, rows.numbers_test)
+    return correlation(z_test @ weights, rows.held_out.numbers)

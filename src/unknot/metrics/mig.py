@@ -74,15 +74,10 @@ def mig(
     per_factor = ranked[-1] - ranked[-2]
     if len(information) == 1:
         rows.notes.append("one latent only: there is no runner-up, so the gap is all that the latent knows.")
-    return Score(
-        float(per_factor.mean()),
-        {
-            **rows.about(),
-            "per_factor": rows.spread(per_factor),
-            "mutual_information": rows.spread(information),
-            "entropy": rows.spread(entropies),
-            "best_latent": rows.spread(information.argmax(axis=0)),
-            "bins": bins,
-            "normaliser": normaliser,
-        },
-    )
+    parts = {
+        "per_factor": per_factor,
+        "mutual_information": information,
+        "entropy": entropies,
+        "best_latent": information.argmax(axis=0),
+    }
+    return rows.score(per_factor.mean(), parts, bins=bins, normaliser=normaliser)

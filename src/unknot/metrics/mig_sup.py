@@ -80,14 +80,11 @@ def mig_sup(
         value = 0.0 if gone.all() else float(per_latent[~gone].mean())
     if gone.any():
         rows.notes.append(f"left out latent(s) without variance: {', '.join(map(str, np.flatnonzero(gone)))}.")
-    return Score(
+    return rows.score(
         value,
-        {
-            **rows.about(),
-            "per_latent": per_latent,
-            "mutual_information": rows.spread(information),
-            "best_factor": rows.kept[shares.argmax(axis=1)],
-            "bins": bins,
-            "normaliser": normaliser,
-        },
+        {"mutual_information": information},
+        per_latent=per_latent,
+        best_factor=rows.kept[shares.argmax(axis=1)],
+        bins=bins,
+        normaliser=normaliser,
     )

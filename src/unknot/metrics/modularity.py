@@ -70,13 +70,6 @@ def modularity(
     else:
         relative = (information[alive] / most[alive, None]) ** 2
         per_latent[alive] = 1.0 - (relative.sum(axis=1) - 1.0) / (rows.n_factors - 1)
-    return Score(
-        float(per_latent.mean()),
-        {
-            **rows.about(),
-            "per_latent": per_latent,
-            "mutual_information": rows.spread(information),
-            "best_factor": rows.kept[information.argmax(axis=1)],
-            "bins": bins,
-        },
-    )
+    best = rows.kept[information.argmax(axis=1)]
+    parts = {"mutual_information": information}
+    return rows.score(per_latent.mean(), parts, per_latent=per_latent, best_factor=best, bins=bins)

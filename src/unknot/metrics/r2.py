@@ -234,35 +234,23 @@ def r2(
     generator = np.random.default_rng(rng)
     # The network draws on from where the split left the generator; least squares draws nothing.
     of_split = generator if readout == "mlp" else rng
-    rows = prepare(
-        "r2", latents, factors, latents_test, factors_test, held_out=True, rng=of_split, continuous="keep"
-    )
+    rows = prepare("r2", latents, factors, latents_test, factors_test, rng=of_split, continuous="keep")
     x, y, x_test, y_test = _scaled(rows)
     predicted = (_linear if readout == "linear" else _mlp)(x, y, x_test, generator)
     variance = full_variance(np.concatenate([y, y_test]))
     per_factor = r2_per_factor(predicted, y_test, variance)
-    real = [rows.names[j] for j in rows.kept[rows.continuous]]
-    notes = [*rows.notes, *(f"factor '{name}' is continuous: regressed as it is." for name in real)]
-    return Score(
-        float(per_factor.mean()),
-        {
-            **rows.about(),
-            "notes": notes,
-            "per_factor": rows.spread(per_factor),
-            "variance": rows.spread(variance),
-        },
-    )
+    rows.note_continuous("regressed as it is")
+    return rows.score(per_factor.mean(), {"per_factor": per_factor, "variance": variance})
 
 
 def _scaled(rows: Rows) -> tuple[NDArray[np.float64], ...]:
     """Latents with mean 0 and variance 1, factors in [0, 1], of the training and the test rows."""
-    if rows.latents_test is None or rows.numbers_test is None:
-        raise UnknotError("r2: needs held-out rows.")
+    z_test, _, y_test = rows.held_out
     mean, std = rows.latents.mean(axis=0), rows.latents.std(axis=0)
     std[std <= 1e-12 * np.maximum(1.0, np.abs(mean))] = np.inf
-    low = np.minimum(rows.numbers.min(axis=0), rows.numbers_test.min(axis=0))
-    span = np.maximum(rows.numbers.max(axis=0), rows.numbers_test.max(axis=0)) - low
-    tables = [rows.latents - mean, rows.numbers - low, rows.latents_test - mean, rows.numbers_test - low]
+    low = np.minimum(rows.numbers.min(axis=0), y_test.min(axis=0))
+    span = np.maximum(rows.numbers.max(axis=0), y_test.max(axis=0)) - low
+    tables = [rows.latents - mean, rows.numbers - low, z_test - mean, y_test - low]
     for table, scale in zip(tables, (std, span, std, span), strict=True):
         table /= scale
     return tuple(tables)

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics.accuracy import held_out
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.score import Facts, Score
 
@@ -74,44 +73,26 @@ def sap(
         raise unknown("mode of sap", mode, get_args(Mode))
     if not cost > 0:
         raise UnknotError(f"sap: cost is {cost}; the penalty C must be positive (the literature uses 0.01).")
-    regress = mode == "regression"
-    rows = prepare(
-        "sap",
-        latents,
-        factors,
-        latents_test,
-        factors_test,
-        held_out=not regress,
-        rng=rng,
-        continuous="keep" if regress else "bin",
-    )
-    matrix = {"classification": _accuracy, "regression": _squared_correlation, "liblinear": _liblinear}[mode](
-        rows, cost
-    )
-    notes = list(rows.notes)
-    if regress:
-        real = [rows.names[j] for j in rows.kept[rows.continuous]]
-        notes += [f"factor '{name}' is continuous: correlated as it is." for name in real]
+    test = latents_test, factors_test
+    if mode == "regression":
+        rows = prepare("sap", latents, factors, *test, continuous="keep")
+        rows.note_continuous("correlated as it is")
+    else:
+        rows = prepare("sap", latents, factors, *test, rng=rng)
+    measure = {"classification": _accuracy, "regression": _squared_correlation, "liblinear": _liblinear}[mode]
+    matrix = measure(rows, cost)
     if len(matrix) == 1:
-        notes.append("one latent only: there is no runner-up, so its predictability counts as 0.")
+        rows.notes.append("one latent only: there is no runner-up, so its predictability counts as 0.")
     ranked = np.sort(np.vstack([np.zeros_like(matrix[:1]), matrix]), axis=0)
     per_factor = ranked[-1] - ranked[-2]
-    return Score(
-        float(per_factor.mean()),
-        {
-            **rows.about(),
-            "notes": notes,
-            "per_factor": rows.spread(per_factor),
-            "predictability": rows.spread(matrix),
-            "best_latent": rows.spread(matrix.argmax(axis=0)),
-        },
-    )
+    parts = {"per_factor": per_factor, "predictability": matrix, "best_latent": matrix.argmax(axis=0)}
+    return rows.score(per_factor.mean(), parts)
 
 
 def _accuracy(rows: Rows, cost: float) -> NDArray[np.float64]:
     from unknot.metrics.kernels.svm import accuracies
 
-    z_test, y_test = held_out(rows)
+    z_test, y_test, _ = rows.held_out
     columns = np.ascontiguousarray(rows.latents.T)
     result: NDArray[np.float64] = accuracies(
         columns,
@@ -129,7 +110,7 @@ def _liblinear(rows: Rows, cost: float) -> NDArray[np.float64]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
-    z_test, y_test = held_out(rows)
+    z_test, y_test, _ = rows.held_out
     result = np.empty((rows.latents.shape[1], rows.n_factors))
     machine = LinearSVC(C=cost, class_weight="balanced", dual=False)
     with warnings.catch_warnings():

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.metrics.accuracy import adjusted, chance_levels, held_out
+from unknot.metrics.accuracy import adjusted, chance_levels
 from unknot.metrics.alignment import (
     UNALIGNED,
     Cuts,
@@ -92,8 +92,8 @@ def snc(
     0.25
     """
     _check(bins, min_bin_size, adjustment, cuts)
-    rows = prepare("snc", latents, factors, latents_test, factors_test, held_out=True, rng=rng)
-    z_test, y_test = held_out(rows)
+    rows = prepare("snc", latents, factors, latents_test, factors_test, rng=rng)
+    z_test, y_test, _ = rows.held_out
     information = alignment_information(rows, cuts)
     alignment = align(information, share=share)
     accuracy = np.zeros((2, rows.n_factors))
@@ -110,19 +110,17 @@ def snc(
     values = _adjust(accuracy, level, adjustment)
     values[:, alignment.latents == UNALIGNED] = 0.0
     parts = {
-        **rows.about(),
-        "per_factor": rows.spread(values[1]),
-        "per_factor_train": rows.spread(values[0]),
-        "train": float(values[0].mean()),
-        "accuracy": rows.spread(accuracy[1]),
-        "accuracy_train": rows.spread(accuracy[0]),
-        "chance": rows.spread(level[1]),
-        "alignment": rows.spread(alignment.latents),
-        "mutual_information": rows.spread(information),
-        "n_bins": rows.spread(n_bins),
+        "per_factor": values[1],
+        "per_factor_train": values[0],
+        "accuracy": accuracy[1],
+        "accuracy_train": accuracy[0],
+        "chance": level[1],
+        "alignment": alignment.latents,
+        "mutual_information": information,
+        "n_bins": n_bins,
     }
-    parts["notes"] += alignment_notes(rows, alignment)
-    return Score(float(values[1].mean()), parts)
+    rows.notes.extend(alignment_notes(rows, alignment))
+    return rows.score(values[1].mean(), parts, train=float(values[0].mean()))
 
 
 def _steps(

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics._predictors import canonical_order
-from unknot.metrics.accuracy import held_out
 from unknot.metrics.boosting import fit_trees, tabulate
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.interventions import InterventionSource, TableSource
@@ -75,9 +74,8 @@ def unfairness(
     >>> unfairness(grid * 1.0, grid, rounds=5).value
     0.0
     """
-    rows = prepare(
-        "unfairness", latents, factors, latents_test, factors_test, held_out=True, rng=rng, min_factors=2
-    )
+    rows = prepare("unfairness", latents, factors, latents_test, factors_test, rng=rng)
+    rows.need_two_factors("unfairness")
     if points < 1:
         raise UnknotError(f"unfairness: points is {points}; at least one is needed.")
     generator = np.random.default_rng(rng)
@@ -140,17 +138,9 @@ def conditional_unfairness(
     Edge cases: values of which there is no held-out row are left out; constant factors are neither targets nor
     sensitive; a single factor is an error. Groups of few rows lift the floor.
     """
-    rows = prepare(
-        "conditional_unfairness",
-        latents,
-        factors,
-        latents_test,
-        factors_test,
-        held_out=True,
-        rng=rng,
-        min_factors=2,
-    )
-    latents_seen, factors_seen = held_out(rows)
+    rows = prepare("conditional_unfairness", latents, factors, latents_test, factors_test, rng=rng)
+    rows.need_two_factors("conditional_unfairness")
+    latents_seen, factors_seen, _ = rows.held_out
     predict = _classifiers(rows, rounds, np.random.default_rng(rng))
     k = rows.n_factors
     mean_tv, max_tv = np.full((k, k), np.nan), np.full((k, k), np.nan)
@@ -174,7 +164,7 @@ def _classifiers(rows: Rows, rounds: int, rng: np.random.Generator) -> Predict:
 
 def _accuracy(rows: Rows, predict: Predict) -> NDArray[np.float64]:
     """Of each classifier on held-out rows."""
-    latents, factors = held_out(rows)
+    latents, factors, _ = rows.held_out
     return rows.spread([np.mean(predict(j, latents) == factors[:, j]) for j in range(rows.n_factors)])
 
 
@@ -188,7 +178,7 @@ def _settable(rows: Rows, source: InterventionSource | None) -> tuple[Interventi
                 f"of which {rows.n_factors} vary; expected the same factors in the same order."
             )
         return source, rows.kept
-    latents, factors = held_out(rows)
+    latents, factors, _ = rows.held_out
     if not _complete(factors):
         latents, factors = np.concatenate([rows.latents, latents]), np.concatenate([rows.factors, factors])
         if not _complete(factors):
@@ -227,16 +217,7 @@ def _score(rows: Rows, tv: Mapping[str, NDArray[np.float64]], **more: Any) -> Sc
         for over_values in ("mean", "max")
         for over_sensitive, gather in (("mean", np.nanmean), ("max", np.nanmax))
     }
-    size = (len(rows.names), len(rows.names))
-    matrices = {name: np.full(size, np.nan) for name in tv}
-    for name, matrix in tv.items():
-        matrices[name][np.ix_(rows.kept, rows.kept)] = matrix
-    parts = {
-        **rows.about(),
-        **more,
-        **matrices,
-        **combinations,
-        "max": combinations["max_mean"],
-        "per_factor": rows.spread(np.nanmean(tv["mean_tv"], axis=1)),
-    }
-    return Score(combinations["mean_mean"], parts)
+    matrices = {name: rows.spread(rows.spread(matrix).T).T for name, matrix in tv.items()}
+    per_factor = {"per_factor": np.nanmean(tv["mean_tv"], axis=1)}
+    more |= matrices | combinations | {"max": combinations["max_mean"]}
+    return rows.score(combinations["mean_mean"], per_factor, **more)
