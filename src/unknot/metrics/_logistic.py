@@ -40,6 +40,15 @@ def standardised(
     return z, z_test
 
 
+def unit_range(
+    train: NDArray[np.float64], test: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both sets with the smallest training value at 0 and the largest at 1; dead latents become 0."""
+    low, high = train.min(axis=0), train.max(axis=0)
+    width = np.where(high > low, high - low, np.inf)
+    return (train - low) / width, (test - low) / width
+
+
 def one_hot(
     train: NDArray[np.float64], test: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

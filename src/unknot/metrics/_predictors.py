@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
-from unknot.metrics.inputs import Rng, Rows, dead
+from unknot.errors import UnknotError, check_known
+from unknot.metrics._logistic import standardised, unit_range
+from unknot.metrics.inputs import Rng, Rows
 from unknot.processes.threads import one_thread
 
 ALPHAS = (1e-4, 1e-3, 1e-2, 0.1, 0.2, 0.4, 0.8, 1.0)  # penalties that the lasso chooses from
@@ -70,8 +71,8 @@ def forest_regression(rows: Rows, *, rng: Rng = 0) -> Fitted:
 
     generator = np.random.default_rng(rng)
     columns = canonical_order(rows.latents)
-    z, z_test = _minmax(rows.latents[:, columns], rows.held_out.latents[:, columns])
-    y, y_test = _minmax(rows.numbers, rows.held_out.numbers)
+    z, z_test = unit_range(rows.latents[:, columns], rows.held_out.latents[:, columns])
+    y, y_test = unit_range(rows.numbers, rows.held_out.numbers)
     importance, train, test = _empty(rows)
     uniform = np.empty(rows.n_factors)
 
@@ -116,9 +117,8 @@ def lasso(rows: Rows, *, scaling: str = "standard") -> Fitted:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LassoCV
 
-    scales = {"standard": _standard, "minmax": _minmax}
-    if scaling not in scales:
-        raise unknown("scaling of dci", scaling, scales)
+    scales = {"standard": standardised, "minmax": unit_range}
+    check_known("scaling of dci", scaling, scales)
     z, z_test = scales[scaling](rows.latents, rows.held_out.latents)
     y, y_test = scales[scaling](rows.numbers, rows.held_out.numbers)
     importance, train, test = _empty(rows)
@@ -166,18 +166,3 @@ def _explained(
 def _empty(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     k = rows.n_factors
     return np.zeros((rows.latents.shape[1], k)), np.zeros(k), np.zeros(k)
-
-
-def _standard(
-    train: NDArray[np.float64], test: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    mean, spread = train.mean(axis=0), np.where(dead(train), np.inf, train.std(axis=0))  # dead latents become 0
-    return (train - mean) / spread, (test - mean) / spread
-
-
-def _minmax(
-    train: NDArray[np.float64], test: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    low, high = train.min(axis=0), train.max(axis=0)
-    spread = np.where(high > low, high - low, np.inf)
-    return (train - low) / spread, (test - low) / spread

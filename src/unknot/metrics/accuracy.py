@@ -1,11 +1,11 @@
 """Accuracy on held-out rows: what guessing gets, and values adjusted for it (SNC paper, eq. 3 and 4)."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import unknown
+from unknot.errors import check_known
 from unknot.metrics.inputs import UNSEEN
 
 Chance = Literal["proportional", "majority"]
@@ -38,5 +38,4 @@ def adjusted(accuracy: NDArray[np.float64], level: NDArray[np.float64]) -> NDArr
 
 def check_chance(chance: str) -> None:
     """Complain about a chance level that is not one."""
-    if chance not in ("proportional", "majority"):
-        raise unknown("chance", chance, ("proportional", "majority"))
+    check_known("chance", chance, get_args(Chance))

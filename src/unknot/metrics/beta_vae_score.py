@@ -73,14 +73,11 @@ def beta_vae_score(
     labels = generator.integers(0, len(draw.factors), size=points + points_test)
     features = draw.source.pair_differences(draw.factors[labels], batch, generator)
     right = _guesses(features[:points], labels[:points], features[points:]) == labels[points:]
-    counts = np.bincount(labels[points:], minlength=len(draw.factors))
-    per_factor = np.bincount(labels[points:], weights=right, minlength=len(draw.factors)) / np.maximum(counts, 1)
-    per_factor[counts == 0] = np.nan
     return Score(
         float(right.mean()),
         {
             **draw.about,
-            "per_factor": draw.spread(per_factor),
+            "per_factor": draw.accuracy(labels[points:], right),
             "chance": 1 / len(draw.factors),
             "n_points": points,
             "n_test_points": points_test,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, get_args, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.metrics.coat_losses import NOTHING, Chance, Norm, aligned, by_chance, losses
 from unknot.metrics.inputs import Rng, TorchTensor, as_array
 from unknot.metrics.proportion import proportion_test
@@ -225,10 +225,9 @@ def check_codes(
     codes: Mapping[str, Any], norm: str, chance: str | None, minibatch: int, alpha: float
 ) -> tuple[int, bool]:
     """The number of tuples, and whether codes are slots; anything that `coat` cannot do with them is an error."""
-    if norm not in get_args(Norm):
-        raise unknown("norm of coat", norm, get_args(Norm))
-    if chance is not None and chance not in get_args(Chance):
-        raise unknown("chance of coat", chance, get_args(Chance))
+    check_known("norm of coat", norm, get_args(Norm))
+    if chance is not None:
+        check_known("chance of coat", chance, get_args(Chance))
     if not 0 < alpha < 1:
         raise UnknotError(f"coat: alpha is {alpha}; expected a probability.")
     missing = [role for role in MAIN if role not in codes]

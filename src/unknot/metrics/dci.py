@@ -4,7 +4,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unknot.errors import unknown
+from unknot.errors import check_known
 from unknot.metrics import _predictors
 from unknot.metrics._importance import completeness, disentanglement
 from unknot.metrics.inputs import Rng, Rows, prepare
@@ -84,8 +84,7 @@ def dci(
     >>> round(score.value, 6), round(score.parts["completeness"], 6), score.parts["informativeness"]
     (1.0, 1.0, 1.0)
     """
-    if model not in get_args(Model):
-        raise unknown("model of dci", model, get_args(Model))
+    check_known("model of dci", model, get_args(Model))
     continuous: Literal["keep", "bin"] = "keep" if model in REGRESSIONS else "bin"
     rows = prepare("dci", latents, factors, latents_test, factors_test, rng=rng, continuous=continuous)
     if model in REGRESSIONS:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.metrics._predictors import canonical_order
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.score import Facts, Score
@@ -75,8 +75,7 @@ def dci_es(
     >>> plain.value > 0.9 > 0.7 > twisted.value, plain.parts["size"]
     (True, 1.0)
     """
-    if probe != "random_features":
-        raise unknown("probe of dci_es", probe, ("random_features",))
+    check_known("probe of dci_es", probe, ("random_features",))
     rows = prepare("dci_es", latents, factors, latents_test, factors_test, rng=rng, continuous="keep")
     rows.note_continuous("predicted as a number")
     numbers = _numbers(largest, len(rows.latents))
@@ -124,8 +123,7 @@ def _indicated(rows: Rows, categorical: tuple[int | str, ...]) -> set[int]:
     chosen = set()
     for column in categorical:
         name = rows.names[column] if isinstance(column, int) and column < len(rows.names) else str(column)
-        if name not in rows.names:
-            raise unknown("factor", name, rows.names)
+        check_known("factor", name, rows.names)
         chosen |= {names[name]} if name in names else set()
     return chosen
 

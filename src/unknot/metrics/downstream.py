@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.errors import UnknotError, UnknotWarning, check_known
 from unknot.metrics import _predictors
 from unknot.metrics.accuracy import Chance, adjusted, chance_levels, check_chance
 from unknot.metrics.inputs import Rng, Rows, prepare
@@ -19,7 +19,7 @@ FOLDS = 5
 REFERENCE = "Locatello et al. 2019, Challenging Common Assumptions, arXiv:1811.12359"
 
 
-@Facts(
+_GBT_FACTS = Facts(
     title="downstream accuracy, boosted trees",
     measures="explicitness",
     bounds=(0.0, 1.0),
@@ -31,6 +31,9 @@ REFERENCE = "Locatello et al. 2019, Challenging Common Assumptions, arXiv:1811.1
     identity=("n",),
     invariances=frozenset({"latents"}),
 )
+
+
+@_GBT_FACTS
 def gbt_accuracy(
     latents: Any,
     factors: Any,
@@ -72,19 +75,7 @@ def gbt_accuracy(
     return _score(rows, fitted.train, fitted.test, chance)
 
 
-@Facts(
-    title="downstream accuracy, logistic regression",
-    measures="explicitness",
-    bounds=(0.0, 1.0),
-    chance="the share of the largest class",
-    reference=REFERENCE,
-    cost="minutes",
-    asked=True,
-    also={"adjusted": "explicitness"},
-    identity=("n",),
-    invariances=frozenset({"latents"}),
-    version=2,
-)
+@replace(_GBT_FACTS, title="downstream accuracy, logistic regression", cost="minutes", version=2)
 def lr_accuracy(
     latents: Any,
     factors: Any,
@@ -120,8 +111,7 @@ def lr_accuracy(
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    if folds not in ("shuffled", "ordered"):
-        raise unknown("kind of folds", folds, ("shuffled", "ordered"))
+    check_known("kind of folds", folds, ("shuffled", "ordered"))
     rows = _prepared("lr_accuracy", latents, factors, latents_test, factors_test, n, chance, rng)
     generator = np.random.default_rng(rng)
     ordered = folds == "ordered"
@@ -180,8 +170,7 @@ def data_efficiency(
     Edge cases: a code that says nothing has 1, as neither accuracy exceeds chance: `parts` has both. An accuracy of
     0 with many rows gives NaN, with a note.
     """
-    if model not in ("gbt", "lr"):
-        raise unknown("model of data_efficiency", model, ("gbt", "lr"))
+    check_known("model of data_efficiency", model, ("gbt", "lr"))
     if not 0 < few < many:
         raise UnknotError(f"data_efficiency: few is {few} and many {many}; expected 0 < few < many.")
     metric = gbt_accuracy if model == "gbt" else lr_accuracy

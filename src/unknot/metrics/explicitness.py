@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._logistic import standardised
+from unknot.metrics._logistic import standardised, unit_range
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.score import Facts, Score
@@ -70,7 +70,7 @@ def explicitness(
     if renormalised and not one_vs_rest:
         raise UnknotError("explicitness: renormalised is a way of one_vs_rest; set that too.")
     rows = prepare("explicitness", latents, factors, latents_test, factors_test, rng=rng)
-    z, z_test = (_unit_range if renormalised else standardised)(rows.latents, rows.held_out.latents)
+    z, z_test = (unit_range if renormalised else standardised)(rows.latents, rows.held_out.latents)
     scores = _rest_scores if one_vs_rest else _softmax_scores
     with one_thread():
         ranked = [scores(z, rows.factors[:, j], z_test, rows, j) for j in range(rows.n_factors)]
@@ -133,15 +133,6 @@ def _rest_scores(
     weights = balanced_regressions(z, y, int(rows.sizes[j]))
     scores: NDArray[np.float64] = z_test @ weights[:-1] + weights[-1]
     return scores
-
-
-def _unit_range(
-    train: NDArray[np.float64], test: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both sets with the smallest training value at 0 and the largest at 1; dead latents become 0."""
-    low, width = train.min(axis=0), np.ptp(train, axis=0)
-    width = np.where(width > 0, width, 1.0)
-    return (train - low) / width, (test - low) / width
 
 
 def _log_shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -89,15 +89,12 @@ def factor_vae_score(
         right = prediction[winner[votes:]] == labels[votes:]
     else:
         notes.append(f"no latent has a standard deviation of {threshold} or more; the score is 0 by convention.")
-    seen = np.bincount(labels[votes:], minlength=k)
-    per_factor = np.bincount(labels[votes:], weights=right, minlength=k) / np.maximum(seen, 1)
-    per_factor[seen == 0] = np.nan
     return Score(
         float(right.mean()),
         {
             **draw.about,
             "notes": notes,
-            "per_factor": draw.spread(per_factor),
+            "per_factor": draw.accuracy(labels[votes:], right),
             "votes": draw.spread(counts),
             "prediction": [draw.about["factor_names"][draw.columns[j]] if j != NONE else None for j in prediction],
             "active": active,

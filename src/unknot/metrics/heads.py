@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.metrics.inputs import dead
 from unknot.metrics.net import Adam, Codes, Net
 
@@ -51,8 +51,7 @@ RECIPES = {
 
 def find_recipe(name: str) -> Recipe:
     """The recipe of that name."""
-    if name not in RECIPES:
-        raise unknown("recipe", name, RECIPES)
+    check_known("recipe", name, RECIPES)
     return RECIPES[name]
 
 

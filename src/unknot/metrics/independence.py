@@ -3,13 +3,13 @@
 A rotated code of Gaussian latents is as good here as the code itself.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError
-from unknot.metrics.inputs import check_latents, dead
+from unknot.metrics.inputs import check_latents, dead, enough_rows
 from unknot.metrics.kernels.information import contingency, equal_width, table_information
 from unknot.metrics.score import Facts, Score
 
@@ -21,15 +21,23 @@ CHUNK = 16_384
 BLOCK = 16  # latents counted against all others at once
 
 
-@Facts(
-    title="Gaussian total correlation",
+_FACTS = Facts(
+    title="Gaussian Wasserstein correlation",
     measures="independence",
     bounds=(0.0, float("inf")),
-    chance="no labels; independent latents have 0 (about d^2 / (4 n) by estimation noise)",
+    chance="no labels; independent latents have 0",
     reference=REFERENCE,
     higher_is_better=False,
-    invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
+    invariances=frozenset({"rows", "latents", "sign", "shift"}),
     labels=False,
+)
+
+
+@replace(
+    _FACTS,
+    title="Gaussian total correlation",
+    chance="no labels; independent latents have 0 (about d^2 / (4 n) by estimation noise)",
+    invariances=_FACTS.invariances | {"scale"},
 )
 def gaussian_total_correlation(latents: Any, factors: Any = None) -> Score:
     """Total correlation of a Gaussian with the covariance of the latents, in nats.
@@ -62,16 +70,7 @@ def gaussian_total_correlation(latents: Any, factors: Any = None) -> Score:
     return Score(value, _parts(latents, covariance, notes))
 
 
-@Facts(
-    title="Gaussian Wasserstein correlation",
-    measures="independence",
-    bounds=(0.0, float("inf")),
-    chance="no labels; independent latents have 0",
-    reference=REFERENCE,
-    higher_is_better=False,
-    invariances=frozenset({"rows", "latents", "sign", "shift"}),
-    labels=False,
-)
+@_FACTS
 def gaussian_wasserstein_correlation(latents: Any, factors: Any = None) -> Score:
     """Squared Wasserstein distance from a Gaussian with the latents' covariance to one without correlations.
 
@@ -96,16 +95,7 @@ def gaussian_wasserstein_correlation(latents: Any, factors: Any = None) -> Score
     return Score(_wasserstein(covariance), _parts(latents, covariance, notes))
 
 
-@Facts(
-    title="Gaussian Wasserstein correlation over total variance",
-    measures="independence",
-    bounds=(0.0, 2.0),
-    chance="no labels; independent latents have 0",
-    reference=REFERENCE,
-    higher_is_better=False,
-    invariances=frozenset({"rows", "latents", "sign", "shift"}),
-    labels=False,
-)
+@replace(_FACTS, title="Gaussian Wasserstein correlation over total variance", bounds=(0.0, 2.0))
 def gaussian_wasserstein_correlation_norm(latents: Any, factors: Any = None) -> Score:
     """`gaussian_wasserstein_correlation` divided by the total variance tr S.
 
@@ -129,16 +119,12 @@ def gaussian_wasserstein_correlation_norm(latents: Any, factors: Any = None) -> 
     return Score(value, _parts(latents, covariance, notes))
 
 
-@Facts(
+@replace(
+    _FACTS,
     title="Mean mutual information of pairs of latents",
-    measures="independence",
-    bounds=(0.0, float("inf")),
     chance="no labels; independent latents have 0 plus the counting bias (bins - 1)^2 / (2 n)",
-    reference=REFERENCE,
-    higher_is_better=False,
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    labels=False,
 )
 def mutual_info_score(
     latents: Any, factors: Any = None, *, bins: int = 20, bias_correction: bool = False
@@ -161,8 +147,7 @@ def mutual_info_score(
     >>> round(mutual_info_score([[0, 0], [0, 0], [1, 1], [1, 1]]).value, 6)
     0.693147
     """
-    z = check_latents("mutual_info_score", latents)
-    _enough_rows("mutual_info_score", z)
+    z = enough_rows("mutual_info_score", check_latents("mutual_info_score", latents))
     codes = equal_width(z, bins)
     d = codes.shape[1]
     information = np.zeros((d, d))
@@ -189,8 +174,7 @@ def _wasserstein(covariance: NDArray[np.float64]) -> float:
 
 def _covariance(who: str, latents: Any) -> tuple[NDArray[np.float64], list[str]]:
     """Covariance (ddof 1) of the latents that vary, and a note on those that do not."""
-    z = check_latents(who, latents)
-    _enough_rows(who, z)
+    z = enough_rows(who, check_latents(who, latents))
     notes = []
     gone = dead(z)
     if gone.any():
@@ -204,11 +188,6 @@ def _covariance(who: str, latents: Any) -> tuple[NDArray[np.float64], list[str]]
         centred = z[start : start + CHUNK] - mean
         covariance += centred.T @ centred
     return covariance / (len(z) - 1), notes
-
-
-def _enough_rows(who: str, latents: NDArray[np.float64]) -> None:
-    if len(latents) < 2:
-        raise UnknotError(f"{who}: {len(latents)} row(s); at least two samples are needed.")
 
 
 def _parts(latents: Any, covariance: NDArray[np.float64], notes: list[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.kernels.information import factor_entropy, mutual_information, width_information
 from unknot.metrics.score import Facts, Score
@@ -82,8 +82,7 @@ def infomec(
     >>> round(infomec(factors * 1.0, factors, explicitness=False).value, 6)
     1.0
     """
-    if estimator not in get_args(Estimator):
-        raise unknown("estimator of infomec", estimator, get_args(Estimator))
+    check_known("estimator of infomec", estimator, get_args(Estimator))
     if neighbours < 1 or not 0 <= min_range < 1 or max_iter < 1:
         raise UnknotError(
             f"infomec: neighbours is {neighbours}, min_range {min_range}, max_iter {max_iter}; expected at least 1, "

@@ -92,10 +92,7 @@ class Rows:
 
     def spread(self, per_factor: Any) -> NDArray[np.float64]:
         """Values of the varying factors at the caller's columns along the last axis, NaN where skipped."""
-        values = np.asarray(per_factor, dtype=np.float64)
-        full = np.full((*values.shape[:-1], len(self.names)), np.nan)
-        full[..., self.kept] = values
-        return full
+        return spread(per_factor, self.kept, len(self.names))
 
     def about(self) -> dict[str, Any]:
         """The entries every score's `parts` should have."""
@@ -116,8 +113,8 @@ class Rows:
             per_factor: parts whose last axis is the factors that vary; see `spread`.
             parts: all others.
         """
-        spread = {name: self.spread(values) for name, values in per_factor.items()}
-        return Score(float(value), {**self.about(), **spread, **parts})
+        by_column = {name: self.spread(values) for name, values in per_factor.items()}
+        return Score(float(value), {**self.about(), **by_column, **parts})
 
     def note_continuous(self, how: str) -> None:
         """Note what is done with each factor that was given as real numbers."""
@@ -129,6 +126,14 @@ class Rows:
             raise UnknotError(
                 f"{who}: needs at least 2 factors that vary; got {self.n_factors} ({self.names[self.kept[0]]})."
             )
+
+
+def spread(per_factor: Any, columns: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+    """Values at some of n columns along the last axis, NaN at the others."""
+    values = np.asarray(per_factor, dtype=np.float64)
+    full = np.full((*values.shape[:-1], n), np.nan)
+    full[..., columns] = values
+    return full
 
 
 class Checked:
@@ -214,8 +219,7 @@ def _prepared(who: str, passed: _Passed, rng: Rng | None, continuous: str, names
     if len(labels) != y.shape[1]:
         raise UnknotError(f"{who}: {len(labels)} factor names for {y.shape[1]} factors; give one name each.")
     _same_length(who, z, y, "latents", "factors")
-    if len(z) < 2:
-        raise UnknotError(f"{who}: {len(z)} row(s); at least two samples are needed.")
+    enough_rows(who, z)
     if (passed.latents_test is None) != (passed.factors_test is None):
         raise UnknotError(f"{who}: latents_test and factors_test go together; only one was given.")
     z_test = y_test = None
@@ -265,6 +269,13 @@ def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool =
     if not LARGEST >= largest:  # NaN too
         _refuse_entries(who, array, what, largest)
     return array
+
+
+def enough_rows(who: str, latents: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The latents, of which there must be two rows or more."""
+    if len(latents) < 2:
+        raise UnknotError(f"{who}: {len(latents)} row(s); at least two samples are needed.")
+    return latents
 
 
 def _refuse_entries(who: str, array: NDArray[np.float64], what: str, largest: float) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Classes, FactorSpace
-from unknot.metrics.inputs import Checked, as_array, check_latents, distinct, prepare
+from unknot.metrics.inputs import Checked, as_array, check_latents, distinct, prepare, spread
 
 Latents = NDArray[np.float64]
 Encode = Callable[[NDArray[np.uint8]], Any]  # (n, height, width, channels) uint8 -> (n, d)
@@ -321,10 +321,13 @@ class Drawn:
 
     def spread(self, values: ArrayLike) -> NDArray[np.float64]:
         """Values of the varying factors among all factors, along the last axis, NaN where skipped."""
-        array = np.asarray(values, dtype=np.float64)
-        full = np.full((*array.shape[:-1], len(self.about["factor_names"])), np.nan)
-        full[..., self.columns] = array
-        return full
+        return spread(values, self.columns, len(self.about["factor_names"]))
+
+    def accuracy(self, labels: NDArray[np.int64], right: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Share of right answers for each factor, among all factors; NaN for one that was never drawn."""
+        asked = np.bincount(labels, minlength=len(self.factors))
+        share = np.bincount(labels, weights=right, minlength=len(self.factors)) / np.maximum(asked, 1)
+        return self.spread(np.where(asked > 0, share, np.nan))
 
 
 def drawn(who: str, latents: Any, factors: Any, source: InterventionSource | None) -> Drawn:

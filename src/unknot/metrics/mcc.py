@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import unknown
+from unknot.errors import check_known
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.ranks import average_ranks, correlation
 from unknot.metrics.score import Facts, Score
@@ -65,8 +65,7 @@ def mcc(
     """
     from scipy.optimize import linear_sum_assignment
 
-    if mode not in get_args(Mode):
-        raise unknown("mode of mcc", mode, get_args(Mode))
+    check_known("mode of mcc", mode, get_args(Mode))
     affine = mode == "affine"
     of_split = rng if affine else None
     rows = prepare("mcc", latents, factors, latents_test, factors_test, rng=of_split, continuous="keep")

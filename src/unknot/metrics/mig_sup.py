@@ -1,21 +1,12 @@
 """MIG-sup: how much more each latent knows about its best factor than about the next."""
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
-from unknot.errors import unknown
-from unknot.metrics.inputs import dead, prepare
-from unknot.metrics.kernels.information import (
-    bin_entropy,
-    factor_entropy,
-    share,
-    table_information,
-    width_contingency,
-)
+from unknot.metrics.inputs import dead
+from unknot.metrics.mig import Normaliser, shared_information
 from unknot.metrics.score import Facts, Score
-
-Normaliser = Literal["factor", "code"]
 
 
 @Facts(
@@ -62,13 +53,7 @@ def mig_sup(
     >>> round(mig_sup(np.hstack([factors, factors]) * 1.0, factors).value, 6)
     1.0
     """
-    if normaliser not in get_args(Normaliser):
-        raise unknown("normaliser of mig_sup", normaliser, get_args(Normaliser))
-    rows = prepare("mig_sup", latents, factors)
-    tables = width_contingency(rows.latents, rows.factors, rows.sizes, bins)
-    information = table_information(tables, correct=bias_correction)
-    whole = factor_entropy(rows.factors, rows.sizes) if normaliser == "factor" else bin_entropy(tables)[:, None]
-    shares = share(information, whole)
+    rows, information, shares = shared_information("mig_sup", latents, factors, bins, normaliser, bias_correction)
     gone = dead(rows.latents)
     per_latent = np.full(len(shares), np.nan)
     if rows.n_factors == 1:

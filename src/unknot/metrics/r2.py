@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.factors import FactorSpace
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.score import Facts, Score
@@ -229,8 +229,7 @@ def r2(
     >>> round(r2(latents, latents @ [[1.0, 0.0], [2.0, 1.0], [0.0, 1.0]]).value, 6)
     1.0
     """
-    if readout not in get_args(Readout):
-        raise unknown("readout of r2", readout, get_args(Readout))
+    check_known("readout of r2", readout, get_args(Readout))
     generator = np.random.default_rng(rng)
     # The network draws on from where the split left the generator; least squares draws nothing.
     of_split = generator if readout == "mlp" else rng

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.score import Facts, Score
 
@@ -69,8 +69,7 @@ def sap(
     >>> round(sap(factors * 1.0, factors, mode="regression").value, 6)
     1.0
     """
-    if mode not in get_args(Mode):
-        raise unknown("mode of sap", mode, get_args(Mode))
+    check_known("mode of sap", mode, get_args(Mode))
     if not cost > 0:
         raise UnknotError(f"sap: cost is {cost}; the penalty C must be positive (the literature uses 0.01).")
     test = latents_test, factors_test

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar, cast
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 
 Measure = Literal[
     "modularity", "compactness", "explicitness", "holistic", "robustness", "independence", "fairness"
@@ -110,8 +110,7 @@ def parse_identity(text: str, metrics: Mapping[str, Metric]) -> tuple[str, dict[
     if match is None:
         raise UnknotError(f"metric '{text}' is not a name like mig, mig[bins=20] or dci[lasso].")
     name, inside = match.groups()
-    if name not in metrics:
-        raise unknown("metric", name, metrics)
+    check_known("metric", name, metrics)
     metric = metrics[name]
     parameters = inspect.signature(metric).parameters
     words = [n for n in metric.facts.identity if isinstance(parameters[n].default, str)]

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.metrics.inputs import as_array
 
 F64 = NDArray[np.float64]
@@ -117,8 +117,7 @@ def blanked(
         blank: mean over the whole "corpus", constant everywhere; or over a "batch" of four tuples in their order, as
             published code has it.
     """
-    if blank not in get_args(Blank):
-        raise unknown("blank", blank, get_args(Blank))
+    check_known("blank", blank, get_args(Blank))
     slots = {role: check_slots("blanked", role, one) for role, one in codes.items()}
     n = len(next(iter(slots.values())))
     size = n if blank == "corpus" else TUPLES_OF_A_BATCH

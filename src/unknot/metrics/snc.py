@@ -1,12 +1,12 @@
 """Single-neuron classification: how well one latent alone, cut into steps, gives one factor."""
 
 from math import gcd
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.metrics.accuracy import adjusted, chance_levels
 from unknot.metrics.alignment import (
     UNALIGNED,
@@ -180,12 +180,8 @@ def _adjust(accuracy: NDArray[np.float64], level: NDArray[np.float64], adjustmen
 
 
 def _check(bins: str, min_bin_size: int | None, adjustment: str, cuts: str) -> None:
-    for kind, name, known in (
-        ("bins", bins, ("auto", "classes", "gcd")),
-        ("adjustment", adjustment, ("eq3", "table1", "none")),
-        ("cuts", cuts, ("tie_safe", "published")),
-    ):
-        if name not in known:
-            raise unknown(kind, name, known)
+    check_known("bins", bins, get_args(Bins))
+    check_known("adjustment", adjustment, get_args(Adjustment))
+    check_known("cuts", cuts, get_args(Cuts))
     if min_bin_size is not None and min_bin_size < 1:
         raise UnknotError(f"snc: min_bin_size is {min_bin_size}; expected at least 1.")

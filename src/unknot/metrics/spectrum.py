@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics.inputs import Rows, as_array, check_latents, dead, prepare
+from unknot.metrics.inputs import Rows, as_array, check_latents, dead, enough_rows, prepare
 from unknot.metrics.kernels.information import entropy
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
@@ -45,8 +45,7 @@ def rankme(latents: Any, factors: Any = None) -> Score:
     >>> round(rankme([[3, 0], [0, 3], [-3, 0], [0, -3]]).value, 6)
     2.0
     """
-    z = check_latents("rankme", latents)
-    _enough_rows("rankme", z)
+    z = enough_rows("rankme", check_latents("rankme", latents))
     values = _singular(z)
     return Score(_smooth_rank(values), {"spectrum": values, "n_rows": len(z), "notes": []})
 
@@ -79,8 +78,7 @@ def effective_rank(latents: Any, factors: Any = None) -> Score:
     >>> round(effective_rank([[4, 1], [1, 4], [-2, 1], [1, -2]]).value, 6)
     2.0
     """
-    z = check_latents("effective_rank", latents)
-    _enough_rows("effective_rank", z)
+    z = enough_rows("effective_rank", check_latents("effective_rank", latents))
     gone = dead(z)
     notes = []
     if gone.any():
@@ -190,8 +188,3 @@ def _singular(matrix: NDArray[np.float64], mean: NDArray[np.float64] | float = 0
 
 def _smooth_rank(values: NDArray[np.float64]) -> float:
     return float(np.exp(entropy(values))) if values.sum() > 0 else 0.0
-
-
-def _enough_rows(who: str, latents: NDArray[np.float64]) -> None:
-    if len(latents) < 2:
-        raise UnknotError(f"{who}: {len(latents)} row(s); at least two samples are needed.")

@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.metrics.inputs import Rng, as_array, check_latents
 from unknot.metrics.score import Score
 from unknot.processes.threads import threads_of_torch
@@ -67,8 +67,7 @@ def tre(
     >>> tre(codes, objects, np.ones((200, 4), bool), context, penalty=0).value < 1e-9
     True
     """
-    if composition not in get_args(Composition):
-        raise unknown("composition of tre", composition, get_args(Composition))
+    check_known("composition of tre", composition, get_args(Composition))
     z = check_latents("tre", codes)
     things, there, around = _check(z, objects, present, context)
     generator = np.random.default_rng(rng)

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.errors import UnknotError, UnknotWarning, check_known
 from unknot.metrics.inputs import as_array, check_latents
 from unknot.metrics.ranks import average_ranks
 from unknot.metrics.score import Facts, Score
@@ -50,8 +50,7 @@ def informative(
         threshold: smallest KL (exclusive) of an informative latent.
         who: what messages call it.
     """
-    if method not in get_args(Method):
-        raise unknown("method of udr", method, get_args(Method))
+    check_known("method of udr", method, get_args(Method))
     # One latent a row: sums over contiguous memory are several times faster.
     z = np.array(check_latents(who, latents, copy=False).T, order="C")
     mean = z.mean(axis=1, keepdims=True)
@@ -278,7 +277,12 @@ def _check(models: Sequence[Informative], alpha: float | str, normaliser: str, w
         raise UnknotError(f"{who}: {rows[0]} rows; at least {2 * FOLDS} are needed to compare latents.")
     if len({m.method for m in models}) > 1:
         raise UnknotError(f"{who}: some models were prepared for Lasso and some for Spearman; use one method.")
-    if normaliser not in get_args(Normaliser):
-        raise unknown("normaliser of udr", normaliser, get_args(Normaliser))
+    check_options(who, models[0].method, alpha, normaliser)
+
+
+def check_options(who: str, method: str, alpha: float | str, normaliser: str) -> None:
+    """Refuse a way to compare models that does not exist."""
+    check_known("method of udr", method, get_args(Method))
+    check_known("normaliser of udr", normaliser, get_args(Normaliser))
     if alpha != "cv" and not (isinstance(alpha, int | float) and alpha > 0):
         raise UnknotError(f"{who}: alpha is {alpha!r}; expected a positive number, or 'cv'.")

@@ -1,6 +1,7 @@
 """Unfairness: how much predictions of one factor move when another one is changed."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ Predict = Callable[[int, NDArray[np.float64]], NDArray[np.int64]]
 REFERENCE = "Locatello et al. 2019, On the Fairness of Disentangled Representations, arXiv:1905.13662"
 
 
-@Facts(
+_FACTS = Facts(
     title="unfairness",
     measures="fairness",
     bounds=(0.0, 1.0),
@@ -28,6 +29,9 @@ REFERENCE = "Locatello et al. 2019, On the Fairness of Disentangled Representati
     also={"max": "fairness"},
     invariances=frozenset({"latents"}),
 )
+
+
+@_FACTS
 def unfairness(
     latents: Any,
     factors: Any,
@@ -98,17 +102,7 @@ def unfairness(
     return _score(rows, {"mean_tv": mean_tv, "max_tv": max_tv, "shuffled_tv": shuffled_tv}, **more)
 
 
-@Facts(
-    title="conditional unfairness",
-    measures="fairness",
-    bounds=(0.0, 1.0),
-    chance="above 0: predictions at random differ a little between any two groups",
-    higher_is_better=False,
-    reference=REFERENCE,
-    cost="seconds",
-    also={"max": "fairness"},
-    invariances=frozenset({"latents"}),
-)
+@replace(_FACTS, title="conditional unfairness")
 def conditional_unfairness(
     latents: Any,
     factors: Any,

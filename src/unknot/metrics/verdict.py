@@ -5,8 +5,7 @@ of counting), as a share of what there is to know about the factor.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +66,3 @@ def _verdict(shares: NDArray[np.float64], j: int, names: Sequence[str]) -> Verdi
     others = [names[f] for f in np.argsort(-shares[best]) if f != j and shares[best, f] >= ALSO * share]
     also = f"; z{best} also carries {', '.join(others[:2])}" if others else ""
     return Verdict(names[j], best, share, share - second, exclusivity, f"z{best} {how}, {alone}{also}")
-
-
-def as_record(verdict: Verdict) -> dict[str, Any]:
-    """The verdict as plain values."""
-    return asdict(verdict)

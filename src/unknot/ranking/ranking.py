@@ -11,14 +11,14 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.encoders.encoding import representation_of
-from unknot.errors import UnknotError, UnknotWarning, unknown
-from unknot.metrics.udr import ACTIVE_STD, Method, Normaliser
+from unknot.errors import UnknotError, UnknotWarning
+from unknot.metrics.udr import ACTIVE_STD, Method, Normaliser, check_options
 from unknot.progress import Progress, silent
 from unknot.ranking.candidates import Candidate, candidates, settings_of, trained
 from unknot.ranking.pair_scores import LatentCache, compare
@@ -293,14 +293,7 @@ def _check(
     method: str, alpha: float | str, normaliser: str, rows: int | str | None, partners: int | None, seed: int
 ) -> None:
     """Refuse what would only be refused after all models are encoded."""
-    for what, name, known in (
-        ("method", method, get_args(Method)),
-        ("normaliser", normaliser, get_args(Normaliser)),
-    ):
-        if name not in known:
-            raise unknown(f"{what} of udr", name, known)
-    if alpha != "cv" and not (isinstance(alpha, int | float) and alpha > 0):
-        raise UnknotError(f"rank: alpha is {alpha!r}; expected a positive number, or 'cv'.")
+    check_options("rank", method, alpha, normaliser)
     if rows not in (None, "all") and not (isinstance(rows, int) and rows >= 10):
         raise UnknotError(f"rank: rows is {rows!r}; expected at least 10, or all.")
     if partners is not None and partners < 1:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.metrics.inputs import Checked
+from unknot.metrics.inputs import Checked, third
 from unknot.representation import Representation
 
 
@@ -43,9 +43,7 @@ class Data:
         """A third of the rows held out, before resampling puts copies of a row on both sides."""
         if self.factors is None or self.latents_test is not None:
             return self
-        order = np.random.default_rng(seed).permutation(len(self.latents))
-        n_test = max(1, len(order) // 3)
-        test, train = order[:n_test], order[n_test:]
+        test, train = third(len(self.latents), seed)
         return Data(self.latents[train], self.factors[train], self.latents[test], self.factors[test])
 
     def resampled(self, rng: np.random.Generator) -> "Data":

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.metrics.inputs import as_array
 
 Floats = NDArray[np.float64]
@@ -57,6 +57,5 @@ def chosen(columns: Mapping[str, Floats], names: Sequence[str] | None) -> list[s
     if names is None:
         return list(columns)
     for name in names:
-        if name not in columns:
-            raise unknown("column", name, columns)
+        check_known("column", name, columns)
     return list(dict.fromkeys(names))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.metrics.inputs import as_array
 from unknot.metrics.ranks import average_ranks
 from unknot.statistics.columns import Floats, chosen, columns_of
@@ -89,8 +89,7 @@ def correlation(
     (0.8, 0.1333, 5, 'exact')
     """
     x, y = _pair(first, second)
-    if method not in ("pearson", "spearman"):
-        raise unknown("correlation", method, ("pearson", "spearman"))
+    check_known("correlation", method, ("pearson", "spearman"))
     return _correlation(x, y, method, seeded(bootstraps))
 
 
@@ -140,8 +139,7 @@ def correlations(
         pairs = list({frozenset((a, b)): (a, b) for a in names for b in others if a != b}.values())
     if not pairs:
         raise UnknotError(f"correlations: the columns {', '.join(names)} make no pair; name at least two.")
-    if correction not in ("none", "holm"):
-        raise unknown("correction", correction, ("none", "holm"))
+    check_known("correction", correction, ("none", "holm"))
     bootstrap, rows = seeded(bootstraps), []
     for a, b in pairs:
         c = correlation(scores[a], scores[b], method=method, bootstraps=bootstrap)
