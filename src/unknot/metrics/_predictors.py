@@ -11,10 +11,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics._logistic import standardised, unit_range
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rng, Rows
 from unknot.processes.threads import one_thread
 
@@ -29,13 +29,13 @@ FORESTS = tuple(
 class Fitted:
     """What a model says about all factors."""
 
-    importance: NDArray[np.float64]  # (d, k)
-    train: NDArray[np.float64]  # (k,) accuracy, or explained variance, on the training rows
-    test: NDArray[np.float64]  # (k,) and on the held-out rows
+    importance: Floats  # (d, k)
+    train: Floats  # (k,) accuracy, or explained variance, on the training rows
+    test: Floats  # (k,) and on the held-out rows
     about: dict[str, Any] = field(default_factory=dict)  # further parts of a score
 
 
-def canonical_order(latents: NDArray[np.float64]) -> list[int]:
+def canonical_order(latents: Floats) -> list[int]:
     """Columns sorted by their content."""
     return sorted(range(latents.shape[1]), key=lambda i: latents[:, i].tobytes())
 
@@ -150,19 +150,13 @@ def _classified(rows: Rows, rng: Rng, make: Callable[[int], Any]) -> Fitted:
     return Fitted(importance, train, test)
 
 
-def _explained(
-    model: Any,
-    z: NDArray[np.float64],
-    y: NDArray[np.float64],
-    z_test: NDArray[np.float64],
-    y_test: NDArray[np.float64],
-) -> tuple[float, float, float]:
+def _explained(model: Any, z: Floats, y: Floats, z_test: Floats, y_test: Floats) -> tuple[float, float, float]:
     """Share of variance explained on training and test rows, and on training rows if the variance were 1/12."""
     errors = [float(np.mean((model.predict(a) - b) ** 2)) for a, b in ((z, y), (z_test, y_test))]
     train, test = (max(0.0, 1.0 - error / float(y.var())) for error in errors)
     return train, test, max(0.0, 1.0 - 12.0 * errors[0])  # 1/12 is the variance of a uniform factor
 
 
-def _empty(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _empty(rows: Rows) -> tuple[Floats, Floats, Floats]:
     k = rows.n_factors
     return np.zeros((rows.latents.shape[1], k)), np.zeros(k), np.zeros(k)

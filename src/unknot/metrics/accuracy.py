@@ -3,15 +3,15 @@
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import check_known
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import UNSEEN
 
 Chance = Literal["proportional", "majority"]
 
 
-def chance_level(codes: NDArray[np.int64], chance: str = "proportional") -> float:
+def chance_level(codes: Ints, chance: str = "proportional") -> float:
     """Accuracy of guessing codes (n,) by their frequencies p: sum p^2 ("proportional") or max p ("majority").
 
     >>> chance_level(np.array([0, 0, 0, 1])), chance_level(np.array([0, 0, 0, 1]), "majority")
@@ -23,15 +23,13 @@ def chance_level(codes: NDArray[np.int64], chance: str = "proportional") -> floa
     return float(np.sum(shares**2) if chance == "proportional" else shares.max())
 
 
-def chance_levels(
-    factors: NDArray[np.int64], fallback: NDArray[np.int64], chance: str = "proportional"
-) -> NDArray[np.float64]:
+def chance_levels(factors: Ints, fallback: Ints, chance: str = "proportional") -> Floats:
     """Chance level of each column of factors (n, k), of `fallback` where a column is constant."""
     levels = [chance_level(column, chance) for column in factors.T]
     return np.array([r if r < 1 else chance_level(fallback[:, j], chance) for j, r in enumerate(levels)])
 
 
-def adjusted(accuracy: NDArray[np.float64], level: NDArray[np.float64]) -> NDArray[np.float64]:
+def adjusted(accuracy: Floats, level: Floats) -> Floats:
     """Accuracy above chance, max(0, (a - r) / (1 - r)): 0 at chance, 1 when all is right."""
     return np.maximum(0.0, (accuracy - level) / (1 - level))
 

@@ -4,9 +4,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng
 from unknot.metrics.interventions import InterventionSource, drawn
 from unknot.metrics.score import Facts, Score
@@ -92,9 +92,7 @@ def _check(points: int, points_test: int, batch: int) -> None:
         )
 
 
-def _guesses(
-    features: NDArray[np.float64], labels: NDArray[np.int64], points: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _guesses(features: Floats, labels: Ints, points: Floats) -> Ints:
     """What a multinomial logistic regression with C = 1 says of the points, or the only label there is."""
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) == 1:
@@ -120,5 +118,5 @@ def _guesses(
             UnknotWarning,
             stacklevel=3,
         )
-    result: NDArray[np.int64] = guesses.astype(np.int64)
+    result: Ints = guesses.astype(np.int64)
     return result

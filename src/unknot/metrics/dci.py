@@ -99,11 +99,7 @@ def dci(
         rows.notes.append("completeness is undefined for a single latent.")
     return rows.score(
         value,
-        {
-            "importance": fitted.importance,
-            "per_factor": per_factor,
-            "informativeness_per_factor": fitted.test,
-        },
+        {"importance": fitted.importance, "per_factor": per_factor, "informativeness_per_factor": fitted.test},
         model=model,
         completeness=complete,
         informativeness=float(fitted.test.mean()),

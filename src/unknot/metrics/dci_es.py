@@ -3,10 +3,10 @@
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics._predictors import canonical_order
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
@@ -94,9 +94,7 @@ def dci_es(
     )
 
 
-def explicitness(
-    capacity: NDArray[np.float64], losses: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def explicitness(capacity: Floats, losses: Floats) -> tuple[Floats, Floats]:
     """E of each column of losses (T, k), which are in units of the best constant's, and the falling curves (T, k).
 
     >>> explicitness(np.array([0.0, 1.0, 2.0]), np.array([[0.0, 1.0, 1.0], [0.0, 0.5, 1.0], [0.0, 0.0, 1.0]]))[0]
@@ -109,7 +107,7 @@ def explicitness(
     return 1.0 - area / (0.5 * (capacity[-1] - capacity[0])), curve
 
 
-def _numbers(largest: int, n_rows: int) -> NDArray[np.int64]:
+def _numbers(largest: int, n_rows: int) -> Ints:
     """How many random features each probe has: none, 16, 32, ..."""
     if largest < 16:
         raise UnknotError(f"dci_es: largest is {largest}; at least 16 random features are needed.")
@@ -128,9 +126,7 @@ def _indicated(rows: Rows, categorical: tuple[int | str, ...]) -> set[int]:
     return chosen
 
 
-def _losses(
-    rows: Rows, numbers: NDArray[np.int64], indicated: set[int], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _losses(rows: Rows, numbers: Ints, indicated: set[int], rng: np.random.Generator) -> Floats:
     """Mean squared error of each probe on the held-out rows over that of the training mean, (T, k)."""
     from scipy.linalg import cho_factor, cho_solve
 
@@ -151,7 +147,7 @@ def _losses(
     return losses
 
 
-def _inputs(rows: Rows, most: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _inputs(rows: Rows, most: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Standardised live latents in canonical order, then `most` standardised random features of them."""
     columns = [i for i in canonical_order(rows.latents) if not dead(rows.latents)[i]]
     z, z_test = rows.latents[:, columns], rows.held_out.latents[:, columns]
@@ -164,9 +160,7 @@ def _inputs(rows: Rows, most: int, rng: np.random.Generator) -> tuple[NDArray[np
     return np.hstack([z, (waves - mean) / spread]), np.hstack([z_test, (waves_test - mean) / spread])
 
 
-def _targets(
-    rows: Rows, indicated: set[int]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+def _targets(rows: Rows, indicated: set[int]) -> tuple[Floats, Floats, Ints]:
     """What is predicted, for training and held-out rows, and which factor each column belongs to."""
     _, codes_test, numbers_test = rows.held_out
     train, test, column = [], [], []

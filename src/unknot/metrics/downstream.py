@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, check_known
 from unknot.metrics import _predictors
 from unknot.metrics.accuracy import Chance, adjusted, chance_levels, check_chance
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
@@ -205,7 +205,7 @@ def _prepared(
     return rows
 
 
-def _score(rows: Rows, train: NDArray[np.float64], test: NDArray[np.float64], chance: str, **more: Any) -> Score:
+def _score(rows: Rows, train: Floats, test: Floats, chance: str, **more: Any) -> Score:
     level = chance_levels(rows.held_out.factors, rows.factors, chance)
     above = np.where(level < 1, adjusted(test, np.minimum(level, 1 - 1e-12)), test)
     parts = {"per_factor": test, "adjusted_per_factor": above, **more}
@@ -213,9 +213,7 @@ def _score(rows: Rows, train: NDArray[np.float64], test: NDArray[np.float64], ch
     return rows.score(test.mean(), parts, **means)
 
 
-def _logistic(
-    z: NDArray[np.float64], codes: NDArray[np.int64], folds: list[NDArray[np.int64]]
-) -> tuple[Any, float]:
+def _logistic(z: Floats, codes: Ints, folds: list[Ints]) -> tuple[Any, float]:
     """Logistic regression with the penalty that predicts held-out folds best, or the only class there is."""
     from sklearn.linear_model import LogisticRegressionCV
 
@@ -227,7 +225,7 @@ def _logistic(
     return model, float(np.ravel(model.C_)[0])
 
 
-def _predict(model: Any, z: NDArray[np.float64]) -> Any:
+def _predict(model: Any, z: Floats) -> Any:
     return model if isinstance(model, np.integer) else model.predict(z)
 
 

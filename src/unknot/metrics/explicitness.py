@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics._logistic import standardised, unit_range
+from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.score import Facts, Score
@@ -91,7 +91,7 @@ def explicitness(
     return rows.score(float(np.nanmean(per_factor)), {"per_factor": per_factor}, per_class=areas_of)
 
 
-def class_areas(scores: NDArray[np.float64], classes: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+def class_areas(scores: Floats, classes: Ints, size: int) -> Floats:
     """ROC area (size,) of scores (n, size), class c against the rest; NaN where c has no row or every row.
 
     The area is the probability that a row of the class scores above a row of the rest, ties counting a half; it
@@ -113,9 +113,7 @@ def class_areas(scores: NDArray[np.float64], classes: NDArray[np.int64], size: i
     return areas
 
 
-def _softmax_scores(
-    z: NDArray[np.float64], y: NDArray[np.int64], z_test: NDArray[np.float64], rows: Rows, j: int
-) -> NDArray[np.float64]:
+def _softmax_scores(z: Floats, y: Ints, z_test: Floats, rows: Rows, j: int) -> Floats:
     head, converged = fit_linear(z, y, int(rows.sizes[j]), penalty=1.0)
     if not converged:
         name = rows.names[rows.kept[j]]
@@ -123,28 +121,24 @@ def _softmax_scores(
     logits = head.logits(z_test)
     # Log-probabilities rank rows as probabilities do, and do not saturate.
     logits = logits - logits.max(axis=1, keepdims=True)
-    result: NDArray[np.float64] = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    result: Floats = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     return result
 
 
-def _rest_scores(
-    z: NDArray[np.float64], y: NDArray[np.int64], z_test: NDArray[np.float64], rows: Rows, j: int
-) -> NDArray[np.float64]:
+def _rest_scores(z: Floats, y: Ints, z_test: Floats, rows: Rows, j: int) -> Floats:
     weights = balanced_regressions(z, y, int(rows.sizes[j]))
-    scores: NDArray[np.float64] = z_test @ weights[:-1] + weights[-1]
+    scores: Floats = z_test @ weights[:-1] + weights[-1]
     return scores
 
 
-def _log_shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_shares(logits: Floats) -> Floats:
     """Logarithms of sigmoid probabilities (n, classes) divided by their sum over classes."""
     log_p = -np.logaddexp(0, -logits)
-    shares: NDArray[np.float64] = log_p - np.logaddexp.reduce(log_p, axis=1, keepdims=True)
+    shares: Floats = log_p - np.logaddexp.reduce(log_p, axis=1, keepdims=True)
     return shares
 
 
-def balanced_regressions(
-    z: NDArray[np.float64], y: NDArray[np.int64], size: int, *, iterations: int = 100
-) -> NDArray[np.float64]:
+def balanced_regressions(z: Floats, y: Ints, size: int, *, iterations: int = 100) -> Floats:
     """Weights (d + 1, size) of one logistic regression per class against the rest, bias last, by Newton's method.
 
     Minimises sum_i s_i log(1 + exp(-t_i f(z_i))) + |w|^2 / 2, rows of the class and rows of the rest having the
@@ -181,18 +175,12 @@ def balanced_regressions(
     return w
 
 
-def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sigmoid(x: Floats) -> Floats:
     return 0.5 * (1 + np.tanh(0.5 * x))
 
 
-def _rest_loss(
-    x: NDArray[np.float64],
-    own: NDArray[np.bool_],
-    weight: NDArray[np.float64],
-    w: NDArray[np.float64],
-    ridge: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _rest_loss(x: Floats, own: Bools, weight: Floats, w: Floats, ridge: Floats) -> Floats:
     margins = x @ w
     losses = np.logaddexp(0, np.where(own, -margins, margins))
-    result: NDArray[np.float64] = (weight * losses).sum(axis=0) + 0.5 * (ridge[:, None] * w**2).sum(axis=0)
+    result: Floats = (weight * losses).sum(axis=0) + 0.5 * (ridge[:, None] * w**2).sum(axis=0)
     return result

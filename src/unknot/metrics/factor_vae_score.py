@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Bools, Floats
 from unknot.metrics.inputs import Rng
 from unknot.metrics.interventions import InterventionSource, drawn
 from unknot.metrics.score import Facts, Score
@@ -105,7 +105,7 @@ def factor_vae_score(
     )
 
 
-def _active(std: NDArray[np.float64], threshold: float, relative: bool) -> NDArray[np.bool_]:
+def _active(std: Floats, threshold: float, relative: bool) -> Bools:
     """Which latents may vote; one without any variance never does."""
     if threshold < 0:
         raise UnknotError(f"factor_vae_score: threshold is {threshold}; a standard deviation is never negative.")

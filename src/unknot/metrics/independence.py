@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import check_latents, dead, enough_rows
 from unknot.metrics.kernels.information import contingency, equal_width, table_information
 from unknot.metrics.score import Facts, Score
@@ -163,7 +163,7 @@ def mutual_info_score(
     return Score(float(between.mean()) if d > 1 else 0.0, parts)
 
 
-def _wasserstein(covariance: NDArray[np.float64]) -> float:
+def _wasserstein(covariance: Floats) -> float:
     if len(covariance) < 2:
         return 0.0
     scale = np.sqrt(np.diag(covariance))
@@ -172,7 +172,7 @@ def _wasserstein(covariance: NDArray[np.float64]) -> float:
     return max(0.0, 2.0 * float(np.trace(covariance) - roots))
 
 
-def _covariance(who: str, latents: Any) -> tuple[NDArray[np.float64], list[str]]:
+def _covariance(who: str, latents: Any) -> tuple[Floats, list[str]]:
     """Covariance (ddof 1) of the latents that vary, and a note on those that do not."""
     z = enough_rows(who, check_latents(who, latents))
     notes = []
@@ -190,5 +190,5 @@ def _covariance(who: str, latents: Any) -> tuple[NDArray[np.float64], list[str]]
     return covariance / (len(z) - 1), notes
 
 
-def _parts(latents: Any, covariance: NDArray[np.float64], notes: list[str]) -> dict[str, Any]:
+def _parts(latents: Any, covariance: Floats, notes: list[str]) -> dict[str, Any]:
     return {"covariance": covariance, "n_rows": len(latents), "notes": notes}

@@ -3,9 +3,9 @@
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import Bools, Floats
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.kernels.information import factor_entropy, mutual_information, width_information
 from unknot.metrics.score import Facts, Score
@@ -112,7 +112,7 @@ def infomec(
     return rows.score(infom, parts, **values, active=active, per_latent=per_latent, estimator=estimator)
 
 
-def _information(rows: Rows, estimator: Estimator, neighbours: int, bins: int) -> NDArray[np.float64]:
+def _information(rows: Rows, estimator: Estimator, neighbours: int, bins: int) -> Floats:
     if estimator == "bins":
         return width_information(rows.latents, rows.factors, rows.sizes, bins)
     if estimator == "discrete":
@@ -123,29 +123,29 @@ def _information(rows: Rows, estimator: Estimator, neighbours: int, bins: int) -
     return neighbour_information(rows.latents, rows.factors, rows.sizes, neighbours)
 
 
-def _active(latents: NDArray[np.float64], min_range: float) -> NDArray[np.bool_]:
+def _active(latents: Floats, min_range: float) -> Bools:
     extent = np.ptp(latents, axis=0)
-    active: NDArray[np.bool_] = (extent > min_range * extent.max()) & ~dead(latents)
+    active: Bools = (extent > min_range * extent.max()) & ~dead(latents)
     return active
 
 
-def _dominance(information: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+def _dominance(information: Floats, axis: int) -> Floats:
     """Largest entry over the sum, along an axis; that of a uniform row where there is no information."""
     total = information.sum(axis=axis)
     uniform = 1.0 / max(information.shape[axis], 1)
     most = information.max(axis=axis, initial=0.0)
-    result: NDArray[np.float64] = np.divide(most, total, out=np.full(len(total), uniform), where=total > 0)
+    result: Floats = np.divide(most, total, out=np.full(len(total), uniform), where=total > 0)
     return result
 
 
-def _above_uniform(shares: NDArray[np.float64], n: int) -> float:
+def _above_uniform(shares: Floats, n: int) -> float:
     """Mean share, rescaled so that equal shares of n give 0."""
     if len(shares) == 0 or n == 0:
         return 0.0
     return max(0.0, float((shares.mean() - 1 / n) / (1 - 1 / n))) if n > 1 else float("nan")
 
 
-def _explicitness(rows: Rows, discrete: bool, held_out: bool, max_iter: int, rng: Rng) -> NDArray[np.float64]:
+def _explicitness(rows: Rows, discrete: bool, held_out: bool, max_iter: int, rng: Rng) -> Floats:
     from unknot.metrics._logistic import fit, hold_out, log_probabilities, one_hot, standardised
 
     split = hold_out(rows, rng) if held_out else rows

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.score import Score
 
 Rng = int | np.random.Generator
@@ -49,24 +50,24 @@ class Column(Protocol):
 class HeldOut(NamedTuple):
     """The rows that a metric is judged on."""
 
-    latents: NDArray[np.float64]  # (n_test, d)
-    factors: NDArray[np.int64]  # (n_test, k) codes of the factors that vary
-    numbers: NDArray[np.float64]  # (n_test, k) the same as the caller gave them
+    latents: Floats  # (n_test, d)
+    factors: Ints  # (n_test, k) codes of the factors that vary
+    numbers: Floats  # (n_test, k) the same as the caller gave them
 
 
 @dataclass(frozen=True)
 class Rows:
     """Latents and factors, checked; constant factors are gone from `factors` and listed in `skipped`."""
 
-    latents: NDArray[np.float64]  # (n, d)
-    factors: NDArray[np.int64]  # (n, k) codes 0..K-1 of the factors that vary
-    sizes: NDArray[np.int64]  # (k,) number of codes
+    latents: Floats  # (n, d)
+    factors: Ints  # (n, k) codes 0..K-1 of the factors that vary
+    sizes: Ints  # (k,) number of codes
     given: NDArray[Any]  # (n, all columns) the factors as the caller gave them
-    kept: NDArray[np.int64]  # (k,) which of the caller's columns these are
+    kept: Ints  # (k,) which of the caller's columns these are
     names: tuple[str, ...]  # of all the caller's columns
-    continuous: NDArray[np.bool_]  # (k,) whether a factor was given as real numbers
-    latents_test: NDArray[np.float64] | None = None
-    factors_test: NDArray[np.int64] | None = None  # UNSEEN where a value is not among the training rows
+    continuous: Bools  # (k,) whether a factor was given as real numbers
+    latents_test: Floats | None = None
+    factors_test: Ints | None = None  # UNSEEN where a value is not among the training rows
     given_test: NDArray[Any] | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -77,7 +78,7 @@ class Rows:
         return len(self.kept)
 
     @cached_property
-    def numbers(self) -> NDArray[np.float64]:
+    def numbers(self) -> Floats:
         """The varying factors (n, k) as the caller gave them, for regressions."""
         return self.given[:, self.kept].astype(np.float64)
 
@@ -90,7 +91,7 @@ class Rows:
             self.latents_test, self.factors_test, self.given_test[:, self.kept].astype(np.float64, copy=False)
         )
 
-    def spread(self, per_factor: Any) -> NDArray[np.float64]:
+    def spread(self, per_factor: Any) -> Floats:
         """Values of the varying factors at the caller's columns along the last axis, NaN where skipped."""
         return spread(per_factor, self.kept, len(self.names))
 
@@ -128,7 +129,7 @@ class Rows:
             )
 
 
-def spread(per_factor: Any, columns: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+def spread(per_factor: Any, columns: Ints, n: int) -> Floats:
     """Values at some of n columns along the last axis, NaN at the others."""
     values = np.asarray(per_factor, dtype=np.float64)
     full = np.full((*values.shape[:-1], n), np.nan)
@@ -142,7 +143,7 @@ class Checked:
     Metrics take it in place of the array; none changes what it shares.
     """
 
-    def __init__(self, array: NDArray[np.float64]) -> None:
+    def __init__(self, array: Floats) -> None:
         self.array = array
         self._rows: dict[tuple[Any, ...], tuple[Rows, Any]] = {}
 
@@ -241,13 +242,13 @@ def _prepared(who: str, passed: _Passed, rng: Rng | None, continuous: str, names
     return _encode(who, z, y, z_test, y_test, labels, continuous)
 
 
-def third(n: int, rng: Rng) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def third(n: int, rng: Rng) -> tuple[Ints, Ints]:
     """A random third of n rows, at least one, and the rest."""
     order = np.random.default_rng(rng).permutation(n)
     return order[: max(1, n // 3)], order[max(1, n // 3) :]
 
 
-def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool = True) -> NDArray[np.float64]:
+def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool = True) -> Floats:
     """Latents as a finite (n, d) float64 array, or an error that names the columns at fault.
 
     Without a copy the caller's own array may come back, which is not to be changed.
@@ -271,14 +272,14 @@ def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool =
     return array
 
 
-def enough_rows(who: str, latents: NDArray[np.float64]) -> NDArray[np.float64]:
+def enough_rows(who: str, latents: Floats) -> Floats:
     """The latents, of which there must be two rows or more."""
     if len(latents) < 2:
         raise UnknotError(f"{who}: {len(latents)} row(s); at least two samples are needed.")
     return latents
 
 
-def _refuse_entries(who: str, array: NDArray[np.float64], what: str, largest: float) -> None:
+def _refuse_entries(who: str, array: Floats, what: str, largest: float) -> None:
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array).all(axis=0))
         count = int((~np.isfinite(array)).sum())
@@ -302,9 +303,7 @@ def as_array(values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def dead(
-    latents: NDArray[np.float64], extent: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-) -> NDArray[np.bool_]:
+def dead(latents: Floats, extent: tuple[Floats, Floats] | None = None) -> Bools:
     """Which latents have no variance, up to rounding: a standard deviation within 1e-12 of max(1, |mean|).
 
     Args:
@@ -357,7 +356,7 @@ def _same_length(who: str, a: NDArray[Any], b: NDArray[Any], name_a: str, name_b
         )
 
 
-def distinct(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def distinct(column: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """Distinct values and the code of each row; whole numbers of small range are counted, not sorted."""
     low, high = column.min(), column.max()
     if column.dtype.kind == "f" or int(high) - int(low) > 4 * len(column) + 1024:
@@ -371,9 +370,9 @@ def distinct(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 def _encode(
     who: str,
-    z: NDArray[np.float64],
+    z: Floats,
     y: NDArray[Any],
-    z_test: NDArray[np.float64] | None,
+    z_test: Floats | None,
     y_test: NDArray[Any] | None,
     names: tuple[str, ...],
     continuous: str,

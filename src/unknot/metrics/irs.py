@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rows, dead, prepare
 from unknot.metrics.score import Facts, Score
 
@@ -72,7 +72,7 @@ def irs(
     return rows.score(value, {"robustness": matrix}, per_latent=per_latent, parents=parents, weights=weights)
 
 
-def _codes(rows: Rows, j: int, rebin: int | None) -> NDArray[np.int64]:
+def _codes(rows: Rows, j: int, rebin: int | None) -> Ints:
     if rebin is None:
         return rows.factors[:, j]
     if rebin < 1:
@@ -81,9 +81,7 @@ def _codes(rows: Rows, j: int, rebin: int | None) -> NDArray[np.int64]:
     return np.unique(np.digitize(rows.numbers[:, j], edges), return_inverse=True)[1].astype(np.int64)
 
 
-def _effect(
-    columns: NDArray[np.float64], codes: NDArray[np.int64], quantile: float, weighted: bool
-) -> NDArray[np.float64]:
+def _effect(columns: Floats, codes: Ints, quantile: float, weighted: bool) -> Floats:
     """E_ij of one factor for latents (d, n): mean over its values of the deviation within the value."""
     from unknot.metrics.kernels.deviations import group_deviations
 

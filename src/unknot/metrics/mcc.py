@@ -3,9 +3,9 @@
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import check_known
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.ranks import average_ranks, correlation
 from unknot.metrics.score import Facts, Score
@@ -83,7 +83,7 @@ def mcc(
     return rows.score(per_factor.mean(), parts, mode=mode)
 
 
-def _correlation(rows: Rows, mode: Mode) -> NDArray[np.float64]:
+def _correlation(rows: Rows, mode: Mode) -> Floats:
     z = rows.latents
     gone = dead(z)
     if mode == "spearman":
@@ -94,7 +94,7 @@ def _correlation(rows: Rows, mode: Mode) -> NDArray[np.float64]:
     return matrix
 
 
-def _affine(rows: Rows) -> NDArray[np.float64]:
+def _affine(rows: Rows) -> Floats:
     from unknot.metrics._logistic import standardised
 
     z, z_test = standardised(rows.latents, rows.held_out.latents)

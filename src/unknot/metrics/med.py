@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics._importance import completeness, disentanglement
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.kernels.information import share, width_information
 from unknot.metrics.score import Facts, Score
@@ -98,7 +98,7 @@ def med(
     return rows.score(d_value, parts, **values, per_latent=spread_latent, latents_used=used, bins=bins)
 
 
-def _best(importance: NDArray[np.float64], top: int) -> NDArray[np.int64]:
+def _best(importance: Floats, top: int) -> Ints:
     """Latents that are among the `top` most disentangled of those that know the same factor best."""
     _, scores = disentanglement(importance)
     factor = importance.argmax(axis=1)
@@ -111,7 +111,7 @@ def _best(importance: NDArray[np.float64], top: int) -> NDArray[np.int64]:
     return used if len(used) else np.arange(len(importance))
 
 
-def _accuracies(rows: Rows, used: NDArray[np.int64], rng: Rng) -> NDArray[np.float64]:
+def _accuracies(rows: Rows, used: Ints, rng: Rng) -> Floats:
     from unknot.metrics._logistic import accuracy, fit, hold_out, standardised
 
     split = hold_out(rows, rng)

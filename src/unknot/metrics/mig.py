@@ -3,9 +3,9 @@
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import check_known
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rows, prepare
 from unknot.metrics.kernels.information import (
     bin_entropy,
@@ -29,12 +29,7 @@ Normaliser = Literal["factor", "code"]
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def mig(
-    latents: Any,
-    factors: Any,
-    *,
-    bins: int = 20,
-    normaliser: Normaliser = "factor",
-    bias_correction: bool = False,
+    latents: Any, factors: Any, *, bins: int = 20, normaliser: Normaliser = "factor", bias_correction: bool = False
 ) -> Score:
     """How much more the best latent knows about each factor than the runner-up.
 
@@ -80,7 +75,7 @@ def mig(
 
 def shared_information(
     who: str, latents: Any, factors: Any, bins: int, normaliser: str, bias_correction: bool
-) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Rows, Floats, Floats]:
     """The rows, I(z_i; y_j) (d, k) in nats, and the same as a share of what the normaliser names."""
     check_known(f"normaliser of {who}", normaliser, get_args(Normaliser))
     rows = prepare(who, latents, factors)

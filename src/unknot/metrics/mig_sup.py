@@ -20,12 +20,7 @@ from unknot.metrics.score import Facts, Score
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def mig_sup(
-    latents: Any,
-    factors: Any,
-    *,
-    bins: int = 20,
-    normaliser: Normaliser = "factor",
-    bias_correction: bool = False,
+    latents: Any, factors: Any, *, bins: int = 20, normaliser: Normaliser = "factor", bias_correction: bool = False
 ) -> Score:
     """How much more each latent knows about its best factor than about the next: MIG turned by ninety degrees.
 

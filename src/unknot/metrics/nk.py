@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.accuracy import adjusted, chance_levels
 from unknot.metrics.alignment import UNALIGNED, Alignment, align, alignment_information, alignment_notes
+from unknot.metrics.arrays import Floats
 from unknot.metrics.heads import HIDDEN, Recipe
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.probes import RecipeName, check_probe_options, head_accuracy, probe_seed
@@ -94,7 +94,7 @@ def nk(
     linear = head_accuracy(rows, 0, chosen, restarts, seed)
     level = chance_levels(rows.held_out.factors, rows.factors, chance)
 
-    def without(removed: list[list[int]]) -> NDArray[np.float64]:
+    def without(removed: list[list[int]]) -> Floats:
         accuracy = _without(rows, removed, mlp.test, chosen, restarts, seed)
         return np.where(aligned, accuracy, np.nan)
 
@@ -123,8 +123,8 @@ def nk(
 
 
 def _without(
-    rows: Rows, removed: list[list[int]], full: NDArray[np.float64], recipe: Recipe, restarts: int, seed: int
-) -> NDArray[np.float64]:
+    rows: Rows, removed: list[list[int]], full: Floats, recipe: Recipe, restarts: int, seed: int
+) -> Floats:
     """Accuracy (k,) of nets that go without `removed[j]`; where nothing is removed, that of the full net."""
     knocked_out = [j for j, gone in enumerate(removed) if gone]
     result = full.copy()
@@ -134,7 +134,7 @@ def _without(
     return result
 
 
-def _two_best(information: NDArray[np.float64], f: Alignment) -> list[list[int]]:
+def _two_best(information: Floats, f: Alignment) -> list[list[int]]:
     """For each factor its latent and, with that one gone, the next it is aligned to, if any is left."""
     removed = []
     for j, first in enumerate(f.latents.tolist()):
@@ -148,14 +148,8 @@ def _two_best(information: NDArray[np.float64], f: Alignment) -> list[list[int]]
 
 
 def _cross(
-    rows: Rows,
-    f: Alignment,
-    knockout: NDArray[np.float64],
-    full: NDArray[np.float64],
-    recipe: Recipe,
-    restarts: int,
-    seed: int,
-) -> NDArray[np.float64]:
+    rows: Rows, f: Alignment, knockout: Floats, full: Floats, recipe: Recipe, restarts: int, seed: int
+) -> Floats:
     k = rows.n_factors
     result = np.full((k, k), np.nan)
     for b, latent in enumerate(f.latents.tolist()):

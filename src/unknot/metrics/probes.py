@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.accuracy import adjusted, chance_levels, check_chance
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.heads import HIDDEN, Recipe, find_recipe, train_head
 from unknot.metrics.inputs import UNSEEN, Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
@@ -23,9 +23,9 @@ LEAST_PENALTY = 1e-3  # of the converged linear head: keeps its weights finite w
 class Accuracy:
     """Accuracies of heads (k,), averaged over restarts."""
 
-    test: NDArray[np.float64]
-    train: NDArray[np.float64]
-    spread: NDArray[np.float64]  # standard deviation of `test` over restarts
+    test: Floats
+    train: Floats
+    spread: Floats  # standard deviation of `test` over restarts
 
 
 _MLP_FACTS = Facts(
@@ -160,15 +160,15 @@ def head_accuracy(
 
 
 def _guesses(
-    z: NDArray[np.float64],
-    z_held: NDArray[np.float64],
-    y: NDArray[np.int64],
+    z: Floats,
+    z_held: Floats,
+    y: Ints,
     n_classes: int,
     hidden: int,
     recipe: Recipe,
     rng: np.random.Generator,
     rows: Rows,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Ints, Ints]:
     if z.shape[1] == 0:  # nothing to look at: the most common class
         most = np.bincount(y).argmax()
         return np.full(len(z_held), most), np.full(len(z), most)

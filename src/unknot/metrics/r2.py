@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from unknot.errors import UnknotError, check_known
 from unknot.factors import FactorSpace
+from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
@@ -23,7 +24,7 @@ Readout = Literal["linear", "mlp"]
 HIDDEN, EPOCHS, BATCH, LEAST_STEPS = (40, 40, 40), 8, 64, 3_000
 
 
-def full_variance(targets: FactorSpace | ArrayLike) -> NDArray[np.float64]:
+def full_variance(targets: FactorSpace | ArrayLike) -> Floats:
     """Variance of each factor over the full dataset, for targets scaled to [0, 1].
 
     A factor of K equally frequent values has (K + 1) / (12 (K - 1)); a table of targets has what it has.
@@ -59,7 +60,7 @@ class SquaredErrors:
         self.total += np.where(mask, squares, 0.0).sum(axis=0)
         self.count += np.broadcast_to(mask, squares.shape).sum(axis=0)
 
-    def r2(self, variance: ArrayLike) -> NDArray[np.float64]:
+    def r2(self, variance: ArrayLike) -> Floats:
         """The share 1 - MSE / variance of each factor; NaN for a constant factor or one without rows (see `count`)."""
         sigma = np.asarray(variance, dtype=np.float64)
         if sigma.shape != self.total.shape:
@@ -72,7 +73,7 @@ class SquaredErrors:
         return result
 
 
-def r2_per_factor(predictions: ArrayLike, targets: ArrayLike, variance: ArrayLike) -> NDArray[np.float64]:
+def r2_per_factor(predictions: ArrayLike, targets: ArrayLike, variance: ArrayLike) -> Floats:
     """R²_j = 1 - mean (f_j - y_j)² / variance_j, in (-inf, 1]; NaN for a factor whose variance is 0.
 
     Args:
@@ -85,7 +86,7 @@ def r2_per_factor(predictions: ArrayLike, targets: ArrayLike, variance: ArrayLik
     return errors.r2(variance)
 
 
-def unseen_values(classes: ArrayLike, train_classes: ArrayLike) -> NDArray[np.bool_]:
+def unseen_values(classes: ArrayLike, train_classes: ArrayLike) -> Bools:
     """Which entries (n, k) hold a factor value that never occurs in the training rows."""
     table, train = np.asarray(classes), np.asarray(train_classes)
     return np.stack([~np.isin(table[:, j], np.unique(train[:, j])) for j in range(table.shape[1])], axis=1)
@@ -103,9 +104,9 @@ class OneOOD:
     """
 
     count: int
-    counts: NDArray[np.int64]
-    ood: NDArray[np.float64]
-    in_distribution: NDArray[np.float64]
+    counts: Ints
+    ood: Floats
+    in_distribution: Floats
 
 
 def one_ood(predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike, variance: ArrayLike) -> OneOOD:
@@ -139,11 +140,11 @@ class RatioToMean:
         edges: (bins + 1,).
     """
 
-    median: NDArray[np.float64]
-    share: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    histogram: NDArray[np.int64]
-    edges: NDArray[np.float64]
+    median: Floats
+    share: Floats
+    counts: Ints
+    histogram: Ints
+    edges: Floats
 
 
 def ratio_to_mean(
@@ -242,7 +243,7 @@ def r2(
     return rows.score(per_factor.mean(), {"per_factor": per_factor, "variance": variance})
 
 
-def _scaled(rows: Rows) -> tuple[NDArray[np.float64], ...]:
+def _scaled(rows: Rows) -> tuple[Floats, ...]:
     """Latents with mean 0 and variance 1, factors in [0, 1], of the training and the test rows."""
     z_test, _, y_test = rows.held_out
     mean, std = rows.latents.mean(axis=0), rows.latents.std(axis=0)
@@ -255,18 +256,14 @@ def _scaled(rows: Rows) -> tuple[NDArray[np.float64], ...]:
     return tuple(tables)
 
 
-def _linear(
-    x: NDArray[np.float64], y: NDArray[np.float64], x_test: NDArray[np.float64], _: np.random.Generator
-) -> NDArray[np.float64]:
+def _linear(x: Floats, y: Floats, x_test: Floats, _: np.random.Generator) -> Floats:
     mean = y.mean(axis=0)
     weights = np.linalg.lstsq(x, y - mean, rcond=None)[0]
-    result: NDArray[np.float64] = x_test @ weights + mean
+    result: Floats = x_test @ weights + mean
     return result
 
 
-def _mlp(
-    x: NDArray[np.float64], y: NDArray[np.float64], x_test: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _mlp(x: Floats, y: Floats, x_test: Floats, rng: np.random.Generator) -> Floats:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPRegressor
 
@@ -286,14 +283,14 @@ def _mlp(
         return np.asarray(network.predict(x_test)).reshape(len(x_test), -1)
 
 
-def _table(values: ArrayLike, what: str) -> NDArray[np.float64]:
+def _table(values: ArrayLike, what: str) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2:
         raise UnknotError(f"r2: {what} has shape {array.shape}; expected (n_samples, n_factors).")
     return array
 
 
-def _pair(predictions: ArrayLike, targets: ArrayLike, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _pair(predictions: ArrayLike, targets: ArrayLike, k: int) -> tuple[Floats, Floats]:
     """Predictions and targets of k factors, same shape and finite."""
     predicted, wanted = _table(predictions, "predictions"), _table(targets, "targets")
     if predicted.shape != wanted.shape or predicted.shape[1] != k:

@@ -4,9 +4,9 @@ import warnings
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.score import Facts, Score
 
@@ -88,12 +88,12 @@ def sap(
     return rows.score(per_factor.mean(), parts)
 
 
-def _accuracy(rows: Rows, cost: float) -> NDArray[np.float64]:
+def _accuracy(rows: Rows, cost: float) -> Floats:
     from unknot.metrics.kernels.svm import accuracies
 
     z_test, y_test, _ = rows.held_out
     columns = np.ascontiguousarray(rows.latents.T)
-    result: NDArray[np.float64] = accuracies(
+    result: Floats = accuracies(
         columns,
         np.argsort(columns, axis=1),
         np.ascontiguousarray(rows.factors.T),
@@ -105,7 +105,7 @@ def _accuracy(rows: Rows, cost: float) -> NDArray[np.float64]:
     return result
 
 
-def _liblinear(rows: Rows, cost: float) -> NDArray[np.float64]:
+def _liblinear(rows: Rows, cost: float) -> Floats:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
@@ -120,7 +120,7 @@ def _liblinear(rows: Rows, cost: float) -> NDArray[np.float64]:
     return result
 
 
-def _squared_correlation(rows: Rows, _: float) -> NDArray[np.float64]:
+def _squared_correlation(rows: Rows, _: float) -> Floats:
     z, y = rows.latents - rows.latents.mean(axis=0), rows.numbers - rows.numbers.mean(axis=0)
     alive = ~dead(rows.latents)
     result = np.zeros((z.shape[1], y.shape[1]))

@@ -4,18 +4,11 @@ from math import gcd
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.accuracy import adjusted, chance_levels
-from unknot.metrics.alignment import (
-    UNALIGNED,
-    Cuts,
-    align,
-    alignment_information,
-    alignment_notes,
-    published_cuts,
-)
+from unknot.metrics.alignment import UNALIGNED, Cuts, align, alignment_information, alignment_notes, published_cuts
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, prepare
 from unknot.metrics.kernels.information import code, equal_frequency_cuts
 from unknot.metrics.score import Facts, Score
@@ -123,9 +116,7 @@ def snc(
     return rows.score(values[1].mean(), parts, train=float(values[0].mean()))
 
 
-def _steps(
-    z: NDArray[np.float64], y: NDArray[np.int64], bins: Bins, min_bin_size: int | None, cuts: Cuts
-) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
+def _steps(z: Floats, y: Ints, bins: Bins, min_bin_size: int | None, cuts: Cuts) -> tuple[Floats, Ints, int]:
     """Cut points, the class of every bin, and how many rows that gets right of a latent (n,) and its factor (n,)."""
     from scipy.optimize import linear_sum_assignment
 
@@ -149,7 +140,7 @@ def _steps(
     return points, class_of, int(table[used, slots[chosen]].sum())
 
 
-def _bins_of_classes(counts: NDArray[np.int64], bins: Bins, min_bin_size: int | None) -> NDArray[np.int64]:
+def _bins_of_classes(counts: Ints, bins: Bins, min_bin_size: int | None) -> Ints:
     """How many bins each class receives."""
     n, k = int(counts.sum()), len(counts)
     size = gcd(*map(int, counts))
@@ -173,7 +164,7 @@ def _bins_of_classes(counts: NDArray[np.int64], bins: Bins, min_bin_size: int | 
     return capacity
 
 
-def _adjust(accuracy: NDArray[np.float64], level: NDArray[np.float64], adjustment: str) -> NDArray[np.float64]:
+def _adjust(accuracy: Floats, level: Floats, adjustment: str) -> Floats:
     if adjustment == "eq3":
         return adjusted(accuracy, level)
     return accuracy.copy() if adjustment == "none" else np.maximum(0.0, accuracy - level)

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rows, as_array, check_latents, dead, enough_rows, prepare
 from unknot.metrics.kernels.information import entropy
 from unknot.metrics.score import Facts, Score
@@ -150,16 +150,14 @@ def lidar(latents: Any, factors: Any = None, *, groups: Any = None, delta: float
     return Score(_smooth_rank(values), {**about, **parts})
 
 
-def _combinations(rows: Rows) -> NDArray[np.int64]:
+def _combinations(rows: Rows) -> Ints:
     """A number for each row's combination of factor values, by way of one whole number for each where it fits."""
     if np.prod(rows.sizes.astype(np.float64)) < 2**62:
         return np.unique(np.ravel_multi_index(tuple(rows.factors.T), tuple(rows.sizes)), return_inverse=True)[1]
     return np.unique(rows.factors, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _separation(
-    z: NDArray[np.float64], classes: NDArray[np.int64], n_classes: int, delta: float
-) -> NDArray[np.float64]:
+def _separation(z: Floats, classes: Ints, n_classes: int, delta: float) -> Floats:
     """Eigenvalues of the whitened covariance of class means, largest first."""
     sums = np.stack([np.bincount(classes, weights=column, minlength=n_classes) for column in z.T], axis=1)
     means = sums / np.bincount(classes)[:, None]
@@ -167,11 +165,11 @@ def _separation(
     variances, axes = np.linalg.eigh(residual.T @ residual / len(z))
     # B = centred' centred / classes, so W^(-1/2) B W^(-1/2) has the squared singular values of centred W^(-1/2).
     whitened = centred @ axes / np.sqrt(np.maximum(variances, 0.0) + delta)
-    result: NDArray[np.float64] = _singular(whitened) ** 2 / n_classes
+    result: Floats = _singular(whitened) ** 2 / n_classes
     return result
 
 
-def _singular(matrix: NDArray[np.float64], mean: NDArray[np.float64] | float = 0.0) -> NDArray[np.float64]:
+def _singular(matrix: Floats, mean: Floats | float = 0.0) -> Floats:
     """Singular values of a matrix less its mean, largest first."""
     if min(matrix.shape) == 0:
         return np.zeros(0)
@@ -186,5 +184,5 @@ def _singular(matrix: NDArray[np.float64], mean: NDArray[np.float64] | float = 0
         return np.linalg.svd(np.concatenate(triangles), compute_uv=False)
 
 
-def _smooth_rank(values: NDArray[np.float64]) -> float:
+def _smooth_rank(values: Floats) -> float:
     return float(np.exp(entropy(values))) if values.sum() > 0 else 0.0

@@ -5,16 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics._predictors import canonical_order
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.boosting import fit_trees, tabulate
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.interventions import InterventionSource, TableSource
 from unknot.metrics.score import Facts, Score
 
-Predict = Callable[[int, NDArray[np.float64]], NDArray[np.int64]]
+Predict = Callable[[int, Floats], Ints]
 REFERENCE = "Locatello et al. 2019, On the Fairness of Disentangled Representations, arXiv:1905.13662"
 
 
@@ -156,13 +156,13 @@ def _classifiers(rows: Rows, rounds: int, rng: np.random.Generator) -> Predict:
     return lambda j, latents: trees[j].predict(latents[:, columns])
 
 
-def _accuracy(rows: Rows, predict: Predict) -> NDArray[np.float64]:
+def _accuracy(rows: Rows, predict: Predict) -> Floats:
     """Of each classifier on held-out rows."""
     latents, factors, _ = rows.held_out
     return rows.spread([np.mean(predict(j, latents) == factors[:, j]) for j in range(rows.n_factors)])
 
 
-def _settable(rows: Rows, source: InterventionSource | None) -> tuple[InterventionSource, NDArray[np.int64]]:
+def _settable(rows: Rows, source: InterventionSource | None) -> tuple[InterventionSource, Ints]:
     """What to intervene on, and its numbers of the factors that vary."""
     if source is not None:
         sizes = np.array(source.sizes)
@@ -188,12 +188,12 @@ def _settable(rows: Rows, source: InterventionSource | None) -> tuple[Interventi
     return TableSource(latents, factors), np.arange(rows.n_factors)
 
 
-def _complete(factors: NDArray[np.int64]) -> bool:
+def _complete(factors: Ints) -> bool:
     cells = np.prod([float(len(np.unique(column))) for column in factors.T])
     return bool(cells <= len(factors) and len(np.unique(factors, axis=0)) == cells)
 
 
-def total_variation(groups: Iterable[NDArray[np.int64]], everyone: NDArray[np.int64]) -> NDArray[np.float64]:
+def total_variation(groups: Iterable[Ints], everyone: Ints) -> Floats:
     """Half the l1 distance between each group's histogram and everyone's.
 
     >>> total_variation([np.array([0, 0]), np.array([1, 0])], np.array([0, 0, 1, 0]))
@@ -201,11 +201,11 @@ def total_variation(groups: Iterable[NDArray[np.int64]], everyone: NDArray[np.in
     """
     classes, overall = np.unique(everyone, return_counts=True)
     shares = np.array([[np.mean(group == c) for c in classes] for group in groups])
-    result: NDArray[np.float64] = 0.5 * np.abs(shares - overall / overall.sum()).sum(axis=1)
+    result: Floats = 0.5 * np.abs(shares - overall / overall.sum()).sum(axis=1)
     return result
 
 
-def _score(rows: Rows, tv: Mapping[str, NDArray[np.float64]], **more: Any) -> Score:
+def _score(rows: Rows, tv: Mapping[str, Floats], **more: Any) -> Score:
     combinations = {
         f"{over_values}_{over_sensitive}": float(gather(tv[f"{over_values}_tv"], axis=1).mean())
         for over_values in ("mean", "max")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Checked, third
 from unknot.representation import Representation
 
@@ -29,9 +30,9 @@ class Named:
 class Data:
     """The rows one metric sees."""
 
-    latents: NDArray[np.float64]
+    latents: Floats
     factors: Named | None
-    latents_test: NDArray[np.float64] | None = None
+    latents_test: Floats | None = None
     factors_test: Named | NDArray[Any] | None = None
 
     @cached_property

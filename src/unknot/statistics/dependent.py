@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from unknot.errors import UnknotError, check_known
-from unknot.statistics.columns import Floats, chosen, columns_of
+from unknot.metrics.arrays import Floats
+from unknot.statistics.columns import chosen, columns_of
 from unknot.statistics.correlations import Correction, Method, comparable, holm, no_value, student_p
 from unknot.statistics.resamples import (
     Bootstrap,
