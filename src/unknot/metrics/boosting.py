@@ -21,6 +21,7 @@ from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import Rng
 
 BINS = 256
+RATE = 0.1  # share of each Newton step that is taken
 RESOLUTION = np.float32(1e-7)  # values closer than this cannot be split, as in scikit-learn
 
 
@@ -90,14 +91,13 @@ class BoostedTrees:
     features: NDArray[np.int32] = field(repr=False)  # (rounds, trees per round, inner nodes)
     thresholds: Floats = field(repr=False)
     values: Floats = field(repr=False)  # (rounds, trees per round, leaves)
-    learning_rate: float = 0.1
 
     def raw(self, latents: Floats) -> Floats:
         """Log-odds (1, n) of two classes, or logits (K, n) up to a constant."""
         from unknot.metrics.kernels.gbt import add_trees
 
         raw = np.repeat(self.prior[:, None], len(latents), axis=1)
-        add_trees(raw, single(latents), self.features, self.thresholds, self.values, self.learning_rate)
+        add_trees(raw, single(latents), self.features, self.thresholds, self.values, RATE)
         return raw
 
     def predict(self, latents: Floats) -> Ints:
@@ -111,7 +111,6 @@ def fit_trees(
     *,
     rounds: int = 100,
     depth: int = 3,
-    learning_rate: float = 0.1,
     exact: bool = True,
     rng: Rng = 0,
 ) -> BoostedTrees:
@@ -122,7 +121,6 @@ def fit_trees(
         codes: whole numbers; classes that do not occur are never predicted, and a single one always is.
         rounds: boosting rounds.
         depth: of every tree.
-        learning_rate: share of each Newton step that is taken.
         exact: whether splits may lie between any two values, or only between bins (faster, other numbers).
         rng: decides between equally good latents.
 
@@ -151,7 +149,7 @@ def fit_trees(
     for t in range(rounds):  # compiled code cannot be interrupted, so it comes back after every round
         residuals(raw, y, by_class, by_row)
         trees = (features[t], thresholds[t], values[t])
-        grow_round(raw, (by_class, by_row), tuple(table), exact, learning_rate, trees, decreases, state)
+        grow_round(raw, (by_class, by_row), tuple(table), exact, RATE, trees, decreases, state)
     decreases = np.maximum(decreases, 0.0)
     return BoostedTrees(
         classes=classes,
@@ -161,7 +159,6 @@ def fit_trees(
         features=features,
         thresholds=thresholds,
         values=values,
-        learning_rate=learning_rate,
     )
 
 

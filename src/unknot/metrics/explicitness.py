@@ -12,6 +12,8 @@ from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
+ITERATIONS = 100  # of Newton's method, at most
+
 
 @Facts(
     title="Explicitness",
@@ -138,7 +140,7 @@ def _log_shares(logits: Floats) -> Floats:
     return shares
 
 
-def balanced_regressions(z: Floats, y: Ints, size: int, *, iterations: int = 100) -> Floats:
+def balanced_regressions(z: Floats, y: Ints, size: int) -> Floats:
     """Weights (d + 1, size) of one logistic regression per class against the rest, bias last, by Newton's method.
 
     Minimises sum_i s_i log(1 + exp(-t_i f(z_i))) + |w|^2 / 2, rows of the class and rows of the rest having the
@@ -154,7 +156,7 @@ def balanced_regressions(z: Floats, y: Ints, size: int, *, iterations: int = 100
     weight = np.where(own, n / (2 * count), n / (2 * (n - count)))
     w = np.zeros((d + 1, size))
     loss = _rest_loss(x, own, weight, w, ridge)
-    for _ in range(iterations):
+    for _ in range(ITERATIONS):
         p = _sigmoid(x @ w)
         gradient = x.T @ (weight * (p - own)) + ridge[:, None] * w
         upper = products.T @ (weight * p * (1 - p))

@@ -6,7 +6,7 @@ Every metric calls `prepare` first, so that all of them treat labels, constants,
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -162,15 +162,6 @@ class Checked:
         return replace(rows, skipped=dict(rows.skipped), notes=list(rows.notes))
 
 
-class _Passed(NamedTuple):
-    """What a caller passed to a metric."""
-
-    latents: Any
-    factors: Any
-    latents_test: Any
-    factors_test: Any
-
-
 def prepare(
     who: str,
     latents: Any,
@@ -195,12 +186,9 @@ def prepare(
             per distinct value (for metrics that only regress on `numbers`).
         names: factor names; a pandas table brings its own.
     """
-    passed = _Passed(latents, factors, latents_test, factors_test)
-
-    def make() -> Rows:
-        return _prepared(who, passed, of_split, continuous, names)
-
     of_split = rng if latents_test is None else None
+    passed = latents, factors, latents_test, factors_test
+    make = partial(_prepared, who, passed, of_split, continuous, names)
     # A generator moves on with every split, so that no two metrics see the same one.
     if not isinstance(latents, Checked) or isinstance(of_split, np.random.Generator):
         rows = make()
@@ -213,20 +201,23 @@ def prepare(
     return rows
 
 
-def _prepared(who: str, passed: _Passed, rng: Rng | None, continuous: str, names: Sequence[str] | None) -> Rows:
-    z = check_latents(who, passed.latents)
-    y, own_names = _as_table(who, passed.factors)
+def _prepared(
+    who: str, passed: tuple[Any, ...], rng: Rng | None, continuous: str, names: Sequence[str] | None
+) -> Rows:
+    latents, factors, latents_test, factors_test = passed
+    z = check_latents(who, latents)
+    y, own_names = _as_table(who, factors)
     labels = tuple(names) if names is not None else own_names
     if len(labels) != y.shape[1]:
         raise UnknotError(f"{who}: {len(labels)} factor names for {y.shape[1]} factors; give one name each.")
     _same_length(who, z, y, "latents", "factors")
     enough_rows(who, z)
-    if (passed.latents_test is None) != (passed.factors_test is None):
+    if (latents_test is None) != (factors_test is None):
         raise UnknotError(f"{who}: latents_test and factors_test go together; only one was given.")
     z_test = y_test = None
-    if passed.latents_test is not None:
-        z_test = check_latents(who, passed.latents_test, "latents_test")
-        y_test, _ = _as_table(who, passed.factors_test, "factors_test")
+    if latents_test is not None:
+        z_test = check_latents(who, latents_test, "latents_test")
+        y_test, _ = _as_table(who, factors_test, "factors_test")
         _same_length(who, z_test, y_test, "latents_test", "factors_test")
         for name, a, b in (("latents", z, z_test), ("factors", y, y_test)):
             if a.shape[1] != b.shape[1]:

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.heads import Head, standardiser
 
+ITERATIONS = 1000  # at most
 CHUNK = 4096  # rows whose class scores stay in the cache
 
 
 def fit_linear(
-    latents: Floats, classes: Ints, n_classes: int, *, penalty: float, whiten: bool = False, iterations: int = 1000
+    latents: Floats, classes: Ints, n_classes: int, *, penalty: float, whiten: bool = False
 ) -> tuple[Head, bool]:
     """The head that minimises  sum_i -log softmax(z_i)[y_i] + penalty |w|^2 / 2  on standardised latents.
 
@@ -23,7 +24,6 @@ def fit_linear(
         penalty: of the weights, not of the biases; 1 / C in scikit-learn's terms.
         whiten: measure |w| in whitened latents, where the problem is better conditioned and takes a fraction of
             the iterations; for penalties so small that it does not matter.
-        iterations: at most.
 
     Returns:
         The head, and whether the gradient of the mean loss fell below 1e-5 (the precision of single floats).
@@ -44,7 +44,7 @@ def fit_linear(
         gradient[:, :-1] += penalty / n * w[:, :-1]
         return loss + penalty / n * 0.5 * float(np.sum(w[:, :-1] ** 2)), gradient.ravel()
 
-    options = {"maxiter": iterations, "maxfun": 10 * iterations, "gtol": 1e-5, "ftol": 1e-9, "maxcor": 20}
+    options = {"maxiter": ITERATIONS, "maxfun": 10 * ITERATIONS, "gtol": 1e-5, "ftol": 1e-9, "maxcor": 20}
     result: Any = minimize(objective, np.zeros(n_classes * (d + 1)), jac=True, method="L-BFGS-B", options=options)
     w = result.x.reshape(n_classes, d + 1)
     return Head(mean, scale, (np.hstack([w[:, :-1] @ basis.T, w[:, -1:]]),)), bool(result.status == 0)

@@ -21,6 +21,7 @@ from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 Readout = Literal["linear", "mlp"]
+RATIO_BINS, RATIO_TOP = 40, 2.0  # of the histogram of ratios, and its last edge
 HIDDEN, EPOCHS, BATCH, LEAST_STEPS = (40, 40, 40), 8, 64, 3_000
 
 
@@ -147,15 +148,7 @@ class RatioToMean:
     edges: Floats
 
 
-def ratio_to_mean(
-    predictions: ArrayLike,
-    targets: ArrayLike,
-    unseen: ArrayLike,
-    mean: ArrayLike,
-    *,
-    bins: int = 40,
-    top: float = 2.0,
-) -> RatioToMean:
+def ratio_to_mean(predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike, mean: ArrayLike) -> RatioToMean:
     """|f_j - mean_j| / |y_j - mean_j| of the unseen factor, on rows with exactly one (eq. 2).
 
     Rows whose target is the mean itself are left out. The paper only says "the mean of the factor" and speaks of the
@@ -166,8 +159,6 @@ def ratio_to_mean(
         targets: (n, k).
         unseen: (n, k) which values never occur in training.
         mean: (k,) of the training targets.
-        bins: of the histogram.
-        top: its last edge.
     """
     strange = np.asarray(unseen, dtype=np.bool_)
     k = strange.shape[1]
@@ -177,12 +168,12 @@ def ratio_to_mean(
         raise UnknotError(f"ratio_to_mean: mean has shape {centre.shape}; expected one number for {k} factors.")
     away = np.abs(wanted - centre)
     use = strange & (strange.sum(axis=1, keepdims=True) == 1) & (away >= 1e-12)
-    edges = np.linspace(0.0, top, bins + 1)
+    edges = np.linspace(0.0, RATIO_TOP, RATIO_BINS + 1)
     median, share = np.full(k, np.nan), np.full(k, np.nan)
-    histogram = np.zeros((k, bins), dtype=np.int64)
+    histogram = np.zeros((k, RATIO_BINS), dtype=np.int64)
     for j in range(k):
         ratio = np.abs(predicted[use[:, j], j] - centre[j]) / away[use[:, j], j]
-        histogram[j] = np.histogram(np.minimum(ratio, top), edges)[0]
+        histogram[j] = np.histogram(np.minimum(ratio, RATIO_TOP), edges)[0]
         if len(ratio):
             median[j], share[j] = np.median(ratio), np.mean(ratio <= 1)
     return RatioToMean(median, share, use.sum(axis=0), histogram, edges)

@@ -146,9 +146,9 @@ def width_contingency(latents: Floats, factors: Ints, sizes: Ints, bins: int = 2
     return np.split(counts, offsets[1:], axis=2)
 
 
-def mutual_information(codes: Codes, n_bins: int, factors: Ints, sizes: Ints, *, correct: bool = False) -> Floats:
+def mutual_information(codes: Codes, n_bins: int, factors: Ints, sizes: Ints) -> Floats:
     """MI (d, k) in nats between coded latents and factors, never negative; arguments as in `contingency`."""
-    return table_information(contingency(codes, n_bins, factors, sizes), correct=correct)
+    return table_information(contingency(codes, n_bins, factors, sizes))
 
 
 def width_information(
@@ -158,10 +158,10 @@ def width_information(
     return table_information(width_contingency(latents, factors, sizes, bins), correct=correct)
 
 
-def frequency_information(latents: Floats, factors: Ints, sizes: Ints, *, correct: bool = False) -> Floats:
+def frequency_information(latents: Floats, factors: Ints, sizes: Ints) -> Floats:
     """MI (d, k) in nats, factor j against latents in sizes[j] bins of equal count (the SNC alignment)."""
     route = _frequency_tables if _compiled(latents.size * len(sizes)) else _sorted_tables
-    return table_information(route(latents, factors, sizes), correct=correct)
+    return table_information(route(latents, factors, sizes))
 
 
 def _frequency_tables(latents: Floats, factors: Ints, sizes: Ints) -> Tables:
