@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.factors import Factor, FactorSpace
 from unknot.files import write_json, written_whole
+from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.scenes.chunks import progress_of
 
 ROLES = ("A", "B", "C", "D", "drop", "object", "color", "material", "shape", "size")
@@ -74,6 +76,16 @@ def open_corpus(folder: Path | str) -> Corpus:
     images = _read_array(folder, "images.npy", (n, len(ROLES), height, width, 3))
     masks = _read_array(folder, "masks.npy", (n, len(MASKED), height, width))
     return Corpus(folder, images, masks, tuples, info)
+
+
+def corpus_world(folder: Path) -> ArrayWorld:
+    """The images of a corpus as a complete grid of tuples and roles."""
+    corpus = open_corpus(folder)
+    n = len(corpus)
+    tuples = Factor("tuple", n, "categorical" if n > 1 else "constant")
+    space = FactorSpace((tuples, Factor("role", len(ROLES), "categorical", ROLES)))
+    images = corpus.images.reshape(-1, *corpus.images.shape[2:])
+    return ArrayWorld(images, space=space, name=f"corpus, {corpus.info.get('variant', 'scenes')}")
 
 
 def write_corpus(
