@@ -14,7 +14,8 @@ from unknot.worlds.published.dsprites import SPACE as DSPRITES
 from unknot.worlds.published.mpi3d import COMPLEX_SPACE
 from unknot.worlds.published.mpi3d import SPACE as MPI3D
 from unknot.worlds.published.shapes3d import SPACE as SHAPES3D
-from unknot.worlds.splits.split import Rule, Split, exclusive_classes, split
+from unknot.worlds.splits.rules import Rule, exclusive_classes
+from unknot.worlds.splits.split import Split, split
 
 PUBLISHED = {"dsprites": DSPRITES, "shapes3d": SHAPES3D, "mpi3d": MPI3D, "celeb_glow": CELEB_GLOW}
 

@@ -180,15 +180,3 @@ def _subsets(varying: NDArray[np.int64], f: int, most: int) -> tuple[NDArray[np.
 
 def _sizes(space: FactorSpace) -> str:
     return ", ".join(f"{factor.name} {factor.size}" for factor in space)
-
-
-__all__ = [
-    "ANSWERS",
-    "CHANCE",
-    "PANELS",
-    "Alternatives",
-    "Puzzles",
-    "Relations",
-    "check_puzzles",
-    "draw_puzzles",
-]

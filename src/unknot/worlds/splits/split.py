@@ -36,15 +36,6 @@ from unknot.worlds.splits.rules import (
     split_factors,
 )
 
-__all__ = [
-    "RULES",
-    "Rule",
-    "Split",
-    "SplitKind",
-    "exclusive_classes",
-    "split",
-]
-
 _HELD_OUT = ("interpolation", "extrapolation")  # exclusive classes are the test's; training is a box
 
 
