@@ -20,7 +20,7 @@ from unknot.errors import UnknotError
 from unknot.factors import Factor, FactorSpace
 from unknot.files import write_json, written_whole
 from unknot.worlds.array_world import ArrayWorld
-from unknot.worlds.scenes.chunks import progress_of
+from unknot.worlds.scenes.chunks import mapped, progress_of
 
 ROLES = ("A", "B", "C", "D", "drop", "object", "color", "material", "shape", "size")
 MASKED = ROLES[:4]
@@ -157,12 +157,6 @@ def _read_json(folder: Path, name: str, kind: type) -> Any:
 
 
 def _read_array(folder: Path, name: str, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    try:
-        array: NDArray[Any] = np.load(folder / name, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise UnknotError(f"{folder}: has no {name}; copy it again, or make the corpus again.") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise UnknotError(f"{folder / name}: cannot be read ({error}); copy or make the corpus again.") from error
-    if array.shape != shape or array.dtype != np.uint8:
-        raise UnknotError(f"{folder / name}: is {array.dtype} {array.shape}; expected uint8 {shape}.")
-    return array
+    if not (folder / name).exists():
+        raise UnknotError(f"{folder}: has no {name}; copy it again, or make the corpus again.")
+    return mapped(folder / name, shape, "copy or make the corpus again")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.progress import Progress, silent
-from unknot.worlds.scenes.chunks import alone, clear, fill, finish, in_items, opened, progress_of
+from unknot.worlds.scenes.chunks import alone, clear, difference, fill, finish, in_items, opened, progress_of
 from unknot.worlds.scenes.corpus import MASKED, ROLES, VERSION, Corpus, open_corpus, write_records
 from unknot.worlds.scenes.placement import MIN_VISIBLE, SETTINGS, SURVEY, placements
 from unknot.worlds.scenes.render import Size, render, scene_masks, window
@@ -126,9 +126,8 @@ def make_corpus(
 
 def _already_made(folder: Path, wanted: dict[str, Any]) -> Corpus:
     corpus = open_corpus(folder)
-    other = [key for key, value in wanted.items() if corpus.info.get(key) != value]
-    if other:
-        named = ", ".join(f"{key} {corpus.info.get(key)!r} instead of {wanted[key]!r}" for key in other)
+    named = difference(corpus.info, wanted)
+    if named:
         raise UnknotError(f"{folder}: already holds a corpus with {named}; name another folder.")
     return corpus
 
