@@ -1,8 +1,8 @@
 """A small ray tracer: scenes in plain Python, drawn by compiled code.
 
 World coordinates are right-handed with z up. A `Scene` has a camera, bodies and lights; `render` draws one scene or
-many into one array of uint8 images with smooth edges, `masks` says which body each pixel sees, `silhouettes`
-which bodies it would see if each were alone. Worlds that draw thousands of images build the packed arrays of a
+many into one array of uint8 images with smooth edges, `masks` says which body each pixel sees, `coverage`
+counts which bodies it would see if each were alone. Worlds that draw thousands of images build the packed arrays of a
 `Batch` themselves, with `body_rows`, `light_row` and `camera_rows`, instead of one `Scene` per image.
 """
 
@@ -119,13 +119,6 @@ class Camera:
     position: Vector
     look_at: Vector = (0.0, 0.0, 0.0)
     fov: float = 45.0
-
-    @staticmethod
-    def facing(position: Vector, yaw: float, pitch: float, fov: float = 45.0) -> "Camera":
-        """A camera by angles in degrees: yaw from the x axis towards y, pitch upwards from the horizon."""
-        a, e = math.radians(yaw), math.radians(pitch)
-        ahead = (math.cos(a) * math.cos(e), math.sin(a) * math.cos(e), math.sin(e))
-        return Camera(position, (position[0] + ahead[0], position[1] + ahead[1], position[2] + ahead[2]), fov)
 
 
 @dataclass(frozen=True)
@@ -317,19 +310,18 @@ def masks(scenes: Batch | Scene | Sequence[Scene], height: int, width: int) -> N
     return result
 
 
-def silhouettes(scenes: Batch | Scene | Sequence[Scene], height: int, width: int) -> NDArray[np.int64]:
-    """Per pixel (n, height, width), bit l - 1 is set where a body labelled l would be seen if it were alone.
+def coverage(batch: Batch, height: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pixels (n, k) whose middle sees each body, and pixels (n, 2^k) by the set of bodies that cover the middle.
 
-    One pass answers every question about who hides whom: `codes >> (l - 1) & 1` is the whole outline of l.
+    Bit b of an index into the second is set where body b would be seen if it were alone: one pass answers every
+    question about who hides whom.
     """
-    from unknot.worlds.raytracer._trace import outline
+    from unknot.worlds.raytracer._trace import count
 
-    batch = scenes if isinstance(scenes, Batch) else pack(scenes)
-    if batch.bodies.size and batch.bodies[:, :, at.LABEL].max() > 63:
-        raise UnknotError("silhouettes: labels go up to 63, one bit each; number the bodies 1, 2, 3, ...")
-    result = np.empty((len(batch), *_size(height, width)), dtype=np.int64)
-    outline(batch.cameras, batch.bodies, result)
-    return result
+    n, k = batch.bodies.shape[:2]
+    visible, histogram = np.zeros((n, k), dtype=np.int64), np.zeros((n, 2**k), dtype=np.int64)
+    count(batch.cameras, batch.bodies, *_size(height, width), visible, histogram)
+    return visible, histogram
 
 
 def _size(height: int, width: int) -> tuple[int, int]:

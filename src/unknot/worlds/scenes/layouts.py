@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.worlds.raytracer import layout as at
-from unknot.worlds.raytracer.tracer import Batch, Body, Light, Material, body_rows, camera_rows, light_row
+from unknot.worlds.raytracer.tracer import (
+    Batch,
+    Body,
+    Light,
+    Material,
+    body_rows,
+    camera_rows,
+    coverage,
+    light_row,
+)
 from unknot.worlds.scenes.scene import COLORS, FLOORS, MATERIALS, SHAPES, SIZES, Scene, SceneObject
 
 Numbers = NDArray[np.float64]
@@ -149,6 +158,31 @@ def seen_in(layouts: Layouts, batch: Batch, height: int, width: int, crop: float
     tangent = TANGENT * crop * min(1.0, height / width)
     cameras = camera_rows(layouts.cameras, (0.0, 0.0, 0.0), 2 * math.degrees(math.atan(tangent)))
     return Batch(cameras, batch.bodies, batch.lights, batch.backgrounds)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Pixels of scenes, counted at their middles, without smooth edges.
+
+    Attributes:
+        visible: (n, k) of each object, hidden parts left out.
+        histogram: (n, 2^k) by coverage: bit i of the index is set where object i would be seen if it were alone.
+    """
+
+    visible: Words
+    histogram: Words
+
+    @property
+    def overlap(self) -> Words:
+        """Pixels (n,) covered by two or more objects."""
+        several = np.array([code.bit_count() > 1 for code in range(self.histogram.shape[1])])
+        overlap: Words = self.histogram[:, several].sum(axis=1)
+        return overlap
+
+
+def survey(layouts: Layouts, height: int, width: int, *, crop: float = 1.0) -> Survey:
+    """Count the pixels of scenes in images of this size."""
+    return Survey(*coverage(seen_in(layouts, packed(layouts, floor=False), height, width, crop), height, width))
 
 
 def _lights(lamps: Numbers) -> Numbers:

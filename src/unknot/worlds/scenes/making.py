@@ -13,10 +13,10 @@ from unknot.errors import UnknotError, unknown
 from unknot.progress import Progress, silent
 from unknot.worlds.scenes.chunks import alone, clear, difference, fill, finish, in_items, opened, progress_of
 from unknot.worlds.scenes.corpus import MASKED, ROLES, VERSION, Corpus, open_corpus, write_records
+from unknot.worlds.scenes.layouts import survey
 from unknot.worlds.scenes.placement import MIN_VISIBLE, SETTINGS, SURVEY, placements
 from unknot.worlds.scenes.render import Size, render, scene_masks, window
 from unknot.worlds.scenes.scene import Scene
-from unknot.worlds.scenes.survey import survey
 from unknot.worlds.scenes.tuples import (
     COLORED,
     Parts,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.worlds.scenes.layouts import COLOR_NAMES, FLOOR_NAMES, SIZE_NAMES, Layouts
+from unknot.worlds.scenes.layouts import COLOR_NAMES, FLOOR_NAMES, SIZE_NAMES, Layouts, survey
 from unknot.worlds.scenes.scene import (
     BACKGROUNDS,
     CAMERA,
@@ -28,7 +28,6 @@ from unknot.worlds.scenes.scene import (
     SIZES,
     Scene,
 )
-from unknot.worlds.scenes.survey import survey
 
 REACH = 3.0  # objects stand in the square of this half side
 GAP = 0.25  # between the bounding circles of two objects
