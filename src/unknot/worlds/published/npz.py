@@ -36,7 +36,6 @@ _BROKEN = (
 class Member:
     """One array of an archive, as its header describes it."""
 
-    key: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     fortran: bool
@@ -60,7 +59,7 @@ def members(path: Path) -> dict[str, Member]:
                     length = stream.tell()
                 stored = info.compress_type == zipfile.ZIP_STORED
                 offset = _data_offset(path, info, length) if stored else None
-                arrays[key] = Member(key, shape, dtype, fortran, offset)
+                arrays[key] = Member(shape, dtype, fortran, offset)
         return arrays
 
 

@@ -21,6 +21,7 @@ Vector = tuple[float, float, float]
 Rows = NDArray[np.float64]
 Curve = Literal["linear", "srgb"]
 
+ROUNDING = 0.2  # radius of the edges of a rounded box over its half side
 UPRIGHT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 KINDS: dict[str, int] = {
     "sphere": at.SPHERE,
@@ -67,8 +68,6 @@ class Body:
         label: its number in masks; 0 is background.
         casts: whether it throws shadows.
         hole: inner over outer radius of a disc.
-        rounding: radius of the edges of a rounded box (0.2 if left out), or of those that a cylinder's rim shines as if
-            it had, over its half side.
         checker: how much darker every other tile of a checkerboard is, 0 for none.
         tile: side of those tiles where the body reaches from -1 to 1.
     """
@@ -82,7 +81,6 @@ class Body:
     label: int = 0
     casts: bool = True
     hole: float = 0.0
-    rounding: float | None = None
     checker: float = 0.0
     tile: float = 0.25
 
@@ -159,7 +157,7 @@ def turn(axis: ArrayLike, degrees: ArrayLike) -> Rows:
 
 def body_rows(body: Body) -> Rows:
     """Packed bodies (n, BODY_WIDTH) of one shape; position (n, 3), scale, rotation (n, 3, 3), color broadcast."""
-    shape, rounding, material = body.shape, body.rounding, body.material
+    shape, material = body.shape, body.material
     if shape not in KINDS:
         raise unknown("shape", shape, KINDS)
     center = np.atleast_2d(np.asarray(body.position, dtype=np.float64))
@@ -175,13 +173,7 @@ def body_rows(body: Body) -> Rows:
     if np.any(np.abs(frame @ frame.transpose(0, 2, 1) - np.eye(3)) > 1e-6):
         raise UnknotError(f"body '{shape}': rotation is not a rotation matrix; build it with `turn`.")
     rows = np.zeros((n, at.BODY_WIDTH))
-    if rounding is not None and not (shape in ("rounded_box", "cylinder") and 0 < rounding < 1):
-        raise UnknotError(
-            f"body '{shape}': rounding is {rounding}; rounded boxes and cylinders take one between 0 and 1."
-        )
-    if shape == "rounded_box" and rounding is None:
-        rounding = 0.2
-    extra = np.full(len(half), rounding or body.hole)
+    extra = np.full(len(half), ROUNDING if shape == "rounded_box" else body.hole)
     reach = np.sqrt((half**2).sum(axis=1))  # of the corners of its box
     if shape == "capsule":
         if np.any(np.abs(half[:, 0] - half[:, 1]) > 1e-9) or np.any(half[:, 2] < half[:, 0]):

@@ -75,14 +75,7 @@ class Layouts:
         return len(self.counts)
 
     def __getitem__(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Layouts":
-        return Layouts(
-            self.words[rows],
-            self.places[rows],
-            self.counts[rows],
-            self.floors[rows],
-            self.cameras[rows],
-            self.lamps[rows],
-        )
+        return Layouts(**{name: part[rows] for name, part in vars(self).items()})
 
     def scene(self, i: int) -> Scene:
         """Scene i as a value."""
@@ -180,9 +173,9 @@ class Survey:
         return overlap
 
 
-def survey(layouts: Layouts, height: int, width: int, *, crop: float = 1.0) -> Survey:
+def survey(layouts: Layouts, height: int, width: int) -> Survey:
     """Count the pixels of scenes in images of this size."""
-    return Survey(*coverage(seen_in(layouts, packed(layouts, floor=False), height, width, crop), height, width))
+    return Survey(*coverage(seen_in(layouts, packed(layouts, floor=False), height, width, 1.0), height, width))
 
 
 def _lights(lamps: Numbers) -> Numbers:

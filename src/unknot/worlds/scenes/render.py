@@ -102,9 +102,9 @@ def window(size: Size, crop: float | None = None) -> tuple[int, int, float]:
     return int(height), int(width), float(crop)
 
 
-def pixel_coords(scenes: Sequence[Scene], size: Size = 128, crop: float | None = None) -> list[list[list[float]]]:
+def pixel_coords(scenes: Sequence[Scene], size: Size = 128) -> list[list[list[float]]]:
     """Column, row and depth at which the middle of each object of each scene appears, as CLEVR writes them."""
-    height, width, crop = window(size, crop)
+    height, width, crop = window(size)
     layouts = layouts_of(scenes)
     cameras = seen_in(layouts, packed(layouts), height, width, crop).cameras
     coords = []

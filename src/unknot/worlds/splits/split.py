@@ -210,21 +210,6 @@ class Split:
         ood = self.ood(classes)
         return np.where(ood.sum(axis=1) == 1, ood.argmax(axis=1), -1)
 
-    @cached_property
-    def one_ood(self) -> Mask:
-        """(n_points,) test points with exactly one class that training never saw (eq. 3), read-only."""
-        check_maskable(self.space)
-        if self.kind not in _HELD_OUT:
-            one = np.zeros(self.space.size, dtype=np.bool_)
-        else:
-            none, one = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.bool_)
-            for seen in self._box.allowed:
-                outer = np.logical_and.outer
-                one = (outer(one, seen) | outer(none, ~seen)).reshape(-1)
-                none = outer(none, seen).reshape(-1)
-        one.setflags(write=False)
-        return one
-
     @property
     def one_ood_counts(self) -> dict[str, int]:
         """How many one-OOD points each factor is the odd one of: e_i prod_{j != i} (n_j - e_j)."""
