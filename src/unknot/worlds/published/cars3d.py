@@ -77,9 +77,7 @@ def read_models(path: Path, space: FactorSpace) -> tuple[list[str], dict[str, Im
     with reading(path, "a .tar.gz archive", *_BROKEN), tarfile.open(path, "r|*") as archive:
         for member in archive:
             place = _safe(member, path)
-            if place.parent.name != "cars" or not member.isfile():
-                continue
-            stream = archive.extractfile(member)
+            stream = archive.extractfile(member) if place.parent.name == "cars" and member.isfile() else None
             if stream is not None and place.name == "list.txt":
                 names = [PurePosixPath(line).stem for line in stream.read().decode("utf-8").split()]
             elif stream is not None and place.suffix == ".mat":

@@ -165,6 +165,11 @@ class Survey:
     visible: Words
     histogram: Words
 
+    def all_seen(self, counts: Words, least: int) -> NDArray[np.bool_]:
+        """(n,) whether each of the objects that are there shows so many pixels."""
+        missing = np.arange(self.visible.shape[1]) >= counts[:, None]
+        return np.asarray(((self.visible >= least) | missing).all(axis=1))
+
     @property
     def overlap(self) -> Words:
         """Pixels (n,) covered by two or more objects."""

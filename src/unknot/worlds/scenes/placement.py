@@ -108,9 +108,7 @@ def sample_scenes(n: int, setting: Rules, rng: np.random.Generator, *, batch: in
     """
     scenes: list[Scene] = []
     for layouts in placements(setting, rng, batch):
-        visible = survey(layouts, SURVEY, SURVEY).visible
-        exists = np.arange(visible.shape[1]) < layouts.counts[:, None]
-        good = ((visible >= setting.min_visible) | ~exists).all(axis=1)
+        good = survey(layouts, SURVEY, SURVEY).all_seen(layouts.counts, setting.min_visible)
         scenes += [layouts.scene(int(i)) for i in np.flatnonzero(good)[: n - len(scenes)]]
         if len(scenes) == n:
             break
