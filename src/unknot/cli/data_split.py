@@ -13,7 +13,8 @@ from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
     from unknot.factors import Classes, Factor, FactorSpace
-    from unknot.worlds.splits.split import Rule, Split
+    from unknot.worlds.splits.rules import Rule
+    from unknot.worlds.splits.split import Split
 
 _HEADS = {
     "composition": "only in training",
@@ -94,7 +95,7 @@ def _split(options: SplitOptions, key: str, space: "FactorSpace") -> "Split":
 
 def _rule(options: SplitOptions, key: str) -> "Rule":
     from unknot.worlds import conventions
-    from unknot.worlds.splits.split import RULES, Rule
+    from unknot.worlds.splits.rules import RULES, Rule
 
     kept = tuple(options.keep) or None
     rule = conventions(key).rule if options.ratio is None and kept is None else None

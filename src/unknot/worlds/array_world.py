@@ -133,10 +133,10 @@ class ArrayWorld:
         return int(np.count_nonzero(np.diff(indices))) + 1
 
 
-def read_arrays(path: Path | str, *, name: str = "") -> ArrayWorld:
+def read_arrays(path: Path | str) -> ArrayWorld:
     """A world from a file of `images` (and `factors`): see the module's first lines for its keys."""
     path = Path(path)
-    name = name or path.stem
+    name = path.stem
     if path.suffix == ".npy":
         return ArrayWorld(_read_npy(path), name=name)
     members = npz.members(path)

@@ -78,6 +78,26 @@ def opened(making: Path, name: str) -> NDArray[Any]:
     return array
 
 
+def mapped(path: Path, shape: tuple[int, ...], remedy: str) -> NDArray[np.uint8]:
+    """A finished array of bytes, memory-mapped, or the error that says what is wrong with it and what to do."""
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UnknotError(f"{path}: cannot be read ({error}); {remedy}.") from error
+    if array.shape != shape or array.dtype != np.uint8:
+        raise UnknotError(f"{path}: is {array.dtype} {array.shape}; expected uint8 {shape}.")
+    return array
+
+
+def difference(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """In what a folder differs from what is wanted of it; empty if it does not."""
+    return ", ".join(
+        f"{key} {there.get(key)!r} instead of {value!r}"
+        for key, value in wanted.items()
+        if there.get(key) != value
+    )
+
+
 def finish(folder: Path, arrays: Mapping[str, Any]) -> None:
     """Move the finished arrays to their place; to be called before the file that says that all is complete."""
     for name in arrays:
@@ -151,7 +171,7 @@ def _begin(making: Path, plan: Mapping[str, Any], arrays: Mapping[str, tuple[tup
         begun = read_json(file)
         if begun != wanted:
             raise UnknotError(
-                f"{making.parent}: was begun with {_difference(begun, wanted)}; name another folder."
+                f"{making.parent}: was begun with {difference(begun, wanted) or 'another plan'}; name another folder."
             )
         return
     try:
@@ -162,11 +182,6 @@ def _begin(making: Path, plan: Mapping[str, Any], arrays: Mapping[str, tuple[tup
         shutil.rmtree(making, ignore_errors=True)
         raise UnknotError(f"{making.parent}: cannot be written ({error.strerror or error}).") from error
     write_json(file, wanted)
-
-
-def _difference(begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    keys = [key for key in {**begun, **wanted} if begun.get(key) != wanted.get(key)]
-    return ", ".join(f"{key} {begun.get(key)!r} instead of {wanted.get(key)!r}" for key in keys) or "another plan"
 
 
 def _allocate(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
