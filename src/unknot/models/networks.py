@@ -13,7 +13,7 @@ read from a 4x4 map; that of `coat128` is always 8x8. Duan et al. 2020 (Table 4)
 et al. 2022 print `conv64`; the public checkpoints behind the first two are `conv64_k2`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -43,16 +43,15 @@ class Encoder(nn.Module):
         out = self.head(self.body(images)).float()
         if self.deterministic:
             return Posterior(out)
-        mean, logvar = out.chunk(2, dim=1)
-        return Posterior(mean, logvar)
+        return Posterior(*out.chunk(2, dim=1))
 
 
 class Decoder(nn.Module):
     """Latents to logits (Bernoulli) or means (Gaussian) of pixels."""
 
-    def __init__(self, setting: Setting, *, latents: int | None = None) -> None:
+    def __init__(self, setting: Setting) -> None:
         super().__init__()
-        self.body = decoder_body(setting, latents or setting.latents)
+        self.body = decoder_body(setting)
 
     def forward(self, latents: Tensor) -> Tensor:
         """Output (b, c, h, w) before any squashing."""
@@ -61,11 +60,11 @@ class Decoder(nn.Module):
 
 
 class GaussianAutoencoder(Model):
-    """An encoder to Gaussians and a decoder: what all VAEs share; each adds its loss."""
+    """An encoder to Gaussians, or to points, and a decoder: what all VAEs share; each adds its loss."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, deterministic: bool = False) -> None:
         super().__init__()
-        self.encoder, self.decoder = Encoder(setting), Decoder(setting)
+        self.encoder, self.decoder = Encoder(setting, deterministic=deterministic), Decoder(setting)
         self.likelihood = setting.decoder
 
     def autoencode(self, images: Tensor, generator: torch.Generator) -> tuple[Posterior, Tensor, Tensor]:
@@ -100,9 +99,10 @@ def encoder_body(setting: Setting) -> tuple[nn.Sequential, int]:
     return nn.Sequential(*layers, nn.Flatten(), *dense(hidden)), 256
 
 
-def decoder_body(setting: Setting, latents: int) -> nn.Sequential:
+def decoder_body(setting: Setting) -> nn.Sequential:
     """The decoder, from latents to pixels."""
     _check(setting)
+    latents = setting.latents
     shape = (setting.channels, setting.pixels, setting.pixels)
     if setting.architecture == "fc1200":
         n_pixels = setting.channels * setting.pixels**2
@@ -196,7 +196,7 @@ def strided_channels(who: str, pixels: int, base: Sequence[int] = (32, 32, 64, 6
     return [*[base[0]] * more, *base[max(0, -more) :]]
 
 
-def dense(widths: Sequence[int], activation: type[nn.Module] = nn.ReLU) -> list[nn.Module]:
+def dense(widths: Sequence[int], activation: Callable[[], nn.Module] = nn.ReLU) -> list[nn.Module]:
     """Linear layers of these widths, an activation after each."""
     return [part for n_in, n_out in pairwise(widths) for part in (nn.Linear(n_in, n_out), activation())]
 
