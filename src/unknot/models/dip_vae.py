@@ -66,7 +66,7 @@ class DIPVAEI(DIPVAE):
     }
 
     def __init__(self, setting: Setting, *, lambda_od: float = 10.0, lambda_d_factor: float = 10.0) -> None:
-        super().__init__(setting, "dip_vae_i", lambda_od, lambda_d_factor, lambda q: covariance(q.mean))
+        super().__init__(setting, "dip_vae_i", lambda_od, lambda_d_factor, mean_covariance)
 
 
 class DIPVAEII(DIPVAE):
@@ -90,6 +90,11 @@ class DIPVAEII(DIPVAE):
 
     def __init__(self, setting: Setting, *, lambda_od: float = 10.0, lambda_d_factor: float = 1.0) -> None:
         super().__init__(setting, "dip_vae_ii", lambda_od, lambda_d_factor, latent_covariance)
+
+
+def mean_covariance(q: Posterior) -> Tensor:
+    """Covariance (d, d) of the means of q over the batch."""
+    return covariance(q.mean)
 
 
 def latent_covariance(q: Posterior) -> Tensor:
