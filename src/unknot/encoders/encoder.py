@@ -99,7 +99,7 @@ timm:NAME or hf:NAME.
         from unknot.encoders.pretrained import hf_encoder, timm_encoder
 
         make = timm_encoder if kind == "timm" else hf_encoder
-        return make(name, shape, device=opening.device, pool=opening.pool, image_size=opening.image_size)
+        return make(name, shape, opening)
     opening.must_leave_images()
     if isinstance(which, str):
         which = _imported(which)

@@ -106,9 +106,16 @@ def find_preset(model: str, name: str) -> Preset:
 
 
 def options_of(model: type[Model]) -> dict[str, inspect.Parameter]:
-    """The options of a model: the keyword-only arguments of its class."""
-    parameters = inspect.signature(model).parameters
-    return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    """The options of a model: the keyword-only arguments of its class, and those of the one it hands `**extras` to."""
+    options: dict[str, inspect.Parameter] = {}
+    for kind in model.__mro__:
+        parameters = inspect.signature(kind).parameters.values()
+        for parameter in parameters:
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                options.setdefault(parameter.name, parameter)
+        if all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+            break
+    return options
 
 
 def build(name: str, setting: Setting, options: Mapping[str, Any]) -> tuple[Model, dict[str, Any]]:

@@ -4,7 +4,6 @@ A run killed at any moment goes on from its last checkpoint and ends with the sa
 one that was never stopped: data and noise of a step depend on the seed and the step alone.
 """
 
-import hashlib
 import inspect
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +11,9 @@ from pathlib import Path
 import torch
 
 from unknot.errors import UnknotError
+from unknot.files import file_hash
 from unknot.models import build
 from unknot.models.codes import channels_last
-from unknot.models.codes import represent as represent
 from unknot.models.model import Model, Setting
 from unknot.models.networks import initialise
 from unknot.processes.memory import kept_memory
@@ -177,7 +176,7 @@ def _source(model: Model) -> str:
     if type(model).__module__.startswith("unknot."):
         return ""
     try:
-        return hashlib.sha256(Path(inspect.getfile(type(model))).read_bytes()).hexdigest()[:12]
+        return file_hash(inspect.getfile(type(model)), 12)
     except (OSError, TypeError):
         return ""
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
-from unknot.representation import ARRAYS, Representation
+from unknot.representation import Representation
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.local import one_line
 from unknot.studies.steps import Step, perform
@@ -171,7 +171,7 @@ def fetched(reference: Any) -> Any:
 
 
 def _size(representation: Representation) -> int:
-    return sum(array.nbytes for key in ARRAYS if (array := getattr(representation, key)) is not None)
+    return sum(array.nbytes for array in representation.arrays.values())
 
 
 def _join(ray: Any, address: str, jobs: int | None) -> None:
