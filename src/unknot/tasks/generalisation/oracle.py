@@ -11,11 +11,17 @@ from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, silent
 from unknot.runs.workspace import Workspace
-from unknot.tasks.generalisation.constant_baselines import CHUNK, Baselines, constant_baselines
 from unknot.tasks.generalisation.options import WHO, GeneralisationOptions, chosen_splits
 from unknot.tasks.generalisation.readout import steps_over, train_readout
-from unknot.tasks.generalisation.split_errors import SplitErrors, mean_known
-from unknot.tasks.generalisation.split_points import chunks, part_points
+from unknot.tasks.generalisation.split_errors import (
+    CHUNK,
+    Baselines,
+    SplitErrors,
+    chunks,
+    constant_baselines,
+    mean_known,
+    part_points,
+)
 from unknot.tasks.options import Rows
 from unknot.tasks.result import Cell, Table, TaskResult, as_number
 from unknot.worlds.splits.split import Split

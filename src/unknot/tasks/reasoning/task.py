@@ -15,7 +15,7 @@ from unknot.tasks.reasoning.estimate import estimate
 from unknot.tasks.reasoning.options import WHO, ReasoningOptions
 from unknot.tasks.reasoning.page import section, study_sections
 from unknot.tasks.reasoning.panels import grid_of, panels_of
-from unknot.tasks.result import RESULT, Cell, Table, TaskResult
+from unknot.tasks.result import RESULT, Cell, Table, TaskResult, rows_table
 from unknot.tasks.task import SOURCES, Task
 from unknot.worlds.puzzles.picture import puzzle_picture
 from unknot.worlds.puzzles.puzzles import CHANCE, check_puzzles
@@ -138,19 +138,7 @@ def table(result: TaskResult) -> "RenderableType":
     """Accuracy over training, and by the number of fixed factors."""
     from rich.console import Group
 
-    return Group(*(_printed(name, result.tables[name]) for name in ("accuracy over training", "by relations")))
-
-
-def _printed(title: str, rows: Table) -> "RenderableType":
-    from rich.table import Table
-
-    grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for column in rows[0]:
-        grid.add_column(column, justify="right", overflow="fold")
-    for row in rows:
-        cells = ("-" if cell is None or cell != cell else cell for cell in row.values())
-        grid.add_row(*(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in cells))
-    return grid
+    return Group(*(rows_table(name, result.tables[name]) for name in ("accuracy over training", "by relations")))
 
 
 REASONING = Task(
