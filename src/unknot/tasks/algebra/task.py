@@ -9,8 +9,7 @@ from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, within
 from unknot.runs.workspace import Workspace
-from unknot.tasks.algebra.codes import codes_of, fingerprint_on
-from unknot.tasks.algebra.codes_elsewhere import read_codes
+from unknot.tasks.algebra.codes import codes_of, fingerprint_on, read_codes
 from unknot.tasks.algebra.options import LOSSES, WHO, AlgebraOptions
 from unknot.tasks.algebra.page import p_hat, score_text, section
 from unknot.tasks.algebra.quadruples import CorpusTuples
