@@ -15,10 +15,17 @@ from unknot.metrics.probes import RecipeName
 from unknot.progress import Progress, named, within
 from unknot.runs.spec import RunSpec
 from unknot.runs.workspace import Workspace
-from unknot.tasks.combinations.chosen import chosen_combinations
 from unknot.tasks.combinations.heads import BOTH, answer_table, chance_levels, head_answers, mistake_table
 from unknot.tasks.combinations.page import section
-from unknot.tasks.combinations.rows import WHO, FileRows, LabelledRows, WorldRows, must_exist, seen_and_novel
+from unknot.tasks.combinations.rows import (
+    WHO,
+    FileRows,
+    LabelledRows,
+    WorldRows,
+    chosen_combinations,
+    must_exist,
+    seen_and_novel,
+)
 from unknot.tasks.options import Names, Options, Rows, Untrained, option
 from unknot.tasks.result import Table, TaskResult, as_number
 from unknot.tasks.task import SOURCES, Task
@@ -51,7 +58,7 @@ def measure(source: Source, options: CombinationsOptions, workspace: Workspace, 
     """How well heads read a combination of two factor values when they only know each value from other company."""
     if source.untrained:
         spec = _without_split(source)
-        space, rows_of = source.world.factors, _trained_rows(source, options, workspace, progress)
+        space, rows_of = source.world.factors, _trained_rows(source, spec, options, workspace, progress)
         notes = [f"One {spec.model} was trained for each combination, on all images but those."]
         about: dict[str, Any] = {"spec": spec.model_dump()}
     else:
@@ -71,12 +78,7 @@ def measure(source: Source, options: CombinationsOptions, workspace: Workspace, 
         options.limit,
         options.seed,
     )
-    decided = {
-        "rows": options.rows,
-        "recipe": options.recipe,
-        "seed": options.seed,
-        "pair_only": options.pair_only,
-    }
+    decided = {name: options.settings()[name] for name in ("rows", "recipe", "seed", "pair_only")}
     tables: dict[str, Table] = {"answers": [], "mistakes": []}
     for i, combination in enumerate(chosen):
         here = rows_of(combination)
@@ -186,12 +188,11 @@ def _without_split(source: Source) -> RunSpec:
 
 
 def _trained_rows(
-    source: Source, options: CombinationsOptions, workspace: Workspace, progress: Progress
+    source: Source, spec: RunSpec, options: CombinationsOptions, workspace: Workspace, progress: Progress
 ) -> Callable[[Combination], LabelledRows]:
     """Rows by combination, through the run that was trained without it."""
     from unknot.runs.training import train
 
-    spec = _without_split(source)
     if workspace.folder is None:
         raise UnknotError(f"{WHO}: training needs a folder, where runs are kept; pass folder='combinations'.")
     runs, opening = workspace.folder / "runs", source.opening

@@ -28,7 +28,9 @@ def section(results: Sequence[TaskResult]) -> Section:
         "and the answers alone, one at the answers alone. Only an accuracy above the third-row line shows that rows "
         "one and two are used.",
     ]
-    drawings = [Drawing(_learning(results), _learning_caption(results))]
+    reasoners = results[0].tables.get("reasoners", [])
+    several = f"Mean of {len(reasoners)} reasoners; the band is from the worst to the best."
+    drawings = [Drawing(_learning(results), several if len(reasoners) > 1 else "")]
     if len(results) == 1:
         drawings += [
             Drawing(_by_relations_over_steps(results[0]), "The more factors are fixed, the more clues there are."),
@@ -37,7 +39,6 @@ def section(results: Sequence[TaskResult]) -> Section:
     contents: list[Content] = [Gallery(drawings)]
     if len(results) > 1:
         contents.append(_relations_table(results))
-    reasoners = results[0].tables.get("reasoners", [])
     if len(reasoners) > 1:
         contents.append(_reasoners(results[0], reasoners))
     return Section("Abstract visual reasoning", texts, contents)
@@ -124,11 +125,6 @@ def _learning(results: Sequence[TaskResult]) -> str:
     values = results[0].values
     lines = {words: values[name] for name, words in SHORTCUTS.items() if name in values}
     return step_curves("Accuracy over training", curves, references=lines | {"chance": CHANCE}, bounds=(0.1, 1.0))
-
-
-def _learning_caption(results: Sequence[TaskResult]) -> str:
-    n = len(results[0].tables.get("reasoners", []))
-    return f"Mean of {n} reasoners; the band is from the worst to the best." if n > 1 else ""
 
 
 def _range(curve: Table, steps: Sequence[float]) -> tuple[list[float], list[float]]:
