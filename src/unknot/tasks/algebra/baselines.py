@@ -39,12 +39,9 @@ def pixel_codes(tuples: Tuples) -> dict[str, Any]:
 
 
 def baselines(tuples: Tuples, *, seed: int, full: bool) -> dict[str, Callable[[], Mapping[str, Any]]]:
-    """Name -> codes of what every encoder is shown beside.
+    """Name -> codes of what every encoder is shown beside; if `full`, also those that say the same of every corpus.
 
-    Args:
-        tuples: images.
-        seed: of the projection.
-        full: whether codes that say the same of every corpus are wanted too.
+    The seed is that of the projection.
     """
     rows: dict[str, Callable[[], Mapping[str, Any]]] = {"pixels": lambda: pixel_codes(tuples)}
     if not isinstance(tuples, CorpusTuples):
@@ -111,9 +108,7 @@ def _masks(tuples: Sequence[Mapping[str, Any]], role: str, height: int, width: i
 def symbolic_codes(tuples: Sequence[Mapping[str, Any]], *, without: str = "") -> dict[str, F64]:
     """Role -> (n, d): a block for each object of the main scene, zeros where it is absent, and the background one-hot.
 
-    Args:
-        tuples: those of a corpus.
-        without: an attribute that the code does not know, such as "color".
+    `without` is an attribute that the code does not know, such as "color".
     """
     codes = {}
     for role in ROLES:

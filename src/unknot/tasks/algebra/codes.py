@@ -84,13 +84,7 @@ def tuple_codes(
 ) -> dict[str, F32]:
     """Role -> codes (n, d) or slots (n, k, d) of every image, and of the pixel negative.
 
-    Args:
-        encoder: see `Source.encoder_of`.
-        tuples: images.
-        fingerprint: what tells the encoder from others.
-        batch_size: images an encoder sees at a time.
-        workspace: keeps chunks, so that an interrupted call goes on; None keeps nothing.
-        progress: told of tuples.
+    A workspace keeps chunks, so that an interrupted call goes on; the fingerprint tells the encoder from others.
     """
     workspace, n = workspace or Workspace(), len(tuples)
     identity = [dict(encoder.record), fingerprint, tuples.identity, n]

@@ -61,9 +61,7 @@ class PlannedTuples:
 def planned_tuples(options: AlgebraOptions, data: Path | None = None) -> list[PlannedTuples]:
     """What the options ask for, the one that headline numbers are of first; nothing is made yet.
 
-    Args:
-        options: of the task.
-        data: folder of data files, where corpora are made if no folder is named.
+    Where no folder is named, corpora will be made in that of data files.
     """
     if options.quadruples is not None:
         if options.corpus is not None:

@@ -38,14 +38,7 @@ class Seen:
 
 
 class WorldRows:
-    """Rows of a world through an encoder.
-
-    Args:
-        source: the encoder and its world.
-        rows: how many of the whole world; a third as many are taken of a combination.
-        seed: draws them.
-        workspace: keeps their latents.
-    """
+    """Rows of a world through an encoder: so many of the whole world, and a third as many of a combination."""
 
     def __init__(self, source: Source, rows: Rows, seed: int, workspace: Workspace) -> None:
         self._pool, self._seed = Pool(WHO, source, rows, seed, workspace), seed

@@ -56,8 +56,9 @@ class CombinationsOptions(Options):
 
 def measure(source: Source, options: CombinationsOptions, workspace: Workspace, progress: Progress) -> TaskResult:
     """How well heads read a combination of two factor values when they only know each value from other company."""
-    if source.untrained:
-        spec = _without_split(source)
+    spec = source.spec
+    if spec is not None and source.run is None:
+        _must_be_whole(source, spec)
         space, rows_of = source.world.factors, _trained_rows(source, spec, options, workspace, progress)
         notes = [f"One {spec.model} was trained for each combination, on all images but those."]
         about: dict[str, Any] = {"spec": spec.model_dump()}
@@ -171,12 +172,11 @@ def _words(answers: Table) -> Iterator[str]:
     yield f"Accuracies are adjusted for chance: 0 is guessing, 1 is all right. Guessing gets {text}."
 
 
-def _without_split(source: Source) -> RunSpec:
-    spec = source.spec
-    if spec is None or source.world_name != spec.world:
-        trained = "" if spec is None else spec.world
+def _must_be_whole(source: Source, spec: RunSpec) -> None:
+    """An error if a spec trains on another world, or on a part of it."""
+    if source.world_name != spec.world:
         raise UnknotError(
-            f"{WHO}: the spec trains on {trained}, and the world is {source.world_name}; leave out the world.",
+            f"{WHO}: the spec trains on {spec.world}, and the world is {source.world_name}; leave out the world.",
             field="world",
         )
     if spec.split:
@@ -184,7 +184,6 @@ def _without_split(source: Source) -> RunSpec:
             f"{WHO}: the spec has a split ({spec.split}); leave it out, each combination is its own.",
             field="split",
         )
-    return spec
 
 
 def _trained_rows(

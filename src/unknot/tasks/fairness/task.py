@@ -166,16 +166,15 @@ def _of_representation(
 ) -> LabelledLatents:
     if representation.factors is None:
         raise UnknotError(f"{WHO}: the representation has no factors to predict; give a file that has.")
-    z, y = representation.latents.reshape(len(representation.latents), -1), representation.factors
-    z_test, y_test = representation.latents_test, representation.factors_test
+    flat = representation.flattened()
+    z, y, y_test = flat.latents, representation.factors, representation.factors_test
     notes = [SLOTS] if representation.latents.ndim == 3 else []
     if options.rows != "all" and options.rows < len(z):
         chosen = np.random.default_rng([options.seed, 2]).choice(len(z), size=options.rows, replace=False)
         z, y = z[chosen], y[chosen]
 
     def score(progress: Progress) -> Score:
-        held = None if z_test is None else z_test.reshape(len(z_test), -1)
-        how: dict[str, Any] = {"latents_test": held, "factors_test": y_test}
+        how: dict[str, Any] = {"latents_test": flat.latents_test, "factors_test": y_test}
         how |= {"rounds": options.rounds, "rng": options.seed}
         if _complete(y if y_test is None else np.concatenate([y, y_test])):
             return _trained(progress, lambda: unfairness(z, y, points=options.points, **how))

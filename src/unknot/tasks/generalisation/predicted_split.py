@@ -36,14 +36,9 @@ HAS_SEEN = "has seen images of this test part"
 
 
 class PredictedSplit:
-    """What a predictor says of the images of one split.
+    """What a predictor says of the images of one split, which results call by its label.
 
-    Args:
-        label: what results call the split.
-        split: which points are for training and which for testing.
-        predictor: of factors, or of latents.
-        options: rows, seed; for a readout also train_rows, steps and recipe.
-        progress: told how many images are done, of those for the readout, for the test and for the probe.
+    Progress is told how many images are done, of those for the readout, for the test and for the probe.
     """
 
     def __init__(

@@ -134,13 +134,7 @@ def _network(source: Source, run: Run) -> Encoder:
 
 
 def checked(encoder: Encoder, space: FactorSpace, scale: Scale) -> Encoder:
-    """The same function with its predictions checked: shape, numbers, scale.
-
-    Args:
-        encoder: images (n, h, w, c) to predictions (n, n_factors).
-        space: the factors.
-        scale: of its predictions; they come out in [0, 1].
-    """
+    """The same function, its predictions (n, n_factors) checked (shape, numbers, scale) and brought to [0, 1]."""
     warned = False
 
     def predict(images: Images) -> NDArray[np.float64]:

@@ -26,15 +26,8 @@ TOP = 4.0  # ratios above this are counted as this
 def part_points(split: Split, listed: Classes | None, part: Part, rows: Rows, rng: np.random.Generator) -> Indices:
     """Points of a part in the world's own order, which files are read fastest in.
 
-    Args:
-        split: the split.
-        listed: the rows of an incomplete world; None for a complete grid.
-        part: "train" or "test".
-        rows: how many to draw without replacement; "all", or more than there are, for every one.
-        rng: decides which.
-
-    Returns:
-        (n,) grid indices, or row numbers of an incomplete world.
+    Grid indices (n,); or row numbers, where the rows of an incomplete world are `listed`. So many `rows` are drawn
+    without replacement; "all", or more than there are, is every one.
     """
     if listed is None:
         pool = split.train_indices() if part == "train" else split.test_indices()
@@ -172,18 +165,14 @@ class Baselines:
         train: errors of always saying the mean of the training part.
     """
 
-    variance: NDArray[np.float64]
-    train_mean: NDArray[np.float64]
+    variance: Floats
+    train_mean: Floats
     full: SplitErrors
     train: SplitErrors
 
 
 def constant_baselines(split: Split, listed: Classes | None = None) -> Baselines:
-    """R² of predicting the mean of everything, and of predicting the mean of the training part.
-
-    Args:
-        split: the split.
-        listed: the rows of an incomplete world; None for a complete grid.
+    """R² of predicting the mean of everything, and of predicting the mean of the training part; see `part_points`.
 
     >>> from unknot.worlds.published.dsprites import SPACE
     >>> from unknot.worlds.splits.split import split
