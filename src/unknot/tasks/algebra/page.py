@@ -94,12 +94,8 @@ def _table(results: Sequence[TaskResult]) -> Grid:
     for kind in ("encoder", "baseline"):
         for result in results:
             for row in (row for row in result.tables["scores"] if row["kind"] == kind):
-                cells = [
-                    str(row["representation"]),
-                    kind,
-                    str(row["corpus"]),
-                    *(score_text(row, loss) for loss in LOSSES),
-                ]
+                scores = [score_text(row, loss) for loss in LOSSES]
+                cells = [str(row["representation"]), kind, str(row["corpus"]), *scores]
                 rows[tuple(cells)] = [*cells]
     caption = (
         "COAT in percent with its 95 % interval, by a bootstrap that draws main scenes. In brackets: fails, at least "

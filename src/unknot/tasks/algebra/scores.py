@@ -20,9 +20,8 @@ from unknot.runs.workspace import Workspace
 from unknot.tasks.algebra.baselines import attributes, baselines
 from unknot.tasks.algebra.codes import EncoderCodes
 from unknot.tasks.algebra.decoder import segmentation
-from unknot.tasks.algebra.options import LOSSES, AlgebraOptions
+from unknot.tasks.algebra.options import LOSSES, AlgebraOptions, TupleSet
 from unknot.tasks.algebra.quadruples import PIXEL, CorpusTuples, Tuples
-from unknot.tasks.algebra.tuple_sets import TupleSet
 from unknot.tasks.algebra.tuple_sheet import drawn_tuples
 from unknot.tasks.result import Cell, Table
 from unknot.worlds.scenes.corpus import MASKED
@@ -128,11 +127,7 @@ def _score_tre(parts: ResultParts, encoder: EncoderCodes, tuples: CorpusTuples, 
 
 
 def score_baselines(
-    parts: ResultParts,
-    tuple_set: TupleSet,
-    options: AlgebraOptions,
-    workspace: Workspace,
-    progress: Progress,
+    parts: ResultParts, tuple_set: TupleSet, options: AlgebraOptions, workspace: Workspace, progress: Progress
 ) -> None:
     """Rows of everything an encoder is compared with, read if they were scored before.
 
@@ -177,11 +172,7 @@ def published_rows() -> Table:
         row: dict[str, Cell] = {"representation": line["representation"] + trained, "kind": "published"}
         row["corpus"] = line["corpus"]
         for loss in LOSSES:
-            row |= {loss: _number(line[loss]), f"{loss}_error": _number(line[f"{loss}_error"])}
+            row |= {key: float(line[key]) if line[key] else None for key in (loss, f"{loss}_error")}
             row[f"{loss}_passed"] = line[f"{loss}_passed"] == "1"
         rows.append(row)
     return rows
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None

@@ -76,11 +76,7 @@ def _head(
 
 
 def answer_table(
-    seen: Seen,
-    answers: Answers,
-    space: FactorSpace,
-    levels: Mapping[str, float],
-    combination: Mapping[str, int],
+    seen: Seen, answers: Answers, space: FactorSpace, levels: Mapping[str, float], combination: Mapping[str, int]
 ) -> Table:
     """One row for each kind of head, test set and factor, and one for both factors of the combination at once."""
     table: Table = []

@@ -27,6 +27,7 @@ from unknot.tasks.result import Cell, Table, TaskResult, as_number
 from unknot.worlds.splits.split import Split
 
 INPUTS = {"true factors": 1.0, "sign-flipped": -1.0}
+WORDS = {"true factors": "true_factors", "sign-flipped": "sign_flipped"}  # in names of values
 
 
 def oracle(
@@ -68,7 +69,7 @@ def oracle(
         task=WHO,
         source=options.name or "readout of the true factors",
         world=source.world_name,
-        values={f"{row['split']}_{_word(row['input'])}": as_number(row["r2"]) for row in table},
+        values={f"{row['split']}_{WORDS[str(row['input'])]}": as_number(row["r2"]) for row in table},
         tables={"oracle": table},
         settings=settings,
         notes=["The readout is given factors, not an encoder's latents: what it can read at best."],
@@ -108,7 +109,3 @@ def _row(label: str, name: str, split: Split, errors: SplitErrors, baselines: Ba
         "constant_train_mean": mean_known(baselines.train.r2),
         "rows": errors.rows,
     }
-
-
-def _word(name: Cell) -> str:
-    return str(name).replace(" ", "_").replace("-", "_")

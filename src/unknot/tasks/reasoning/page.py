@@ -51,12 +51,7 @@ def study_sections(scores: "pd.DataFrame", results: Sequence[TaskResult]) -> Ite
 
 
 def study_section(
-    table: "pd.DataFrame | Mapping[str, Any]",
-    accuracies: Any,
-    steps: Sequence[int],
-    metrics: Sequence[str] | None = None,
-    *,
-    bootstraps: int = 1000,
+    table: "pd.DataFrame | Mapping[str, Any]", accuracies: Any, steps: Sequence[int], *, bootstraps: int = 1000
 ) -> Section:
     """What scores of a study's representations tell about how fast reasoning is learnt from them.
 
@@ -64,13 +59,12 @@ def study_section(
         table: one row a representation, one column a score.
         accuracies: (m, t) of the same representations, see `accuracies_of`.
         steps: (t,) of the reasoners' training.
-        metrics: columns of the table; all by default.
         bootstraps: resamples for the bands.
     """
-    correlations = step_correlations(table, accuracies, steps, metrics, bootstraps=bootstraps)
-    quartiles = quartile_curves(table, accuracies, steps, metrics, bootstraps=bootstraps)
-    halves = half_differences(table, accuracies, steps, metrics, bootstraps=bootstraps)
-    inside = half_correlations(table, accuracies, steps, metrics, bootstraps=0)
+    correlations = step_correlations(table, accuracies, steps, bootstraps=bootstraps)
+    quartiles = quartile_curves(table, accuracies, steps, bootstraps=bootstraps)
+    halves = half_differences(table, accuracies, steps, bootstraps=bootstraps)
+    inside = half_correlations(table, accuracies, steps, bootstraps=0)
     n = int(correlations["n"].max())
     texts = [
         f"{n} representations; each one's accuracy is the mean over its reasoners. Bands hold 95 % of resamples of "
@@ -82,21 +76,21 @@ def study_section(
         Section(
             "Rank correlation of scores with accuracy, over training",
             _missing(correlations, "r"),
-            [_correlation_grid(correlations), Gallery(_each(correlations, "r", _correlation_curve))],
+            [_correlation_grid(correlations), _each(correlations, "r", _correlation_curve)],
             name="reasoning-correlations",
             open=True,
         ),
         Section(
             "Accuracy of each quarter of representations by a score",
             ["The darkest line is the quarter with the highest score.", *_missing(quartiles, "mean")],
-            [Gallery(_each(quartiles, "mean", _quartile_curve))],
+            [_each(quartiles, "mean", _quartile_curve)],
             name="reasoning-quartiles",
             open=True,
         ),
         Section(
             "Accuracy of the upper half by a score, minus that of the lower half",
             _missing(halves, "difference"),
-            [Gallery(_each(halves, "difference", _difference_curve))],
+            [_each(halves, "difference", _difference_curve)],
             name="reasoning-halves",
         ),
         Section(
@@ -106,7 +100,7 @@ def study_section(
                 "construction.",
                 *_missing(inside, "r"),
             ],
-            [Gallery(_each(inside, "r", _half_curves))],
+            [_each(inside, "r", _half_curves)],
             name="reasoning-best-and-worst",
         ),
     ]
@@ -182,10 +176,10 @@ def _correlation_grid(table: "pd.DataFrame") -> Grid:
     )
 
 
-def _each(table: "pd.DataFrame", value: str, draw: Callable[[str, "pd.DataFrame"], str]) -> list[Drawing]:
+def _each(table: "pd.DataFrame", value: str, draw: Callable[[str, "pd.DataFrame"], str]) -> Gallery:
     """One chart for each score that has values."""
     parts = ((str(m), part) for m, part in table.groupby("metric", sort=False) if part[value].notna().any())
-    return [Drawing(draw(metric, part)) for metric, part in parts]
+    return Gallery([Drawing(draw(metric, part)) for metric, part in parts])
 
 
 def _missing(table: "pd.DataFrame", value: str) -> list[str]:
