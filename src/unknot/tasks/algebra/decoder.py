@@ -18,12 +18,9 @@ BATCH = 32  # images, or sets of slots, that are decoded at a time
 
 
 class Decoder:
-    """A model of ours, for what can be drawn from its codes.
+    """A model of ours, in evaluation mode, for what can be drawn from its codes.
 
-    Args:
-        model: in evaluation mode.
-        image_size: that images are resized to before it sees them, if any.
-        where: the device it is on.
+    Images are resized to `image_size`, if any, before it sees them.
     """
 
     def __init__(self, model: "Model", image_size: int | None, where: "torch.device") -> None:

@@ -1,6 +1,6 @@
 """Novel combinations of familiar features: is a small square recognised by one who only saw other squares?"""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from unknot import __version__
 from unknot.encoders.encoding import ROWS
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
+from unknot.factors import FactorSpace
 from unknot.metrics.heads import find_recipe
 from unknot.metrics.probes import RecipeName
 from unknot.progress import Progress, named, within
@@ -56,7 +57,7 @@ class CombinationsOptions(Options):
 
 def measure(source: Source, options: CombinationsOptions, workspace: Workspace, progress: Progress) -> TaskResult:
     """How well heads read a combination of two factor values when they only know each value from other company."""
-    spec = source.spec
+    spec, split = source.spec, "" if source.run is None else source.run.spec.split
     if spec is not None and source.run is None:
         _must_be_whole(source, spec)
         space, rows_of = source.world.factors, _trained_rows(source, spec, options, workspace, progress)
@@ -64,21 +65,12 @@ def measure(source: Source, options: CombinationsOptions, workspace: Workspace, 
         about: dict[str, Any] = {"spec": spec.model_dump()}
     else:
         rows = _rows(source, options, workspace)
-        space, notes, about = rows.space, [_seen(source)], {"encoder": dict(source.record)}
+        space, notes, about = rows.space, [_seen(split)], {"encoder": dict(source.record)}
 
         def rows_of(combination: Combination) -> LabelledRows:
             return rows  # the same for every combination
 
-    unseen = [] if source.run is None or options.pair else _left_out(source.run.spec.split)
-    chosen = chosen_combinations(
-        options.held_out or unseen,
-        options.pair,
-        source.world_name,
-        space,
-        source.conventions.combinations,
-        options.limit,
-        options.seed,
-    )
+    chosen = _chosen(options, split, source.world_name, space, source.conventions.combinations)
     decided = {name: options.settings()[name] for name in ("rows", "recipe", "seed", "pair_only")}
     tables: dict[str, Table] = {"answers": [], "mistakes": []}
     for i, combination in enumerate(chosen):
@@ -103,10 +95,17 @@ def measure(source: Source, options: CombinationsOptions, workspace: Workspace, 
 
 def check(run: Untrained, options: CombinationsOptions) -> None:
     """Refuse options that no run can be put to the task with, before there is one."""
-    space, unseen = run.world.factors, [] if options.pair else _left_out(run.spec.split)
-    published, named = conventions(run.world.key).combinations, options.held_out or unseen
-    for one in chosen_combinations(named, options.pair, run.key, space, published, options.limit, options.seed):
-        must_exist(space, run.world.rows, one)
+    space, published = run.world.factors, conventions(run.world.key).combinations
+    for combination in _chosen(options, run.spec.split, run.key, space, published):
+        must_exist(space, run.world.rows, combination)
+
+
+def _chosen(
+    options: CombinationsOptions, split: str, world: str, space: FactorSpace, published: Iterable[Combination]
+) -> list[dict[str, int]]:
+    """The combinations asked for; else those that a run trained inside a split has not seen, or the published ones."""
+    held_out = options.held_out or ([] if options.pair else _left_out(split))
+    return chosen_combinations(held_out, options.pair, world, space, published, options.limit, options.seed)
 
 
 def _answers(
@@ -227,9 +226,8 @@ def _rows(source: Source, options: CombinationsOptions, workspace: Workspace) ->
     return FileRows(representation, options.rows, options.seed, fingerprint=source.fingerprint, space=space)
 
 
-def _seen(source: Source) -> str:
-    """What the encoder may have seen of the combinations."""
-    split = "" if source.run is None else source.run.spec.split
+def _seen(split: str) -> str:
+    """What an encoder trained inside a split may have seen of the combinations."""
     if split.startswith(COMBINATION):
         return f"The run was trained inside the split {split}: it knows all other combinations."
     return (

@@ -191,12 +191,7 @@ def _like_classes(predictions: NDArray[np.float64], space: FactorSpace) -> bool:
 class CodedWorld:
     """The rows of a representation as a world whose images are latents, (n, 1, 1, d).
 
-    Several rows of a combination are several images of it, of which one is drawn.
-
-    Args:
-        representation: latents and factor classes; test rows, if it has any, are rows like the others.
-        factors: the grid its classes belong to.
-        name: what messages call it.
+    Several rows of a combination are several images of it, of which one is drawn; test rows are rows like the others.
     """
 
     def __init__(self, representation: Representation, factors: FactorSpace, name: str) -> None:

@@ -55,11 +55,7 @@ def study_section(
 ) -> Section:
     """What scores of a study's representations tell about how fast reasoning is learnt from them.
 
-    Args:
-        table: one row a representation, one column a score.
-        accuracies: (m, t) of the same representations, see `accuracies_of`.
-        steps: (t,) of the reasoners' training.
-        bootstraps: resamples for the bands.
+    The table has one row a representation and one column a score; for accuracies and steps see `accuracies_of`.
     """
     correlations = step_correlations(table, accuracies, steps, bootstraps=bootstraps)
     quartiles = quartile_curves(table, accuracies, steps, bootstraps=bootstraps)

@@ -107,15 +107,9 @@ class Reasoner:
         return any(step <= self.step and step not in rows for step in examinations)
 
     def train(self, steps: int, examinations: Collection[int], progress: Callable[..., None]) -> list[Row]:
-        """Go on to a step.
+        """Go on to a step, and tell what came out of the examinations, which are after some of the steps.
 
-        Args:
-            steps: in all.
-            examinations: the steps after which it is examined.
-            progress: told the steps done, the steps in all and, once it is known, the latest accuracy.
-
-        Returns:
-            What came out of the examinations.
+        Progress is told the steps done, the steps in all and, once it is known, the latest accuracy.
         """
         self._tell(steps, progress)
         while self.step < steps:
@@ -228,14 +222,9 @@ class Reasoner:
 def teach(
     lesson: Lesson, device: torch.device, identity: Any, workspace: Workspace, progress: Progress
 ) -> tuple[Table, dict[int, int]]:
-    """Train the reasoners of a task, or go on where they were stopped.
+    """Train the reasoners of a task, or go on where they were stopped; a workspace keeps them.
 
-    Args:
-        lesson: what they are taught.
-        device: where.
-        identity: everything that decides the accuracies but a reasoner's own settings and the number of its steps.
-        workspace: keeps them.
-        progress: told how many steps are done.
+    Their identity is everything that decides the accuracies but a reasoner's own settings and the number of its steps.
 
     Returns:
         A row for each reasoner and examination; and reasoner -> the step at which its loss was no longer finite, for
