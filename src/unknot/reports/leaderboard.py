@@ -18,10 +18,9 @@ from unknot.errors import Note, UnknotError, unknown
 from unknot.files import read_json
 from unknot.studies.folder import StudyFolder
 from unknot.studies.paths import StudyPaths
-from unknot.tasks.generalisation.constant_baselines import constant_baselines
 from unknot.tasks.generalisation.options import WHO
 from unknot.tasks.generalisation.predicted_split import HAS_SEEN, SEEN
-from unknot.tasks.generalisation.split_errors import mean_known
+from unknot.tasks.generalisation.split_errors import constant_baselines, mean_known
 from unknot.tasks.result import TaskResult, as_number, read_result
 from unknot.worlds import WORLDS
 from unknot.worlds.splits.named import named_split
