@@ -241,8 +241,7 @@ def _filled_in(study: StudySpec, entry: ModelEntry, spec: RunSpec, worlds: _Worl
     world = worlds.get(spec.world, values["world"])
     try:
         if world is not None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UnknotWarning)
+            with warnings.catch_warnings(action="ignore", category=UnknotWarning):
                 # Without memory for weights: the largest model has 382 million. Anyone's own may need its numbers.
                 with torch.device("meta" if spec.model in MODELS else "cpu"):
                     model, full = build_model(spec, world)

@@ -44,9 +44,8 @@ class RayEngine:
             raise UnknotError("study: the engine ray needs an extra: pip install unknot[ray].") from None
         self._ray = ray
         self._under_way: dict[Any, _Handed] = {}
-        self._held: dict[
-            tuple[str, str], tuple[Any, int]
-        ] = {}  # folder and run -> latents, bytes; the oldest first
+        # Folder and run -> latents, bytes; the oldest first.
+        self._held: dict[tuple[str, str], tuple[Any, int]] = {}
         self._ours = not ray.is_initialized()
         if self._ours:
             _join(ray, address, jobs)

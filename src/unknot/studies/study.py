@@ -148,7 +148,7 @@ class _Work:
                 else:
                     self.waiting.append(self._ranking(key, members, method, scope, group.world))
         self._drain()
-        for path in self.store.paths.ranks.glob("*.json"):
+        for path in (self.store.folder / "ranks").glob("*.json"):
             if path.stem not in current:
                 path.unlink()
 
