@@ -57,8 +57,7 @@ def score(options: ScoreOptions) -> None:
     run = run_of(options.file)
     latents = options.file if run is None else _encoded(run)
     representation = _read(options, latents, console)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknotWarning)  # the table says what was left out
+    with warnings.catch_warnings(action="ignore", category=UnknotWarning):  # the table says what was left out
         todo = plan(
             representation,
             metrics=options.metrics,

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from unknot.studies.measures import Measure
 
 BOOTSTRAPS = 500
-AFFORDED = (
-    50_000_000  # resampled rows over all pairs: some seconds; with more runs than that, intervals are narrow
-)
+# Resampled rows over all pairs: some seconds; with more runs than that, intervals are narrow.
+AFFORDED = 50_000_000
 
 
 @dataclass(frozen=True)

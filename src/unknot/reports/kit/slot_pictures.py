@@ -13,22 +13,10 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 GROUND = 0.85  # the grey that shows where a slot draws nothing
-COLORS = np.array(  # Okabe and Ito's, which all eyes tell apart, and four more; repeated beyond
-    [
-        (0, 0, 0),
-        (230, 159, 0),
-        (86, 180, 233),
-        (0, 158, 115),
-        (240, 228, 66),
-        (0, 114, 178),
-        (213, 94, 0),
-        (204, 121, 167),
-        (150, 150, 150),
-        (255, 255, 255),
-        (120, 80, 40),
-        (170, 220, 170),
-    ],
-    dtype=np.uint8,
+# Okabe and Ito's, which all eyes tell apart, and four more; repeated beyond.
+OKABE_ITO = "000000 e69f00 56b4e9 009e73 f0e442 0072b2 d55e00 cc79a7"
+COLORS = np.array(
+    [list(bytes.fromhex(c)) for c in f"{OKABE_ITO} 969696 ffffff 785028 aadcaa".split()], dtype=np.uint8
 )
 
 

@@ -50,7 +50,8 @@ def step_curves(
     body.append(text(right, HEIGHT - 4, "steps", "small soft", anchor="end"))
     labels: list[tuple[float, str, str]] = []
     for name, value in lines.items():
-        body.append(_reference(42, right, y(value), f"{name}: {value:.3f}"))
+        what = f"<title>{escape(name)}: {value:.3f}</title>"
+        body.append(f'<path class="dim" stroke-dasharray="3 3" d="M42.0 {y(value):.1f}H{right:.1f}">{what}</path>')
         labels.append((y(value), name, "small soft"))
     for curve in curves:
         body += _band(x, y, curve)
@@ -138,11 +139,6 @@ def _band(x: _Steps, y: Scale, curve: Curve) -> Iterator[str]:
         there = [f"{s:.1f} {a:.1f}" for s, a, _ in known]
         back = [f"{s:.1f} {b:.1f}" for s, _, b in reversed(known)]
         yield f'<path class="up" fill-opacity="0.18" d="M{"L".join(there + back)}Z"/>'
-
-
-def _reference(left: float, right: float, y: float, what: str) -> str:
-    title = f"<title>{escape(what)}</title>"
-    return f'<path class="dim" stroke-dasharray="3 3" d="M{left:.1f} {y:.1f}H{right:.1f}">{title}</path>'
 
 
 def _apart(labels: Sequence[tuple[float, str, str]], gap: float = 11.0) -> list[tuple[float, str, str]]:
