@@ -155,11 +155,11 @@ def _show_plan(plan: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     console.print(f"{plan.study.name}: {len(plan.runs)} runs, {folder}", soft_wrap=True)
     runs = plain_table("world", "split", "model", "settings", "seeds", "runs", whole=["model"])
     for group in plan.groups:
-        by_model = group.by_model
-        for model in (name for name in models if name in by_model):
-            mine = by_model[model]
+        for model in models:
+            mine = [run for run in group.runs if run.spec.model == model]
             counts = [len({r.setting for r in mine}), len({r.spec.seed for r in mine}), len(mine)]
-            runs.add_row(group.world, group.split, model, *map(str, counts))
+            if mine:
+                runs.add_row(group.world, group.split, model, *map(str, counts))
     console.print(runs)
     for world, why in plan.missing.items():
         console.print(f"{world}: {why}", soft_wrap=True)

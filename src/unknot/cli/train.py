@@ -46,19 +46,15 @@ def train() -> Any:
         # Options of a model, such as --beta, are not known before the model is.
         fields = {**typed(RunSpec, values), "options": model_options(context.args)}
         _flags_must_be_boolean(fields["model"], fields["options"])
-        _train(RunSpec(**fields), TrainOptions(**values))
+        with stoppable("interrupted; the same command goes on."):
+            run = _train_watched(RunSpec(**fields), TrainOptions(**values))
+        typer.echo(run.folder)
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     known = parameters_of(RunSpec) | parameters_of(TrainOptions)
     del known["options"]
     parameters = {"context": context, **{name: known[name] for name in FIRST}, **known}
     return made_command("train", command, parameters, train.__doc__ or "", any_option=True)
-
-
-def _train(spec: "RunSpec", how: TrainOptions) -> None:
-    with stoppable("interrupted; the same command goes on."):
-        run = _train_watched(spec, how)
-    typer.echo(run.folder)
 
 
 def _meters(spec: "RunSpec", how: TrainOptions) -> "list[Meter]":

@@ -29,7 +29,8 @@ def settings_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> 
     length. The brighter a dot, the fewer informative latents.
     """
     target = figure_path(WHO, path)
-    groups = {name: known for name, models in ranking.groups().items() if len(known := _known(ranking, models))}
+    scored = ~np.isnan(ranking.scores)
+    groups = {name: known for name, models in ranking.groups().items() if len(known := models[scored[models]])}
     if not groups:
         raise UnknotError(f"{WHO}: no model has a score.")
     ordered = sorted(groups, key=lambda name: float(np.median(ranking.scores[groups[name]])))
@@ -62,7 +63,7 @@ def settings_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> 
     return target
 
 
-def matrix_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> Path:
+def matrix_picture(ranking: Ranking, path: Path | str) -> Path:
     """Draw the pair scores as a heat map, predictors by targets, sorted by setting and score.
 
     Settings are set apart by lines. Pairs that were not compared stay blank.
@@ -106,8 +107,6 @@ def matrix_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> Pa
             spine.set_visible(False)
         bar = figure.colorbar(image, ax=axes, shrink=0.8, label="pair score")
         bar.outline.set_visible(False)
-        if title:
-            axes.set_title(title, loc="left", fontsize=10)
     return target
 
 
@@ -129,10 +128,6 @@ def _dots(figure: "Figure", axes: "Axes", ranking: Ranking, kept: Sequence[NDArr
         step = max(1, (many - few) // 5)
         bar = figure.colorbar(dots, ax=axes, ticks=range(few, many + 1, step), label="informative latents d")
         bar.outline.set_visible(False)
-
-
-def _known(ranking: Ranking, models: NDArray[np.int64]) -> NDArray[np.int64]:
-    return models[~np.isnan(ranking.scores[models])]
 
 
 def _short(text: str, most: int = LONGEST) -> str:

@@ -1,7 +1,7 @@
 """A study as one page: what `unknot report STUDY` writes. Reads the study's tables and its runs' folders only."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -128,15 +128,11 @@ class _Sections:
         return Section("Settings", [words], [Gallery(drawings), self._medians(settings)])
 
     def _tasks(self) -> Iterator[Section]:
+        """What each task found out about the runs, the best run first."""
         for name in self.study.tasks["task"].unique():
-            results = self._results(name)
-            yield task_section(list(results.values()))
+            results = self.study.task_results(name)
+            yield task_section([results[id_] for id_ in self.order if id_ in results])
             yield from self._with_scores(find_task(name), results)
-
-    def _results(self, task: str) -> dict[str, TaskResult]:
-        """Run -> what a task found out about it, the best run first."""
-        results = self.study.task_results(task)
-        return {id_: results[id_] for id_ in self.order if id_ in results}
 
     def _with_scores(self, task: Task, results: Mapping[str, TaskResult]) -> Iterator[Section]:
         """What a task has to say about scores and results together, on each world."""
@@ -199,13 +195,12 @@ class _Sections:
             ]
             grid = Grid(("run", "model", "setting", "seed", "error"), rows, name="failures")
             words = f"The whole logs are {self.study.folder}/logs/RUN.log."
-            yield Section("Failed runs", [words], [grid], list(self._logs(failed["id"].tolist())))
-
-    def _logs(self, failed: Sequence[str]) -> Iterator[Section]:
-        for id_ in failed[:LOGS]:
-            text = self.study.log(id_)
-            if text:
-                yield Section(f"What {id_} said last", contents=[Listing(text)], name=f"log-{id_}")
+            logs = [
+                Section(f"What {id_} said last", contents=[Listing(text)], name=f"log-{id_}")
+                for id_ in failed["id"][:LOGS]
+                if (text := self.study.log(id_))
+            ]
+            yield Section("Failed runs", [words], [grid], logs)
 
     def _origin(self) -> Section:
         fields = [
@@ -289,7 +284,10 @@ def _informative(study: StudyFolder) -> dict[str, int]:
 
 
 def _pairs(name: str, related: Correlations) -> Grid:
-    rows: list[list[Cell]] = [[*row] for row in related.rows()]
+    rows: list[list[Cell]] = [
+        [r.first, r.second, r.r, _number(r.low), _number(r.high), r.p, r.p_adjusted, int(r.n)]
+        for r in related.table.itertuples()
+    ]
     header = ("measure", "and", "Spearman", "low", "high", "p", "p (Holm)", "runs")
     return Grid(header, rows, "Low and high: 95 % interval over resamples of the runs.", f"correlations on {name}")
 

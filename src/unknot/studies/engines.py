@@ -38,7 +38,6 @@ class Advance:
 class Engine(Protocol):
     """Does steps, several at a time, in any order. A step's result is files, so all engines leave the same."""
 
-    name: str
     workers: int
 
     def has_room(self) -> bool:
