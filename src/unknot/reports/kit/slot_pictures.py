@@ -40,11 +40,12 @@ def slot_sheet(
             "expected one row for each image and one entry for each slot."
         )
     shares = masks[..., None]
+    on_ground = pictures * shares + GROUND * (1 - shares)  # grey where their masks are not
     columns = [
         ("image", framed(images)),
         ("reconstruction", framed((pictures * shares).sum(1))),
         ("slots", framed(COLORS[masks.argmax(1) % len(COLORS)])),
-        *((f"slot {j}", framed(_on_ground(pictures[:, j], shares[:, j]))) for j in range(k)),
+        *((f"slot {j}", framed(on_ground[:, j])) for j in range(k)),
     ]
     width, height = columns[0][1][0].size
     head = MARGIN + (26 if title else 0)
@@ -60,11 +61,3 @@ def slot_sheet(
         for row, cell in enumerate(cells):
             page.paste(cell, (left, head + 18 + row * (height + GAP)))
     return page
-
-
-def _on_ground(
-    pictures: NDArray[np.floating[Any]], shares: NDArray[np.floating[Any]]
-) -> NDArray[np.floating[Any]]:
-    """Pictures (n, h, w, c) where their masks are, grey elsewhere."""
-    seen: NDArray[np.floating[Any]] = pictures * shares + GROUND * (1 - shares)
-    return seen

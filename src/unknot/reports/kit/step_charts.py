@@ -61,7 +61,7 @@ def step_curves(
         if len(curves) > 1 and ends:
             labels.append((y(ends[-1]), curve.name, "small"))
     for at, name, style in _apart(labels):
-        body.append(text(right + 6, at + 4, _cut(name), style, title=name))
+        body.append(text(right + 6, at + 4, name if len(name) <= 14 else name[:13] + "…", style, title=name))
     return svg(WIDTH, HEIGHT, title, body)
 
 
@@ -152,7 +152,3 @@ def _apart(labels: Sequence[tuple[float, str, str]], gap: float = 11.0) -> list[
         ceiling = HEIGHT - 36 if i == len(placed) - 1 else placed[i + 1][0] - gap
         placed[i] = (min(at, ceiling) if over else at, name, style)
     return placed
-
-
-def _cut(name: str, letters: int = 14) -> str:
-    return name if len(name) <= letters else name[: letters - 1] + "…"
