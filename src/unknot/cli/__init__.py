@@ -45,18 +45,10 @@ app = typer.Typer(
 app.command()(score)
 app.command()(metrics)
 app.command(cls=WhenAsked)(train)
-app.command()(models)
-app.command()(encode)
-app.command()(rank)
-app.command()(study)
-app.command()(results)
-app.command()(report)
-app.command()(explore)
+for _function in (models, encode, rank, study, results, report, explore, leaderboard, papers, demo):
+    app.command()(_function)
 app.add_typer(task, name="task")
-app.command()(leaderboard)
 app.add_typer(data, name="data")
-app.command()(papers)
-app.command()(demo)
 for _commands in (app, data):
     for _command in _commands.registered_commands:
         _command.help = _command.help or joined(inspect.getdoc(_command.callback) or "")

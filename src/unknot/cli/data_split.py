@@ -208,7 +208,7 @@ def _show(split: "Split", record: dict[str, Any], title: str) -> None:
         console.print(Text(f"picture: {record['picture']}"), soft_wrap=True)
 
 
-def _runs(classes: list[int], join: str = ", ") -> str:
+def _runs(classes: list[int]) -> str:
     """Classes as people write them.
 
     >>> _runs([0, 1, 2, 7, 9])
@@ -220,7 +220,7 @@ def _runs(classes: list[int], join: str = ", ") -> str:
             runs[-1].append(c)
         else:
             runs.append([c])
-    return join.join(f"{run[0]}..{run[-1]}" if len(run) > 2 else join.join(map(str, run)) for run in runs)
+    return ", ".join(f"{run[0]}..{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
 
 
 def _values(factor: "Factor", classes: list[int]) -> str:

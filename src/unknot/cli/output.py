@@ -1,6 +1,6 @@
-"""What commands print and where they write: tables without lines, files, standard output, the end after Ctrl-C."""
+"""What commands print and where they write: facts, files, standard output, the end after Ctrl-C."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,23 +21,7 @@ def plain_console(*, err: bool = False) -> "Console":
     """Where tables are printed, on standard output or on standard error. Names from data are only words."""
     from rich.console import Console
 
-    return Console(stderr=err, markup=False, emoji=False)
-
-
-def plain_table(*columns: str, right: Collection[str] = (), whole: Collection[str] = ()) -> "Table":
-    """A table without lines.
-
-    Args:
-        columns: their heads.
-        right: heads of columns of numbers.
-        whole: heads of columns whose words are not broken.
-    """
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=column in whole)
-    return table
+    return Console(stderr=err, markup=False, emoji=False, highlight=False)
 
 
 def facts_table(facts: Mapping[str, str]) -> "Table":

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
-from unknot.representation import Representation
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.local import one_line
 from unknot.studies.steps import Step, perform
@@ -33,8 +32,6 @@ FETCH = 60.0  # seconds after which the file is read instead
 class RayEngine:
     """Steps as Ray tasks."""
 
-    name = "ray"
-
     def __init__(
         self, jobs: int | None = None, address: str = "", num_cpus: float = 1, num_gpus: float = 0
     ) -> None:
@@ -44,9 +41,8 @@ class RayEngine:
             raise UnknotError("study: the engine ray needs an extra: pip install unknot[ray].") from None
         self._ray = ray
         self._under_way: dict[Any, _Handed] = {}
-        self._held: dict[
-            tuple[str, str], tuple[Any, int]
-        ] = {}  # folder and run -> latents, bytes; the oldest first
+        # Folder and run -> latents, bytes; the oldest first.
+        self._held: dict[tuple[str, str], tuple[Any, int]] = {}
         self._ours = not ray.is_initialized()
         if self._ours:
             _join(ray, address, jobs)
@@ -133,19 +129,12 @@ class RayEngine:
 
 @dataclass
 class _Handed:
-    """A step that Ray has.
-
-    Attributes:
-        step: which.
-        since: when it was submitted.
-        lost: how often its process or machine died.
-        latents: of an encode step, a reference to what it will have made.
-    """
+    """A step that Ray has."""
 
     step: Step
-    since: float
-    lost: int = 0
-    latents: Any = None
+    since: float  # it was submitted
+    lost: int = 0  # times that its process or machine died
+    latents: Any = None  # of an encode step, a reference to what it will have made
 
 
 def _perform(step: Step, held: Mapping[str, Any]) -> Any:
@@ -156,7 +145,9 @@ def _perform(step: Step, held: Mapping[str, Any]) -> Any:
             "study's folder under the same path."
         )
     latents = perform(step, shared=lambda run_id: fetched(held.get(run_id)))
-    return None if latents is None else (_size(latents), latents)
+    if latents is None:
+        return None
+    return sum(array.nbytes for array in latents.arrays.values()), latents
 
 
 def fetched(reference: Any) -> Any:
@@ -168,10 +159,6 @@ def fetched(reference: Any) -> Any:
         return ray.get(reference, timeout=FETCH)
     except ray.exceptions.RayError:
         return None
-
-
-def _size(representation: Representation) -> int:
-    return sum(array.nbytes for array in representation.arrays.values())
 
 
 def _join(ray: Any, address: str, jobs: int | None) -> None:

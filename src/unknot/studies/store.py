@@ -48,8 +48,8 @@ class Store:
         except OSError as error:
             raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from None
         try:
-            for folder in (self.folder, self.paths.tables, self.paths.ranks, self.paths.logs):
-                remove_parts(folder)
+            for name in ("", "tables", "ranks", "logs"):
+                remove_parts(self.folder / name)
             yield
         finally:
             lock.release()

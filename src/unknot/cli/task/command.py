@@ -159,7 +159,7 @@ def show(task: Task, result: TaskResult, *, err: bool = False) -> None:
 
     console = plain_console(err=err)
     about = f"{result.task}: {result.source}" + (f" on {result.world}" if result.world else "")
-    console.print(about, style="bold", highlight=False)
+    console.print(about, style="bold")
     if any(result.tables.values()):
         console.print(task.table(result))
     headline = Table(show_header=False, box=None, pad_edge=False)
@@ -169,7 +169,7 @@ def show(task: Task, result: TaskResult, *, err: bool = False) -> None:
         headline.add_row(name, "-" if value != value else f"{value:.3f}")
     console.print(headline)
     for sentence in sentences(result.notes):
-        console.print(sentence, style="dim", highlight=False)
+        console.print(sentence, style="dim")
 
 
 def _result_file(folder: Path, result: TaskResult) -> Path:
