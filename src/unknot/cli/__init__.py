@@ -29,6 +29,7 @@ from unknot.cli.study import results, study
 from unknot.cli.task import app as task
 from unknot.cli.train import models, train
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.processes.signals import sigterm_is_ctrl_c
 from unknot.trust import trust
 
 _usual_warning = warnings.formatwarning
@@ -51,6 +52,15 @@ class _Unknot(TyperGroup):
         if "--trust" in words:
             trust()
         return super().parse_args(ctx, [word for word in args[:end] if word != "--trust"] + args[end:])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Do a command; Ctrl-C and SIGTERM end it in a sentence where it has none of its own."""
+        try:
+            with sigterm_is_ctrl_c():
+                return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            typer.echo(f"unknot: {stop if stop.args else 'interrupted.'}", err=True)
+            raise typer.Exit(130) from None
 
 
 app = typer.Typer(
