@@ -92,7 +92,6 @@ def begun(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
 def test_nothing_is_left_of_a_command_that_is_ended(
     name: str, kind: str, begun: Callable[[str], subprocess.Popen[str]], tmp_path: Path
 ) -> None:
-    before = set(os.listdir(SHARED)) if SHARED.is_dir() else set()
     process = begun(name)
     family = _family(process.pid)
     process.send_signal(getattr(signal, kind, signal.SIGINT))
@@ -105,12 +104,13 @@ def test_nothing_is_left_of_a_command_that_is_ended(
         assert "interrupted" in said or name == "score"  # which says so on standard output
     assert "Traceback" not in said
     _until(lambda: not any(_alive(pid) for pid in family))
-    _until(lambda: not SHARED.is_dir() or not _of(family, set(os.listdir(SHARED)) - before))
+    _until(lambda: not _in_memory(family))
     assert {path.name for path in tmp_path.iterdir()} <= {"latents.npz", "scenes"}
 
 
-def _of(family: set[int], names: set[str]) -> list[str]:
-    """Those of the names that these processes gave; other tests have theirs."""
+def _in_memory(family: set[int]) -> list[str]:
+    """What these processes have put into shared memory; other tests have theirs."""
+    names = [path.name for path in SHARED.glob("*")]
     return [name for name in names if any(str(pid) in name for pid in family)]
 
 

@@ -39,7 +39,6 @@ for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 
-
 class _Unknot(TyperGroup):
     """All commands. `--trust` may stand anywhere among their words, and names that are typed may be imported."""
 
@@ -104,7 +103,9 @@ def _options(
     ] = False,
     trust: Annotated[
         bool,
-        typer.Option("--trust", help="Import own models that files of runs and studies name, which runs their code."),
+        typer.Option(
+            "--trust", help="Import own models that files of runs and studies name, which runs their code."
+        ),
     ] = False,
 ) -> None:
     pass

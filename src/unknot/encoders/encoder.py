@@ -103,7 +103,8 @@ timm:NAME or hf:NAME.
     if isinstance(which, str):
         if not name:
             raise UnknotError(
-                f"unknown encoder '{which}'; expected the folder of a run, package.module:function, timm:NAME or hf:NAME."
+                f"unknown encoder '{which}'; expected the folder of a run, package.module:function, timm:NAME or "
+                "hf:NAME."
             )
         which = imported(which, "encoder")
     if isinstance(which, TorchModule):

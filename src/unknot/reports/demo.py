@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from unknot.examples import example_file
+from unknot.files import must_be_ours
 from unknot.progress import Progress, silent
 from unknot.reports.kit.page import Grid, Picture, Section, write_page
 from unknot.scoring.record import score_rows
@@ -37,6 +38,7 @@ def demo(
         live: opens the display of the study's own progress.
     """
     folder = Path(folder)
+    must_be_ours(folder, "demo", ["study", "index.html"])
     stages = len(SHOWN) + 3
     progress("training, scoring and ranking models", 0, stages)
     with live() as advance:

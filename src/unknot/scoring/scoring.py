@@ -164,7 +164,9 @@ def run(todo: Plan, *, jobs: int = 1, progress: Progress = silent) -> Iterator[R
             progress("scoring", done, total)
             yield record
     except BrokenProcessPool:
-        raise UnknotError("score: a process died (out of memory?); try fewer jobs, or fewer rows with limit.") from None
+        raise UnknotError(
+            "score: a process died (out of memory?); try fewer jobs, or fewer rows with limit."
+        ) from None
 
 
 def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:

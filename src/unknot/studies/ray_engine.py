@@ -199,8 +199,8 @@ def _join(ray: Any, address: str, jobs: int | None) -> None:
             ray.init(address="local", num_cpus=jobs or os.cpu_count(), include_dashboard=False, **quiet)
             if not ip_address(where := ray.util.get_node_ip_address()).is_loopback:
                 warnings.warn(
-                    f"study: Ray listens on {where}, not on this machine alone, since it was imported or set up before; "
-                    "see docs/clusters.md.",
+                    f"study: Ray listens on {where}, not on this machine alone, since it was imported or set up "
+                    "before; see docs/clusters.md.",
                     UnknotWarning,
                     stacklevel=2,
                 )

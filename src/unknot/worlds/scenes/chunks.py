@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.files import plain, read_json, write_json, written_whole
+from unknot.files import must_be_ours, plain, read_json, write_json, written_whole
 from unknot.progress import Progress, silent
 
 MAKING = ".making"
@@ -102,6 +102,7 @@ def alone(folder: Path, waiting: Callable[[], None] | None = None) -> Iterator[N
         folder: made if need be.
         waiting: called now and then while another process fills it; left out, that is an error.
     """
+    must_be_ours(folder, "set of pictures", [MAKING, ".lock", "dataset.json", "corpus.json"])
     try:
         import fcntl
     except ImportError:  # systems without it: nobody watches
