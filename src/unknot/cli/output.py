@@ -1,4 +1,4 @@
-"""What commands print and where they write: facts, files, standard output, the end after Ctrl-C."""
+"""What commands print and where they write: facts, files, standard output, words after Ctrl-C."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from unknot.errors import UnknotError
-from unknot.processes.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,13 +39,11 @@ def facts_table(facts: Mapping[str, str]) -> "Table":
 
 @contextmanager
 def stoppable(text: str) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end in a sentence that says what is kept: that of the work itself, or this."""
+    """Let Ctrl-C and SIGTERM carry a sentence that says what is kept: that of the work itself, or this."""
     try:
-        with sigterm_is_ctrl_c():
-            yield
+        yield
     except KeyboardInterrupt as stop:
-        typer.echo(f"unknot: {stop if stop.args else text}", err=True)
-        raise typer.Exit(130) from None
+        raise KeyboardInterrupt(*(stop.args or [text])) from None
 
 
 def keep_with_run(run: "Run", what: str, keep: Callable[[], Path], *, err: bool) -> None:

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from unknot.examples import example_file
+from unknot.files import must_be_ours
 from unknot.progress import Progress, silent
 from unknot.reports.kit.page import Cell, Grid, Picture, Section, write_page
 from unknot.scoring.record import score_rows
@@ -42,6 +43,7 @@ def demo(
     from unknot.studies.study import run_study
 
     folder = Path(folder)
+    must_be_ours(folder, "demo", ["study", "index.html"])
     stages = len(SHOWN) + 3
     progress("training, scoring and ranking models", 0, stages)
     with live() as advance:

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from unknot.errors import UnknotError
-from unknot.files import file_hash
+from unknot.files import file_hash, must_be_ours
 from unknot.models import build
 from unknot.models.codes import channels_last
 from unknot.models.model import Model, Setting
@@ -71,6 +71,9 @@ def train(
     for name, number in (counts | {f"{meter.name}_every": meter.every for meter in meters}).items():
         if number < 1:
             raise UnknotError(who="train", field=name, value=number, expected="at least 1")
+    must_be_ours(
+        Path(folder), "collection of runs", ["*"]
+    )  # each has a folder of its own, so others may lie beside
     place = find_device(device)
     world = open_world(spec.world, data=data)
     model, spec = build_model(spec, world)

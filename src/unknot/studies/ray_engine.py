@@ -10,17 +10,22 @@ what counts: it is read if the object is gone, or says that it was made otherwis
 
 import os
 import re
+import secrets
+import sys
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, UnknotWarning
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.local import one_line
 from unknot.studies.steps import Step, perform
+from unknot.trust import VARIABLE
 
 IN_FLIGHT = 1000  # steps handed over at a time: an autoscaler sees the demand, and Ctrl-C has little to take back
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
@@ -35,6 +40,8 @@ class RayEngine:
     def __init__(
         self, jobs: int | None = None, address: str = "", num_cpus: float = 1, num_gpus: float = 0
     ) -> None:
+        if not address and "ray" not in sys.modules:
+            _keep_to_this_machine()
         try:
             ray: Any = import_module("ray")
         except ImportError:
@@ -161,14 +168,29 @@ def fetched(reference: Any) -> Any:
         return None
 
 
+def _keep_to_this_machine() -> None:
+    """Let Ray listen on the loopback address alone, and answer only those who know a token; it asks at its import."""
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # so called, but it holds for every system
+    if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+
+
 def _join(ray: Any, address: str, jobs: int | None) -> None:
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if address:
-            ray.init(address=address, **quiet)
+            trusted = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
+            ray.init(address=address, runtime_env={"env_vars": trusted} if trusted else None, **quiet)
         else:
             # "local": a cluster that happens to run on this machine is not joined unasked.
             ray.init(address="local", num_cpus=jobs or os.cpu_count(), include_dashboard=False, **quiet)
+            if not ip_address(where := ray.util.get_node_ip_address()).is_loopback:
+                warnings.warn(
+                    f"study: Ray listens on {where}, not on this machine alone, since it was imported or set up "
+                    "before; see docs/clusters.md.",
+                    UnknotWarning,
+                    stacklevel=2,
+                )
     except (ConnectionError, ValueError, RuntimeError) as error:
         where = f"the Ray cluster at '{address}' cannot be joined" if address else "Ray cannot be started"
         raise UnknotError(f"study: {where} ({one_line(error)}).") from None

@@ -92,6 +92,15 @@ class ArrayWorld:
         """Whether some combination has several images, of which `rng` draws one."""
         return self._classes is not None and self._n_combinations < len(self._classes)
 
+    @property
+    def labels(self) -> Classes:
+        """The classes of every image in file order."""
+        return self.factors.classes(np.arange(self.factors.size)) if self._classes is None else self._classes
+
+    def one_by_one(self) -> "ArrayWorld":
+        """The same images told apart by number alone."""
+        return ArrayWorld(self.pictures, name=self.name)
+
     def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
         """One image for each row of classes."""
         wanted = self.factors.check(classes, self.name) @ self.factors.strides

@@ -8,11 +8,10 @@ numbers of its own, the result does not depend on interruptions or on the number
 import json
 import os
 import shutil
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from multiprocessing import current_process, get_context
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -20,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.files import plain, read_json, write_json, written_whole
-from unknot.processes.parent import follow_parent
+from unknot.files import must_be_ours, plain, read_json, write_json, written_whole
 from unknot.progress import Progress, silent
 
 MAKING = ".making"
@@ -124,6 +122,7 @@ def alone(folder: Path, waiting: Callable[[], None] | None = None) -> Iterator[N
         folder: made if need be.
         waiting: called now and then while another process fills it; left out, that is an error.
     """
+    must_be_ours(folder, "set of pictures", [MAKING, ".lock", "dataset.json", "corpus.json"])
     try:
         import fcntl
     except ImportError:  # systems without it: nobody watches
@@ -195,33 +194,24 @@ def _allocate(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
 def _all_done(work: Work, making: Path, pieces: list[int], jobs: int) -> Iterator[int]:
     if jobs <= 1 or current_process().daemon:
         for piece in pieces:
-            yield _do(work, making, piece)
+            yield _do((work, making), piece)
         return
-    from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
 
-    # A fork would copy threads of torch and numba in unknown states.
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_serve)
+    from unknot.processes.pool import spread
+
     try:
-        for future in as_completed([pool.submit(_do, work, making, piece) for piece in pieces]):
-            yield future.result()
+        yield from spread(_do, (work, making), pieces, jobs)
     except BrokenProcessPool:
         raise UnknotError(
             f"{making.parent}: a process died (out of memory?); the same command goes on where it stopped, perhaps "
             "with fewer jobs."
         ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
-def _do(work: Work, making: Path, piece: int) -> int:
+def _do(shared: tuple[Work, Path], piece: int) -> int:
+    work, making = shared
     record = work(making, piece)
     with written_whole(_record(making, piece)) as beside:
         beside.write_text(json.dumps(record, separators=(",", ":")), encoding="utf-8")
     return piece
-
-
-def _serve() -> None:
-    """End with the process that started this one, and leave Ctrl-C to it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    follow_parent()
