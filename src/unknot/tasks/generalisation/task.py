@@ -17,7 +17,7 @@ from unknot.errors import UnknotError
 from unknot.progress import Progress
 from unknot.runs.workspace import Workspace
 from unknot.tasks.generalisation.error_similarity import KINDS_OF, Similarity, comparable, error_similarity
-from unknot.tasks.generalisation.options import ROWS, WHO, GeneralisationOptions, chosen_splits
+from unknot.tasks.generalisation.options import ROWS, WHO, GeneralisationOptions
 from unknot.tasks.generalisation.oracle import oracle
 from unknot.tasks.generalisation.page import section
 from unknot.tasks.generalisation.predicted_split import PredictedSplit
@@ -59,7 +59,7 @@ def measure(
             RESULT,
         )
 
-    splits = chosen_splits(options.split, predictor.own_split, predictor.world.factors, source.conventions.rule)
+    splits = options.splits(predictor.own_split, predictor.world.factors, source.conventions.rule)
     return _joined([tested(label, split) for label, split in splits.items()])
 
 
@@ -70,7 +70,7 @@ def check(run: Untrained, options: GeneralisationOptions) -> None:
     must_have_factors(run.world)
     if not needs_readout(run.spec, options.readout, run.spec.title):
         must_share_factors(run.spec.title, run.spec, run.home, run.world)
-    chosen_splits(options.split, run.spec.split or "all", run.world.factors, conventions(run.world.key).rule)
+    options.splits(run.spec.split or "all", run.world.factors, conventions(run.world.key).rule)
 
 
 def _settings(options: GeneralisationOptions, predictor: Predictor, source: Source) -> dict[str, Any]:
