@@ -189,11 +189,9 @@ def tables(key: str) -> dict[str, PublishedTable]:
 def table(key: str, name: str) -> "pd.DataFrame":
     """A published table, one row a number, with what is doubtful about it and where it stands.
 
-    >>> coat = table("xie2022", "table1")
-    >>> coat[coat["value"] > 80][["model", "metric", "value", "unit", "source"]].head(2)
-                model metric  value     unit                    source
-    4          pixels     l2  97.18  percent  Xie et al. 2022, Table 1
-    12  slot_attention    ari  95.53  percent  Xie et al. 2022, Table 1
+        >>> scores = table("schott2022", "table5")
+        >>> scores[scores["value"] > 99][["split", "model", "value", "spread", "unit"]]
+    XX
     """
     return table_of(find_paper(key), name).read()
 

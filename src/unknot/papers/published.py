@@ -65,9 +65,8 @@ class PublishedTable:
             table = pd.read_csv(file, keep_default_na=False, na_values={"value": [""], "spread": [""]})
         unit = table.pop("unit") if "unit" in table else self.unit
         doubt = table.pop("doubt").astype(str)
-        source = self.source
-        if "table" in table:  # of many tables that stand in one file
-            source = self.paper.short + ", Table " + table["table"].astype(str)
+        # Many tables may stand in one file.
+        source = self.paper.short + ", Table " + table["table"].astype(str) if "table" in table else self.source
         return table.assign(unit=unit, doubt=doubt, source=source)
 
 
