@@ -39,7 +39,8 @@ def comparisons() -> "pd.DataFrame":
     """
     rows: Any = table(PAPER, "table2")[["pairwise_comparisons", "value", "spread", "n"]]
     squares = (rows["spread"] ** 2 / rows["n"]).rolling(2).sum()
-    rows["rise"], rows["fall_of_spread"] = rows["value"].diff(), -rows["spread"].diff()
+    rows["rise"] = rows["value"].diff().round(4)
+    rows["fall_of_spread"] = 0 - rows["spread"].diff().round(4)
     rows["errors"] = rows["rise"] / np.sqrt(squares)
     return rows  # type: ignore[no-any-return]
 
@@ -76,7 +77,7 @@ def _all_to_all(by_version: Any) -> Claim:
 
 
 def _more(course: Any) -> Claim:
-    falls, wider = course[course["rise"] < -1e-9], course[course["fall_of_spread"] < -1e-9]
+    falls, wider = course[course["rise"] < 0], course[course["fall_of_spread"] < 0]
     first, last = course.iloc[0], course.iloc[-1]
     why = (
         f"From {first['value']} ± {first['spread']} to {last['value']} ± {last['spread']}; it falls at "
