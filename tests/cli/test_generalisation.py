@@ -135,3 +135,5 @@ def test_the_leaderboard_shows_published_numbers_beside_own_ones(here: Path) -> 
     (mine,) = [row for row in rows if row["whose"] == "own"]
     assert (mine["images"], mine["rank"], mine["world"]) == ("dSprites (rendered)", "1", "dsprites")
     assert CliRunner().invoke(board, ["--format", "markdown"]).output.startswith("| world | split |")
+    ranked = CliRunner().invoke(board, [str(here / "out"), "--split", "extrapolation"], env={"COLUMNS": "160"})
+    assert "own, 1 seed" in ranked.output and "66.7 ± 1.7" in ranked.output

@@ -83,6 +83,8 @@ def _print_table(paper: Paper, name: str, rows: "pd.DataFrame") -> None:
     doubts = {doubt: f"[{i}]" for i, doubt in enumerate(filter(None, dict.fromkeys(rows["doubt"])), start=1)}
     for *cells, doubt in rows[[*columns, "doubt"]].itertuples(index=False, name=None):
         shown.add_row(*(Text("" if cell != cell else f"{cell}") for cell in cells), Text(doubts.get(doubt, "")))
+    for column in shown.columns:
+        column.overflow = "fold"  # a word that does not fit goes on in the next line
     console.print(shown)
     console.print(facts_table({number: doubt for doubt, number in doubts.items()}))
 

@@ -90,11 +90,12 @@ def published(path: Path | str | None = None) -> list[BoardEntry]:
 
 
 def _shipped(name: str) -> list[BoardEntry]:
-    columns = ["dataset", "split", "printed", "value", "spread", "source", "doubt"]
-    cells = table("schott2022", name)[columns].itertuples(index=False, name=None)
+    rows = table("schott2022", name)
+    rows[["value", "spread"]] = (rows[["value", "spread"]] / 100).round(4)
+    cells = rows[["dataset", "split", "printed", "value", "spread", "source", "doubt"]]
     return [
-        BoardEntry(world, _images(world), split, model, value / 100, False, source, doubt, spread=spread / 100)
-        for world, split, model, value, spread, source, doubt in cells
+        BoardEntry(world, _images(world), split, model, r2, False, source, doubt, spread=spread)
+        for world, split, model, r2, spread, source, doubt in cells.itertuples(index=False, name=None)
     ]
 
 
@@ -169,7 +170,7 @@ def leaderboard(
 
     >>> best = leaderboard(world="mpi3d_real", split="extrapolation")[0]
     >>> best.model, best.r2, best.spread, best.rank
-    ('RN50 (ImageNet-21k)', 0.541, 0.018, 1)
+    ('RN50 (ImageNet-21k)', 0.541, 0.019, 1)
     """
     entries = _once([entry for path in (None, *more) for entry in published(path)])
     own = [each if isinstance(each, OwnResult) else OwnResult(each, "", each.source) for each in results]

@@ -7,7 +7,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from unknot.papers import Paper, tables
+from unknot.papers import Paper, PublishedTable, tables
 from unknot.reports.kit.page import Cell, Command, Grid, Link, Section, number, write_page
 from unknot.reports.papers import recompute
 from unknot.reports.papers.recomputed import Claim, Recomputed, grid
@@ -40,20 +40,22 @@ def show_recomputed(paper: Paper, console: Console) -> None:
 
 
 def _claims(paper: Paper, outcome: Recomputed) -> Section:
-    rows: list[list[Cell]] = [[claim.text, claim.where, claim.verdict, claim.why] for claim in outcome.claims]
     texts = ["What the paper says, in our words, and what its own tables say when they are recomputed."]
-    claims = Grid(("claim", "where", "verdict", "why"), rows, name="claims")
     again = Command(("unknot", "papers", paper.key, "--recompute", "--html", "page.html"), "This page again")
-    return Section("How firm is each claim?", texts, [claims, again])
+    claims = [
+        Section(f"{claim.verdict}: {claim.text}", [f"{claim.why} ({claim.where})"], open=True)
+        for claim in outcome.claims
+    ]
+    return Section("How firm is each claim?", texts, [again], claims)
 
 
 def _tables(paper: Paper) -> Section:
     listed: list[list[Cell]] = []
     parts = []
     for name, published in tables(paper.key).items():
-        part = Section(
-            f"{name}: {published.caption}", [], [grid(published.read(), published.source, name)], name=name
-        )
+        rows = published.read().drop(columns="source")
+        cells = grid(rows.drop(columns="unit") if published.unit else rows, _under(published), name)
+        part = Section(f"{name}: {published.caption}", [], [cells], name=name)
         listed.append([Link(name, part.anchor), published.where, published.caption])
         parts.append(part)
     texts = [
@@ -61,6 +63,12 @@ def _tables(paper: Paper) -> Section:
         "read."
     ]
     return Section("The tables", texts, [Grid(("table", "where", "what it holds"), listed)], parts)
+
+
+def _under(published: PublishedTable) -> str:
+    """Where a table stands, in which unit, and what follows ±."""
+    spread = f"± {published.spread}" if published.spread else ""
+    return "; ".join(filter(None, (published.source, published.unit, spread))) + "."
 
 
 def _claim(claim: Claim) -> Table:

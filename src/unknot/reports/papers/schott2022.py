@@ -93,7 +93,7 @@ def _at(falls: Any, dataset: str, split: str) -> Any:
 def _drop(falls: Any) -> Claim:
     main = falls[~falls["dataset"].isin(["dsprites_quarter", "mpi3d_toy"])]
     words = [f"{split} {main[main['split'] == split]['drop'].median():.1f}" for split in SYSTEMATIC]
-    text = "All models get worse where values or their combinations are new, most of all beyond the values seen."
+    text = "Factors are read worse where values or their combinations are new, most of all beyond the values seen."
     why = f"Median drop in points over four datasets and 17 models: {', '.join(words)}."
     return Claim(text, "section 5.1, Tables 5, 7, 8, 9", "holds", why)
 
