@@ -81,7 +81,7 @@ def test_a_table_is_written_as_csv_and_json(tmp_path: Path) -> None:
     done = NARROW.invoke(app, ["papers", "schott2022", "--table", "table5", *both])
     assert done.exit_code == 0, done.output
     records = json.loads(done.stdout)
-    rows = list(csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8")))
+    rows = list(csv.DictReader((tmp_path / "t.csv").read_text(encoding="utf-8").splitlines()))
     assert len(records) == len(rows) == 68
     assert (records[0]["value"], rows[0]["value"], rows[0]["source"]) == (
         78.2,

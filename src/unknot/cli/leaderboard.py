@@ -77,12 +77,13 @@ def _show(board: "list[BoardEntry]", *, whole: bool) -> None:
     console = plain_console()
     for world in dict.fromkeys(entry.world for entry in board):
         entries = [entry for entry in board if entry.world == world]
-        splits = dict.fromkeys(entry.split for entry in entries)
-        tables = (
-            [_by_model(world, entries)] if whole else [_by_rank(f"{world}: {name}", entries) for name in splits]
+        sources = (
+            "; ".join(dict.fromkeys(e.source for e in entries if not e.own and e.rank)) or "no published numbers"
         )
-        for table in tables:
-            console.print(table)
+        if whole:
+            console.print(_by_model(f"{world} ({sources})", entries))
+        else:
+            console.print(_by_rank(f"{world}, {entries[0].split} ({sources})", entries))
         noted = [entry for entry in entries if entry.note] if whole else []
         for entry in noted:
             console.print(Text(f"{entry.model}, {entry.split}: {entry.note}", style="dim"))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from unknot.papers import table
 from unknot.reports.papers.mahon_averages import CLASSES, FITTED, NEAR, chance, table2, table3
 from unknot.reports.papers.mahon_correlations import (
     LEVEL,
@@ -17,7 +18,6 @@ from unknot.reports.papers.mahon_correlations import (
     t_tests,
     true_chance,
 )
-from unknot.papers import table
 
 
 @pytest.mark.parametrize(("name", "come_out", "of"), [("table4", 12, 20), ("table6", 26, 34)])
