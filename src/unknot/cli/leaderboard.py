@@ -1,10 +1,13 @@
 """`unknot leaderboard`: published R² beside one's own."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from unknot.reports.kit.terminal import plain_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,23 +51,13 @@ def leaderboard(
 
         from unknot.studies.results import formatted
 
-        rows = [
-            {
-                "world": e.world,
-                "split": e.split,
-                "images": e.images,
-                "rank": str(e.rank or ""),
-                "model": e.model,
-                "r2": e.r2,
-                "spread": e.spread,
-                "seeds": str(e.seeds or ""),
-                "whose": "own" if e.own else "published" if e.rank else "baseline",
-                "source": e.source,
-                "note": e.note,
-            }
-            for e in board
-        ]
-        typer.echo(formatted(pd.DataFrame(rows), form), nl=False)
+        rows = pd.DataFrame(map(asdict, board)).assign(
+            whose=["own" if entry.own else "published" if entry.rank else "baseline" for entry in board],
+            rank=[str(entry.rank or "") for entry in board],
+            seeds=[str(entry.seeds or "") for entry in board],
+        )
+        columns = ["world", "split", "images", "rank", "model", "r2", "spread", "seeds", "whose", "source", "note"]
+        typer.echo(formatted(rows[columns], form), nl=False)
         return
     _show(board, whole=not split)
 
@@ -102,7 +95,7 @@ def _by_model(title: str, entries: "list[BoardEntry]") -> "Table":
     rows: dict[tuple[str, str, str], dict[str, BoardEntry]] = {}
     for entry in entries:
         rows.setdefault((entry.model, entry.images, entry.source if entry.own else ""), {})[entry.split] = entry
-    table = _table(title, "model", "images", *splits, right=splits)
+    table = plain_table("model", "images", *splits, right=splits, title=title)
     order = sorted(rows.items(), key=lambda item: ("rendered" in item[0][1], -fmean(_finite(item[1]))))
     for (model, images, _), cells in order:
         style = _style(next(iter(cells.values())))
@@ -115,20 +108,13 @@ def _by_rank(title: str, entries: "list[BoardEntry]") -> "Table":
     """One row a number, the best first."""
     from rich.text import Text
 
-    table = _table(title, "", "model", "R² x 100", "images", "whose", "note", right=("", "R² x 100"))
+    columns = ("", "model", "R² x 100", "images", "whose", "note")
+    table = plain_table(*columns, right=["", "R² x 100"], title=title)
     for entry in entries:
         own = f"own, {entry.seeds} seed{'s' * (entry.seeds > 1)}"
         whose = own if entry.own else "published" if entry.rank else "computed"
         cells = (str(entry.rank or ""), entry.model, _value(entry), entry.images, whose, entry.note)
         table.add_row(*(Text(cell, style=_style(entry)) for cell in cells))
-    return table
-
-
-def _table(title: str, *columns: str, right: Collection[str]) -> "Table":
-    from unknot.cli.output import plain_table
-
-    table = plain_table(*columns, right=right)
-    table.title, table.title_justify = title, "left"
     return table
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from unknot.cli.options import CSV, argument, option, takes
-from unknot.cli.output import check_targets, facts_table, plain_console, plain_table, put
+from unknot.cli.output import check_targets, facts_table, plain_console, put
 from unknot.errors import UnknotError
 from unknot.files import as_json
 from unknot.papers import PAPERS, Paper, find_paper, table, tables
+from unknot.reports.kit.terminal import plain_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,12 +80,11 @@ def _print_table(paper: Paper, name: str, rows: "pd.DataFrame") -> None:
     console.print(facts_table(about))
     aside = {"source", "doubt", "unit" if published.unit else ""}
     columns = [str(column) for column in rows if column not in aside and (rows[column] != "").any()]
-    shown = plain_table(*columns, "doubt", right=[name for name in columns if rows[name].dtype.kind in "if"])
+    numbers = [name for name in columns if rows[name].dtype.kind in "if"]
+    shown = plain_table(*columns, "doubt", right=numbers, fold=columns)
     doubts = {doubt: f"[{i}]" for i, doubt in enumerate(filter(None, dict.fromkeys(rows["doubt"])), start=1)}
     for *cells, doubt in rows[[*columns, "doubt"]].itertuples(index=False, name=None):
         shown.add_row(*(Text("" if cell != cell else f"{cell}") for cell in cells), Text(doubts.get(doubt, "")))
-    for column in shown.columns:
-        column.overflow = "fold"  # a word that does not fit goes on in the next line
     console.print(shown)
     console.print(facts_table({number: doubt for doubt, number in doubts.items()}))
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from unknot.papers import Paper, PublishedTable, tables
 from unknot.reports.kit.page import Cell, Command, Grid, Link, Section, number, write_page
+from unknot.reports.kit.terminal import plain_table
 from unknot.reports.papers import recompute
 from unknot.reports.papers.recomputed import Claim, Recomputed, grid
 
@@ -90,10 +91,9 @@ def _lines(section: Section) -> Iterator[Text | Table]:
 
 
 def _table(shown: Grid) -> Table:
-    table = Table(title=shown.caption or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for head, column in zip(shown.header, zip(*shown.rows, strict=True), strict=True):
-        numbers = any(isinstance(cell, int | float) for cell in column)
-        table.add_column(Text(head), justify="right" if numbers else "left")
+    columns = zip(shown.header, zip(*shown.rows, strict=True), strict=True)
+    numbers = [head for head, column in columns if any(isinstance(cell, int | float) for cell in column)]
+    table = plain_table(*shown.header, right=numbers, title=shown.caption)
     for row in shown.rows:
         table.add_row(*(Text(_words(cell)) for cell in row))
     return table
