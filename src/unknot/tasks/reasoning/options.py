@@ -30,8 +30,8 @@ class WReNSetting:
 
     The published network has `norm` False and `optimiser` "adam". On puzzles with hard answers it learns shortcuts for
     as long as we had patience: six answers differ by little in sums of 81, so f soon no longer bends, and a sum of
-    pairs cannot say "if". With normalised sums it finds the rule of the third row, and with Muon, which gives weak
-    directions of a gradient the same length as strong ones, that of all three.
+    pairs cannot say "if". With normalised sums it agrees with the third row where its two panels agree, and with Muon,
+    which gives weak directions of a gradient the same length as strong ones, it finds the rule of all three rows.
 
     Attributes:
         lr: learning rate.
