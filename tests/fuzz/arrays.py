@@ -12,8 +12,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
-
-from tests.fuzz.strange import SUBJECT, file_name, labels, latents, name
+from tests.fuzz.strange import file_name, labels, latents, name
 
 Arrays = Mapping[str, Any]
 N, D, F = 60, 3, 2
@@ -458,7 +457,11 @@ def commands(rng: Random, folder: Path) -> list[str]:
         return ["rank", str(path), str(beside), "--all-to-all", "--method", rng.choice(["lasso", "spearman"])]
     if kind == "task":
         task = rng.choice(["fairness", "combinations", "reasoning", "generalisation", "algebra"])
-        world = [] if task == "algebra" else rng.choice([[], ["--world", "dsprites_rendered"]])
+        world = (
+            ["--tuples", "1", "--size", "16"]
+            if task == "algebra"
+            else rng.choice([[], ["--world", "dsprites_rendered"]])
+        )
         return ["task", task, str(path), *world]
     metrics = rng.choice(["mig", "mig,sap,irs", "mcc,r2", "modularity,jemmig,infomec", "rankme,lidar", "snc,nk"])
     outputs = rng.choice(

@@ -9,11 +9,18 @@ from random import Random
 from typing import Any
 
 import numpy as np
-
 from tests.fuzz.strange import labels, latents, value
 
 N, D, F = 60, 3, 2
-LEFT = {"progress", "args", "kwargs", "options", "meters", "self"}  # hooks, and what has no name of its own
+LEFT = {
+    "progress",
+    "args",
+    "kwargs",
+    "options",
+    "meters",
+    "self",
+    "compiled",
+}  # hooks, and what has no name of its own
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ def _usual(stage: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "combinations": {"source": file, "rows": 40},
         "generalisation": {"source": file, "rows": 40},
         "reasoning": {"source": file, "world": "dsprites_rendered", "steps": 1},
-        "algebra": {"source": file},
+        "algebra": {"source": file, "tuples": 1, "size": 16},
     }
     return {name: (getattr(unknot, name), named) for name, named in usual.items()}
 

@@ -75,7 +75,9 @@ def attempt(seed: int, number: int, stage: Path, folder: Path) -> Verdict:
         words = _words(rng, kind, work, stage)
         verdict = Verdict(number, f"{kind}: unknot {' '.join(map(ascii, words))}")
         (folder / "about").write_text(verdict.about)
-        _commanded(rng, verdict, words, named=kind != "line")
+        _commanded(
+            rng, verdict, words, named=kind != "line" and words[0] != "task" and words[:2] != ["data", "split"]
+        )
     verdict.faults += [(f"left behind: {path.suffix or path.name}", str(path)) for path in _left(folder)]
     if verdict.faults:
         verdict.outcome = "fault"

@@ -27,7 +27,7 @@ USUAL = {
     "task combinations": "task combinations {stage}/latents.npz --rows 50",
     "task reasoning": "task reasoning {stage}/latents.npz --world dsprites_rendered --steps 1",
     "task generalisation": "task generalisation {stage}/latents.npz --rows 50",
-    "task algebra": "task algebra {stage}/nothing",
+    "task algebra": "task algebra {stage}/latents.npz --tuples 1 --size 16",
     "data list": "data list",
     "data download": "data download {stage}",
     "data check": "data check {stage}/world.npz --quick",
@@ -51,7 +51,11 @@ def parameters(command: str) -> list[tuple[str, bool]]:
     for part in command.split():
         group = group.get_command(context, part)
         context = group.make_context(part, [], resilient_parsing=True)
-    options = [p for p in context.command.params if p.param_type_name == "option" and "--help" not in p.opts]
+    options = [
+        p
+        for p in context.command.params
+        if p.param_type_name == "option" and not {"--help", "--compile"} & set(p.opts)
+    ]
     return [(p.opts[0], not p.is_flag) for p in options]
 
 

@@ -1,9 +1,8 @@
-"""Records: run.json, study.json, results, scores, study files; and the folders of runs, studies and pictures around them."""
+"""Records (run.json, study.json, results, study files), and the folders of runs, studies and pictures around them."""
 
 import copy
 import io
 import json
-import os
 import shutil
 import struct
 import zlib
@@ -250,7 +249,8 @@ def _spoil_table(rng: Random, path: Path) -> None:
     if rng.random() < 0.4:
         path.write_bytes(damaged(rng, path.read_bytes()))
         return
-    table = pd.read_parquet(path).astype(object)
+    with path.open("rb") as file:
+        table = pd.read_parquet(file).astype(object)
     for _ in range(rng.choice([1, 2])):
         column = rng.choice(list(table.columns))
         if rng.random() < 0.2:
@@ -261,7 +261,8 @@ def _spoil_table(rng: Random, path: Path) -> None:
                 [words if rng.random() < 0.7 else "x"] * len(table) if rng.random() < 0.6 else float("nan")
             )
     text = table.map(lambda cell: cell.encode("utf-8", "replace").decode() if isinstance(cell, str) else cell)
-    text.to_parquet(path, index=False)
+    with path.open("wb") as file:
+        text.to_parquet(file, index=False)
 
 
 def picture_folder(rng: Random, folder: Path) -> list[str]:
@@ -291,7 +292,7 @@ def picture_folder(rng: Random, folder: Path) -> list[str]:
             pictures / f"{i}{file_name(rng, rng.choice(['.png', '.png', '.jpg', '.gif', '.tif', '.PNG']))}"
         ).write_bytes(rng.choice([content, content, *strange]))
     if rng.random() < 0.1:
-        os.symlink(pictures, pictures / "loop")
+        (pictures / "loop").symlink_to(pictures)
     if rng.random() < 0.1:
         (pictures / "folder.png").mkdir()
     if rng.random() < 0.15:

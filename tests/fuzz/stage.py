@@ -1,4 +1,4 @@
-"""What cases start from: a run, a study, files of latents and images, a result; made once, copied by who changes them."""
+"""What cases start from: a run, a study, files of latents and images, a result. They are made once."""
 
 import json
 import os
@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-
 from tests.fuzz.calls import plain
 from tests.fuzz.records import RESULT, STUDY
 

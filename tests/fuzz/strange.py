@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-SUBJECT = "subject"  # every file under attack is called something that begins with this, so that messages can be searched
+SUBJECT = "subject"  # how names of attacked files begin, so that messages can be searched for them
 SCRIPT = "<script>alert(1)</script>"
 HUGE = (3_000_000_000, 99_999_999_999, 10**30)
 NAMES = (

@@ -10,6 +10,7 @@ import signal
 import struct
 import tempfile
 import time
+import traceback
 import warnings
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -35,11 +36,11 @@ def warm_up(stage: Path) -> None:
     import torch
     import yaml
     from PIL import Image
+    from tests.fuzz import judge
+    from tests.fuzz.calls import plain
 
     import unknot
     import unknot.cli.task.command
-    from tests.fuzz import judge
-    from tests.fuzz.calls import plain
     from unknot.metrics import METRICS
 
     del h5py, pandas, safetensors, yaml, Image, judge
@@ -97,6 +98,8 @@ def _child(writing: int, seed: int, number: int, stage: Path, folder: Path, limi
         content = pickle.dumps(attempt(seed, number, stage, folder))
         with os.fdopen(writing, "wb") as pipe:
             pipe.write(struct.pack("<Q", len(content)) + content)
+    except BaseException:
+        (folder / "where").write_text(traceback.format_exc())
     finally:
         os._exit(0)
 
