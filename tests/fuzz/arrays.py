@@ -392,12 +392,12 @@ def _parquet_bomb(rng: Random, path: Path) -> None:
     import pyarrow.parquet as pq
 
     if rng.random() < 0.5:
-        words = pa.array(["x" * 1_000_000] * 1000).dictionary_encode().dictionary.take(pa.array([0] * 1))
-        table = pa.table({"latent_0": pa.DictionaryArray.from_arrays(pa.array([0] * 20_000), words)})
-        pq.write_table(table, path)
+        words = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000), pa.array(["x" * 1_000_000]))
+        with path.open("wb") as file:
+            pq.write_table(pa.table({"latent_0": words}), file)
         return
     zeros = pa.table({"latent_0": pa.array(np.zeros(10_000_000))})
-    with pq.ParquetWriter(path, zeros.schema) as writer:
+    with path.open("wb") as file, pq.ParquetWriter(file, zeros.schema) as writer:
         for _ in range(60):
             writer.write_table(zeros)
 
@@ -406,7 +406,7 @@ def _hdf5_bomb(rng: Random, path: Path) -> None:
     """Arrays of which nothing was ever written are zeros, however many."""
     import h5py
 
-    with h5py.File(path, "w") as archive:
+    with path.open("w+b") as file, h5py.File(file, "w") as archive:
         archive.create_dataset("latents", (BOMB // 80, 10), "f8", chunks=(1024, 10))
         archive.create_dataset("images", (BOMB // 4096, 64, 64), "u1", chunks=(64, 64, 64))
         archive.create_dataset("labels", (BOMB // 48, 6), "f8", chunks=(1024, 6))
@@ -457,12 +457,9 @@ def commands(rng: Random, folder: Path) -> list[str]:
         return ["rank", str(path), str(beside), "--all-to-all", "--method", rng.choice(["lasso", "spearman"])]
     if kind == "task":
         task = rng.choice(["fairness", "combinations", "reasoning", "generalisation", "algebra"])
-        world = (
-            ["--tuples", "1", "--size", "16"]
-            if task == "algebra"
-            else rng.choice([[], ["--world", "dsprites_rendered"]])
-        )
-        return ["task", task, str(path), *world]
+        small = ["--tuples", "1", "--size", "16"]
+        words = small if task == "algebra" else rng.choice([[], ["--world", "dsprites_rendered"]])
+        return ["task", task, str(path), *words]
     metrics = rng.choice(["mig", "mig,sap,irs", "mcc,r2", "modularity,jemmig,infomec", "rankme,lidar", "snc,nk"])
     outputs = rng.choice(
         [[], ["--csv", "-"], ["--json", "-"], ["--html", "page.html"], ["--csv", "t.csv", "--json", "t.json"]]

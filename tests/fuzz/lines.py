@@ -36,6 +36,7 @@ USUAL = {
     "data scenes": "data scenes -o scenes --n 2 --size 16",
     "data corpus": "data corpus -o corpus --n 1 --size 16",
 }
+SLOW = ("--help", "--compile")
 
 
 @cache
@@ -51,12 +52,8 @@ def parameters(command: str) -> list[tuple[str, bool]]:
     for part in command.split():
         group = group.get_command(context, part)
         context = group.make_context(part, [], resilient_parsing=True)
-    options = [
-        p
-        for p in context.command.params
-        if p.param_type_name == "option" and not {"--help", "--compile"} & set(p.opts)
-    ]
-    return [(p.opts[0], not p.is_flag) for p in options]
+    options = [p for p in context.command.params if p.param_type_name == "option"]
+    return [(p.opts[0], not p.is_flag) for p in options if p.opts[0] not in SLOW]
 
 
 def command_line(rng: Random, folder: Path, stage: Path) -> list[str]:

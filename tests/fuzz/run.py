@@ -1,7 +1,7 @@
 """The attack: `python -m tests.fuzz.run --cases 20000 --seed 1 --jobs 2`, or `--case 17` to see one of them alone.
 
-A seed and a number are always the same case. What was found is written to a folder: a line for each case, from which the
-same command goes on (verdicts-SEED.jsonl), and faults by root cause (summary-SEED.md).
+A seed and a number are always the same case. What was found is written to a folder: a line for each case, from which
+the same command goes on (verdicts-SEED.jsonl), and faults by root cause (summary-SEED.md).
 """
 
 import argparse
