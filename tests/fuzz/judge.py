@@ -56,16 +56,21 @@ class Verdict:
     megabytes: float = 0.0
 
 
+def random_of(seed: int, number: int) -> Random:
+    """All that a case draws from."""
+    return Random(f"{seed}-{number}")
+
+
 def attempt(seed: int, number: int, stage: Path, folder: Path) -> Verdict:
     """Make a case and do it, in a process that is forked for it and ends with it."""
-    rng = Random(f"{seed}-{number}")
+    rng = random_of(seed, number)
     work = folder / "work"
     (folder / "tmp").mkdir(parents=True)
     work.mkdir()
     os.chdir(work)
     os.environ |= {"TMPDIR": str(folder / "tmp"), "UNKNOT_DATA": str(work), "XDG_CACHE_HOME": str(work / "cache")}
     os.environ |= {"COLUMNS": "120", "UNKNOT_DEBUG": "1"}
-    kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
+    kind = kind_of(rng)
     if kind in ("metric", "function"):
         call = calls.metric(rng) if kind == "metric" else calls.function(rng, stage)
         verdict = Verdict(number, f"{kind}: {call}")
@@ -82,6 +87,11 @@ def attempt(seed: int, number: int, stage: Path, folder: Path) -> Verdict:
     if verdict.faults:
         verdict.outcome = "fault"
     return verdict
+
+
+def kind_of(rng: Random) -> str:
+    """What a case attacks: the first that is drawn for it."""
+    return rng.choices(list(KINDS), list(KINDS.values()))[0]
 
 
 def _words(rng: Random, kind: str, work: Path, stage: Path) -> list[str]:
@@ -159,6 +169,9 @@ def _commanded(rng: Random, verdict: Verdict, words: list[str], *, named: bool) 
     for sign in ("should not have happened", "Traceback (most recent", "Warning:"):
         if sign in err and not any("Error" in cause for cause, _ in verdict.faults):
             verdict.faults.append((f"'{sign}': {command}", err[-1500:]))
+    # Paths that the user typed are printed to other programs as they are.
+    for word in filter(str.strip, words):
+        out = out.replace(word, "")
     texts = {"stderr": err} | ({} if "-" in words else {"stdout": out})
     for where, text in texts.items():
         raw = sorted({c for c in text if c not in SHOWN and (unicodedata.category(c) == "Cc" or c in DIRECTIONS)})

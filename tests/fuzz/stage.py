@@ -14,10 +14,19 @@ from tests.fuzz.records import RESULT, STUDY
 
 def build(folder: Path) -> Path:
     """Make all of it in a folder, unless it is there."""
+    if not (folder / "complete").exists():
+        build_files(folder)
+        _unknot("study", "study.yaml", "-o", "study", "--jobs", "1", folder=folder)
+        run = sorted((folder / "study" / "runs").iterdir())[0]
+        shutil.copytree(run, folder / "run")
+        (folder / "complete").touch()
+    return folder
+
+
+def build_files(folder: Path) -> Path:
+    """Make those parts for which nothing is trained."""
     import yaml
 
-    if (folder / "complete").exists():
-        return folder
     folder.mkdir(parents=True, exist_ok=True)
     latents, factors = plain()
     np.savez(folder / "latents.npz", latents=latents, factors=factors, factor_names=["a", "b"])
@@ -27,10 +36,6 @@ def build(folder: Path) -> Path:
     (folder / "result.json").write_text(json.dumps(RESULT))
     own = {**STUDY, "worlds": [str(folder / "world.npz")], "models": {"beta_vae": {"beta": [1]}}, "tasks": {}}
     (folder / "study.yaml").write_text(yaml.safe_dump(own))
-    _unknot("study", "study.yaml", "-o", "study", "--jobs", "1", folder=folder)
-    run = sorted((folder / "study" / "runs").iterdir())[0]
-    shutil.copytree(run, folder / "run")
-    (folder / "complete").touch()
     return folder
 
 

@@ -122,13 +122,12 @@ class StudyFolder:
         """One of the tables, checked; empty if it is not there yet."""
         import pandas as pd
 
+        from unknot.reading import read_parquet
+
         path, needed = self.paths.table(name), [column for column in COLUMNS[name] if column not in SPARED]
         if not path.is_file():
             return pd.DataFrame({column: pd.Series(dtype=object) for column in COLUMNS[name]})
-        try:
-            table = pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise UnknotError(f"{path}: is damaged ({error}); `unknot study` writes it anew.") from None
+        table = read_parquet(path, hint="`unknot study` writes it anew.")
         missing = [column for column in needed if column not in table]
         if missing:
             raise UnknotError(f"{path}: has no column {missing[0]}; expected {', '.join(needed)}.")

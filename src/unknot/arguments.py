@@ -1,0 +1,95 @@
+"""Arguments of public functions, held to their annotations: one of a wrong type is an error that names it."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache, wraps
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from unknot.errors import UnknotError
+from unknot.fields import members, words_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+MOST = 10**9  # of anything that is counted; more is a slip of the hand, and would run or allocate without end
+UNCOUNTED = {"seed", "rng"}  # whole numbers that count nothing
+
+
+def checked(function: F) -> F:
+    """Let a function refuse arguments that are not what its annotations say."""
+    signature, who = inspect.signature(function), function.__name__
+
+    @wraps(function)
+    def call(*positional: Any, **named: Any) -> Any:
+        hints = _hints(function)
+        for name, value in signature.bind(*positional, **named).arguments.items():
+            if signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
+                must_be(who, name, value, hints.get(name, Any))
+        return function(*positional, **named)
+
+    return call  # type: ignore[return-value]
+
+
+def check_fields(who: str, record: Any) -> None:
+    """Refuse fields of a dataclass that are not what its annotations say."""
+    hints = _hints(type(record))
+    for each in fields(record):
+        must_be(who, each.name, getattr(record, each.name), hints[each.name])
+
+
+def must_be(who: str, name: str, value: Any, annotation: Any) -> None:
+    """Refuse a value that is none of an annotation's."""
+    if not _each([value], annotation):
+        raise UnknotError(who=who, field=name, value=value, expected=words_of(annotation) or "another type")
+    if (
+        isinstance(value, Integral)
+        and int in members(annotation)
+        and name not in UNCOUNTED
+        and abs(int(value)) > MOST
+    ):
+        raise UnknotError(who=who, field=name, value=value, expected=f"a number up to {MOST:,}")
+
+
+@cache
+def _hints(function: Any) -> dict[str, Any]:
+    return get_type_hints(function)
+
+
+_KINDS: dict[Any, Callable[[Any], bool]] = {
+    Any: lambda value: True,
+    NoneType: lambda value: value is None,
+    bool: lambda value: isinstance(value, bool | np.bool_),
+    int: lambda value: isinstance(value, Integral) and not isinstance(value, bool),
+    float: lambda value: isinstance(value, Real) and not isinstance(value, bool) and value == value,
+    str: lambda value: isinstance(value, str),
+    Path: lambda value: isinstance(value, PathLike),
+}
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind; what an annotation does not say is left to those who use the value."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if kind in _KINDS:
+        return _KINDS[kind](value)
+    if origin is Annotated:
+        return _each([value], inside[0])
+    if origin is Literal:
+        return isinstance(value, str | Integral) and value in inside
+    if origin in (Sequence, Iterable):
+        return isinstance(value, Iterable) and not isinstance(value, str | bytes) and _each(value, *inside[:1])
+    if origin is tuple:
+        return isinstance(value, tuple) and _each(value, *inside[:1])
+    if origin is Mapping:
+        return isinstance(value, Mapping) and _each(value, inside[0]) and _each(value.values(), inside[1])
+    if origin is Callable:
+        return callable(value)
+    return not isinstance(kind, type) or Protocol in kind.__bases__ or isinstance(value, kind)
+
+
+def _each(values: Iterable[Any], annotation: Any = Any) -> bool:
+    return all(any(_is(value, kind) for kind in members(annotation)) for value in values)
