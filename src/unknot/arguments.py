@@ -44,7 +44,7 @@ def check_fields(who: str, record: Any) -> None:
 
 def must_be(who: str, name: str, value: Any, annotation: Any) -> None:
     """Refuse a value that is none of an annotation's."""
-    if not _each([value], annotation):
+    if not _each([value], annotation) or (isinstance(value, Real) and value != value):
         raise UnknotError(who=who, field=name, value=value, expected=words_of(annotation) or "another type")
     if (
         isinstance(value, Integral)
@@ -65,7 +65,7 @@ _KINDS: dict[Any, Callable[[Any], bool]] = {
     NoneType: lambda value: value is None,
     bool: lambda value: isinstance(value, bool | np.bool_),
     int: lambda value: isinstance(value, Integral) and not isinstance(value, bool),
-    float: lambda value: isinstance(value, Real) and not isinstance(value, bool) and value == value,
+    float: lambda value: isinstance(value, Real) and not isinstance(value, bool),
     str: lambda value: isinstance(value, str),
     Path: lambda value: isinstance(value, PathLike),
 }
@@ -82,9 +82,9 @@ def _is(value: Any, kind: Any) -> bool:
         return isinstance(value, str | Integral) and value in inside
     if origin in (Sequence, Iterable):
         return isinstance(value, Iterable) and not isinstance(value, str | bytes) and _each(value, *inside[:1])
-    if origin is tuple:
-        return isinstance(value, tuple) and _each(value, *inside[:1])
-    if origin is Mapping:
+    if origin in (list, tuple):
+        return isinstance(value, origin) and _each(value, *inside[:1])
+    if origin in (Mapping, dict):
         return isinstance(value, Mapping) and _each(value, inside[0]) and _each(value.values(), inside[1])
     if origin is Callable:
         return callable(value)

@@ -18,7 +18,7 @@ def visible(text: str) -> str:
 
 
 def as_cell(text: str) -> str:
-    """A name as a cell of a table of words: one that a spreadsheet would take for a formula gets an apostrophe in front.
+    """A name as a cell of a table: one that a spreadsheet would take for a formula gets an apostrophe in front.
 
     >>> as_cell("=1+1"), as_cell("-0.5"), as_cell("shape")
     ("'=1+1", '-0.5', 'shape')

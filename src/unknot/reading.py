@@ -1,7 +1,7 @@
-"""Files from strangers: what stops a parser is one kind of error, and what a file claims is weighed before it is believed.
+"""Files from strangers: what stops a parser is one kind of error, and no file takes more memory than it may.
 
-Every reader goes through `parsing`, which turns whatever a parser raises into an `UnknotError` that names the file. What
-would be taken into memory is first asked for with `must_fit`: a file of some megabytes may claim, or unfold to, terabytes.
+Every reader goes through `parsing`, which turns whatever a parser raises into an `UnknotError` that names the file.
+What would be taken into memory is first asked for with `must_fit`: a file of some megabytes may unfold to terabytes.
 """
 
 import json
@@ -52,9 +52,10 @@ def must_fit(path: Path | str, n_bytes: float, limit: int | None = None) -> None
     """Refuse a file that claims more memory than it may have."""
     most = max_bytes() if limit is None else limit
     if n_bytes > most:
+        enough = in_words(n_bytes * 1.05).replace(" ", "")
         raise UnknotError(
-            f"{path}: would take {in_words(n_bytes)} of memory, and at most {in_words(most)} are allowed for a file; if "
-            f"that is meant, allow more: `unknot --max-bytes {in_words(n_bytes * 1.05).replace(' ', '')} ...`, or {VARIABLE}."
+            f"{path}: would take {in_words(n_bytes)} of memory, and a file may take at most {in_words(most)}. If that is "
+            f"meant, allow more: unknot --max-bytes {enough} ..., or {VARIABLE}={enough}."
         )
 
 
