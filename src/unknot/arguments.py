@@ -3,12 +3,12 @@
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from functools import cache, wraps
+from functools import wraps
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -26,10 +26,10 @@ def checked(function: F) -> F:
 
     @wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
-        hints = _hints(function)
         for name, value in signature.bind(*positional, **named).arguments.items():
-            if signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
-                must_be(who, name, value, hints.get(name, Any))
+            parameter = signature.parameters[name]
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD and parameter.annotation is not parameter.empty:
+                must_be(who, name, value, parameter.annotation)
         return function(*positional, **named)
 
     return call  # type: ignore[return-value]
@@ -37,9 +37,8 @@ def checked(function: F) -> F:
 
 def check_fields(who: str, record: Any) -> None:
     """Refuse fields of a dataclass that are not what its annotations say."""
-    hints = _hints(type(record))
     for each in fields(record):
-        must_be(who, each.name, getattr(record, each.name), hints[each.name])
+        must_be(who, each.name, getattr(record, each.name), each.type)
 
 
 def must_be(who: str, name: str, value: Any, annotation: Any) -> None:
@@ -55,11 +54,6 @@ def must_be(who: str, name: str, value: Any, annotation: Any) -> None:
         raise UnknotError(who=who, field=name, value=value, expected=f"a number up to {MOST:,}")
 
 
-@cache
-def _hints(function: Any) -> dict[str, Any]:
-    return get_type_hints(function)
-
-
 _KINDS: dict[Any, Callable[[Any], bool]] = {
     Any: lambda value: True,
     NoneType: lambda value: value is None,
@@ -67,7 +61,7 @@ _KINDS: dict[Any, Callable[[Any], bool]] = {
     int: lambda value: isinstance(value, Integral) and not isinstance(value, bool),
     float: lambda value: isinstance(value, Real) and not isinstance(value, bool),
     str: lambda value: isinstance(value, str),
-    Path: lambda value: isinstance(value, PathLike),
+    Path: lambda value: isinstance(value, str | PathLike),
 }
 
 
@@ -79,9 +73,15 @@ def _is(value: Any, kind: Any) -> bool:
     if origin is Annotated:
         return _each([value], inside[0])
     if origin is Literal:
-        return isinstance(value, str | Integral) and value in inside
+        # A wrong word is left to the function, which knows what the words are for and names the nearest.
+        return (
+            isinstance(value, str)
+            if isinstance(inside[0], str)
+            else isinstance(value, Integral) and value in inside
+        )
     if origin in (Sequence, Iterable):
-        return isinstance(value, Iterable) and not isinstance(value, str | bytes) and _each(value, *inside[:1])
+        many = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+        return many and not (isinstance(value, np.ndarray) and value.ndim == 0) and _each(value, *inside[:1])
     if origin in (list, tuple):
         return isinstance(value, origin) and _each(value, *inside[:1])
     if origin in (Mapping, dict):

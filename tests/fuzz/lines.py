@@ -42,13 +42,12 @@ SLOW = ("--help", "--compile")
 @cache
 def parameters(command: str) -> list[tuple[str, bool]]:
     """The options of a command as its parser knows them, and whether each takes a value."""
-    import click
     from typer.main import get_command
 
     from unknot.cli import app
 
     group: Any = get_command(app)
-    context = click.Context(group)
+    context = group.make_context("unknot", [], resilient_parsing=True)
     for part in command.split():
         group = group.get_command(context, part)
         context = group.make_context(part, [], resilient_parsing=True)

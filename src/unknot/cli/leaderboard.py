@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unknot.cli.output import echo, plain_console
+from unknot.reading.guard import parsing
 from unknot.reports.kit.terminal import plain_table
 
 if TYPE_CHECKING:
@@ -41,7 +43,9 @@ def leaderboard(
 
         if not own:
             raise UnknotError("leaderboard: --html draws results of your own; name a file or a folder of them.")
-        typer.echo(write_task_page(html, [result for result, _ in own]), err=True)
+        sources = ", ".join(dict.fromkeys(source for _, source in own))
+        with parsing(sources, "results that can be drawn", "unknot task makes them anew."):
+            echo(write_task_page(html, [result for result, _ in own]), err=True)
     if form:
         import pandas as pd
 
@@ -58,12 +62,11 @@ def leaderboard(
 
 
 def _show(board: "list[BoardEntry]") -> None:
-    from rich.console import Console
     from rich.text import Text
 
     from unknot.reports.leaderboard import MISSING
 
-    console = Console()
+    console = plain_console()
     for world, split in dict.fromkeys((entry.world, entry.split) for entry in board):
         columns = ("", "model", "R² x 100", "images", "whose", "note")
         table = plain_table(*columns, right=["", "R² x 100"], title=f"{world}: {split}")

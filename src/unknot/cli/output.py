@@ -1,13 +1,15 @@
 """What commands print and where they write: facts, files, standard output, words after Ctrl-C."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from unknot.errors import UnknotError
+from unknot.names import ERRORS, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,9 +20,34 @@ if TYPE_CHECKING:
 
 def plain_console(*, err: bool = False) -> "Console":
     """Where tables are printed, on standard output or on standard error. Names from data are only words."""
-    from rich.console import Console
+    from rich.console import Console, RenderHook
+    from rich.segment import Segment
 
-    return Console(stderr=err, markup=False, emoji=False, highlight=False)
+    class Words:
+        """What is printed, without anything that a terminal would obey."""
+
+        def __init__(self, printed: Any) -> None:
+            self.printed = printed
+
+        def __rich_console__(self, console: Console, options: Any) -> Iterator[Segment]:
+            for text, style, control in console.render(self.printed, options):
+                yield Segment(text if control else visible(text), style, control)
+
+    class Shown(RenderHook):
+        """Lets everything be printed as words."""
+
+        def process_renderables(self, renderables: list[Any]) -> list[Any]:
+            return [Words(renderable) for renderable in renderables]
+
+    console = Console(stderr=err, markup=False, emoji=False, highlight=False)
+    console.push_render_hook(Shown())
+    return console
+
+
+def echo(text: object, *, err: bool = False) -> None:
+    """Print a line for people; a path that another program reads stays as it is."""
+    for_people = err or sys.stdout.isatty()
+    typer.echo(visible(str(text)) if for_people else str(text), err=err)
 
 
 def facts_table(facts: Mapping[str, str]) -> "Table":
@@ -49,9 +76,9 @@ def stoppable(text: str) -> Iterator[None]:
 def keep_with_run(run: "Run", what: str, keep: Callable[[], Path], *, err: bool) -> None:
     """Write something to the folder of its run; where that cannot be written, it is not lost over it."""
     try:
-        typer.echo(f"{keep()} (shown by unknot report {run.folder})", err=err)
+        echo(f"{keep()} (shown by unknot report {run.folder})", err=err)
     except (UnknotError, OSError) as error:
-        typer.echo(f"unknot: {what} not kept with the run: {error}", err=True)
+        echo(f"unknot: {what} not kept with the run: {error}", err=True)
 
 
 def check_targets(inputs: Sequence[Path | None], targets: Mapping[str, Path | str | None]) -> None:
@@ -80,4 +107,4 @@ def put(target: str, text: str) -> None:
         typer.echo(text, nl=False)
         return
     with written_whole(target) as beside:
-        beside.write_text(text, encoding="utf-8")
+        beside.write_text(text, encoding="utf-8", errors=ERRORS)

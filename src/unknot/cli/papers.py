@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from unknot.cli.output import facts_table
+from unknot.cli.output import echo, facts_table, plain_console
 from unknot.papers import PAPERS, Paper, find_paper
 from unknot.reports.kit.terminal import plain_table
 
@@ -16,7 +16,7 @@ def papers(
     """List the papers behind metrics, models and tasks, or show one: citation, what of it is here, commands."""
     chosen = [find_paper(key)] if key else list(PAPERS.values())
     if bibtex:
-        typer.echo("\n\n".join(paper.bibtex for paper in chosen))
+        echo("\n\n".join(paper.bibtex for paper in chosen))
     elif key:
         _show(chosen[0])
     else:
@@ -24,21 +24,19 @@ def papers(
 
 
 def _list(chosen: list[Paper]) -> None:
-    from rich.console import Console
 
     table = plain_table("paper", "title", "question", whole=["paper"])
     for paper in chosen:
         table.add_row(paper.key, paper.title, paper.question)
-    console = Console()
+    console = plain_console()
     console.print(table)
     console.print("unknot papers NAME shows one, --bibtex prints citations.", style="dim")
 
 
 def _show(paper: Paper) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console()
+    console = plain_console()
     console.print(Text(paper.title, style="bold"))
     facts = {
         "citation": paper.citation,

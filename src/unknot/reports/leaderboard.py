@@ -15,9 +15,11 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
+from typing import get_args
 
 from unknot.errors import Note, UnknotError, unknown
 from unknot.files import read_json
+from unknot.reading.guard import parsing
 from unknot.studies.folder import StudyFolder
 from unknot.studies.paths import StudyPaths
 from unknot.tasks.generalisation.options import WHO
@@ -26,12 +28,14 @@ from unknot.tasks.generalisation.split_errors import constant_baselines, mean_kn
 from unknot.tasks.result import TaskResult, as_number, read_result
 from unknot.worlds import WORLDS
 from unknot.worlds.splits.named import named_split
+from unknot.worlds.splits.rules import SplitKind
 
 COLUMNS = ("world", "split", "model", "r2", "source", "note")
 MISSING = (
     "Shipped are the numbers of the benchmark's public leaderboard (extrapolation) and two of Table 5; the rest of "
     "Tables 5 to 10 of Schott et al. 2022 is not. Add them as a CSV with the columns " + ", ".join(COLUMNS) + "."
 )
+OWN_SPLIT = "own_"  # how names of splits by hand begin
 CONSTANT = "always the training mean"
 
 
@@ -69,25 +73,21 @@ def published(path: Path | str | None = None) -> list[BoardEntry]:
     ['RN101', 'RN50']
     """
     shipped = files("unknot.tasks.generalisation") / "published_r2.csv"
-    try:
+    hint = f"Expected are the columns {', '.join(COLUMNS)}, R² as 0.667."
+    with parsing(path or "published_r2.csv", "a CSV of published numbers", hint):
         text = (shipped if path is None else Path(path)).read_text(encoding="utf-8")
         rows = list(csv.DictReader(text.splitlines()))
-        return [_published(row) for row in rows]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UnknotError(
-            f"leaderboard: {path} cannot be read ({error!r}); expected a CSV with the columns {', '.join(COLUMNS)}, "
-            "R² as 0.667."
-        ) from None
+        return [_published(row, path) for row in rows]
 
 
-def _published(row: dict[str, str]) -> BoardEntry:
+def _published(row: dict[str, str], path: Path | str | None) -> BoardEntry:
     world, r2 = row["world"], float(row["r2"])
     if not r2 <= 1:
-        raise UnknotError(
-            f"leaderboard: R² of {row['model']} is {row['r2']}; it is at most 1. Divide per cent by 100."
-        )
+        raise UnknotError(f"{path}: R² of {row['model']} is {row['r2']}; it is at most 1. Divide per cent by 100.")
     images = WORLDS[world].title if world in WORLDS else world
-    return BoardEntry(world, images, row["split"], row["model"], r2, False, row["source"], row.get("note") or "")
+    return BoardEntry(
+        world, images, _split(row["split"]), row["model"], r2, False, row["source"], row.get("note") or ""
+    )
 
 
 def own_results(paths: Iterable[Path | str]) -> list[tuple[TaskResult, str]]:
@@ -169,13 +169,24 @@ def _own(result: TaskResult, source: str) -> list[BoardEntry]:
     images = WORLDS[result.world].title if result.world in WORLDS else result.world
     seen = _seen(result)
     entries = []
-    for row in result.tables.get("splits", []):
-        split, rows, there = str(row["split"]), int(row["rows"] or 0), int(row["test_part"] or 0)
-        notes = [HAS_SEEN] if split in seen else []
-        notes += [f"over {rows:,} of {there:,} test images"] if rows < there else []
-        r2, note = as_number(row["r2"]), "; ".join(notes)
-        entries.append(BoardEntry(board_of(result.world), images, split, result.source, r2, True, source, note))
+    with parsing(source or result.source, f"a result of the task {WHO}", "unknot task makes it anew."):
+        for row in result.tables.get("splits", []):
+            split, rows, there = _split(row["split"]), int(row["rows"] or 0), int(row["test_part"] or 0)
+            notes = [HAS_SEEN] if split in seen else []
+            notes += [f"over {rows:,} of {there:,} test images"] if rows < there else []
+            r2, note = as_number(row["r2"]), "; ".join(notes)
+            entries.append(
+                BoardEntry(board_of(result.world), images, split, result.source, r2, True, source, note)
+            )
     return entries
+
+
+def _split(name: object) -> str:
+    """The name of a split that is one."""
+    known = str(name).partition(":")[0] in get_args(SplitKind) or str(name).startswith(OWN_SPLIT)
+    if not known:
+        raise ValueError(f"'{name}' is no split")
+    return str(name)
 
 
 def _seen(result: TaskResult) -> set[str]:
@@ -194,7 +205,7 @@ def _constants(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
     """What a constant scores on each split that has entries, by dataset; its factors are enough to know."""
     constants = []
     for world, images, name in dict.fromkeys((entry.world, entry.images, entry.split) for entry in entries):
-        if world in WORLDS and not name.startswith("own_"):  # a split by hand is not known here
+        if world in WORLDS and not name.startswith(OWN_SPLIT):  # a split by hand is not known here
             split = named_split(name, WORLDS[world].factors, WORLDS[world].conventions.rule)
             r2 = mean_known(constant_baselines(split).train.r2)
             constants.append(BoardEntry(world, images, name, CONSTANT, r2, False, "computed from the split"))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from unknot.arguments import checked
 from unknot.errors import UnknotError
 from unknot.files import file_hash, must_be_ours
 from unknot.models import build
@@ -32,6 +33,7 @@ from unknot.worlds.splits.split import Split
 from unknot.worlds.world import World
 
 
+@checked
 def train(
     spec: RunSpec,
     folder: Path | str = "runs",

@@ -122,7 +122,7 @@ class StudyFolder:
         """One of the tables, checked; empty if it is not there yet."""
         import pandas as pd
 
-        from unknot.reading import read_parquet
+        from unknot.reading.tables import read_parquet
 
         path, needed = self.paths.table(name), [column for column in COLUMNS[name] if column not in SPARED]
         if not path.is_file():

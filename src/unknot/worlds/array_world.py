@@ -14,10 +14,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unknot.arrays import as_array
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import Classes, Factor, FactorSpace, Indices, Kind, numbered
+from unknot.reading import npz
 from unknot.worlds.pictures import Pictures
-from unknot.worlds.published import npz
 from unknot.worlds.world import Images
 
 
@@ -71,7 +72,7 @@ class ArrayWorld:
                 )
             self._classes: Classes | None = None
         else:
-            table = _one_row_each(np.asarray(factors), n, name)
+            table = _one_row_each(as_array(factors, name, "factors"), n, name)
             self.factors, self._classes = (space, space.check(table, name)) if space else ranked(table, name)
         if self._classes is not None and self._in_grid_order():
             self._classes = None

@@ -10,21 +10,21 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unknot.errors import UnknotError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MAX_BYTES = 2 << 30  # that one file may take of the memory, unless the user says otherwise
 VARIABLE = "UNKNOT_MAX_BYTES"
+AGAIN = "It may be cut short or damaged; download or save it again."
+_allowed: ContextVar[int | None] = ContextVar("max_bytes", default=None)
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 @contextmanager
-def parsing(path: Path | str, what: str, hint: str = "It may be cut short or damaged.") -> Iterator[None]:
+def parsing(path: Path | str, what: str, hint: str = AGAIN) -> Iterator[None]:
     """Whatever goes wrong inside is said of a file.
 
     Args:
@@ -48,19 +48,30 @@ def parsing(path: Path | str, what: str, hint: str = "It may be cut short or dam
         raise UnknotError(f"{path}: cannot be read as {what} ({reason}). {hint}") from error
 
 
-def must_fit(path: Path | str, n_bytes: float, limit: int | None = None) -> None:
+def must_fit(path: Path | str, n_bytes: float) -> None:
     """Refuse a file that claims more memory than it may have."""
-    most = max_bytes() if limit is None else limit
-    if n_bytes > most:
+    if n_bytes > (most := max_bytes()):
         enough = in_words(n_bytes * 1.05).replace(" ", "")
         raise UnknotError(
-            f"{path}: would take {in_words(n_bytes)} of memory, and a file may take at most {in_words(most)}. If that is "
-            f"meant, allow more: unknot --max-bytes {enough} ..., or {VARIABLE}={enough}."
+            f"{path}: would take {in_words(n_bytes)} of memory, and a file may take at most {in_words(most)}. If that "
+            f"is meant, allow more: unknot --max-bytes {enough} ..., or {VARIABLE}={enough}."
         )
 
 
+@contextmanager
+def allowing(max_bytes: int | str | None) -> Iterator[None]:
+    """Let files take so much memory while the block lasts; None leaves that as it is."""
+    token = _allowed.set(_allowed.get() if max_bytes is None else parse_bytes(str(max_bytes), "max_bytes"))
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
+
+
 def max_bytes() -> int:
-    """How much memory a file may take: what UNKNOT_MAX_BYTES says, or 2 GiB."""
+    """How much memory a file may take: what the caller allows, or UNKNOT_MAX_BYTES, or 2 GiB."""
+    if (allowed := _allowed.get()) is not None:
+        return allowed
     return parse_bytes(os.environ[VARIABLE], VARIABLE) if os.environ.get(VARIABLE) else MAX_BYTES
 
 
@@ -86,39 +97,9 @@ def in_words(n_bytes: float) -> str:
     return f"{n_bytes / 1000**power:.{1 if power else 0}f} {'KMGT'[power - 1] if power else ''}B"
 
 
-def load_json(path: Path | str, what: str = "JSON", *, hint: str = "It may be cut short or damaged.") -> Any:
+def load_json(path: Path | str, what: str = "JSON", *, hint: str = AGAIN) -> Any:
     """The value in a JSON file."""
     path = Path(path)
     with parsing(path, what, hint):
         must_fit(path, path.stat().st_size * 8)  # objects take more room than the text they are written in
         return json.loads(path.read_bytes().decode("utf-8-sig"))
-
-
-def read_parquet(
-    path: Path | str, *, numbers: bool = False, hint: str = "It may be cut short or damaged."
-) -> "pd.DataFrame":
-    """The table in a Parquet file.
-
-    Args:
-        path: of the file.
-        numbers: whether it may hold nothing else; words are refused before they are read.
-        hint: what to do about a damaged one.
-    """
-    import pyarrow.parquet as pq
-    from pyarrow import types
-
-    with parsing(path, "a Parquet table", hint):
-        with (
-            Path(path).open("rb") as stream,
-            pq.ParquetFile(stream) as file,
-        ):  # Arrow opens no name that is no text
-            rows, schema = file.metadata.num_rows, file.schema_arrow
-        kinds = (types.is_integer, types.is_floating, types.is_boolean)
-        words = [field.name for field in schema if not any(is_kind(field.type) for is_kind in kinds)]
-        if numbers and words:
-            raise UnknotError(f"{path}: column(s) {', '.join(words)} hold text; expected numbers only.")
-        must_fit(path, 8 * rows * len(schema))
-        # A word that stands in every row is held once, however long it is.
-        with Path(path).open("rb") as stream:
-            table = pq.read_table(stream, read_dictionary=words).to_pandas()
-        return table.astype({name: object for name in words if table[name].dtype == "category"})

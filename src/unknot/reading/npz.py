@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.reading import must_fit, parsing
+from unknot.reading.guard import AGAIN, must_fit, parsing
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Member:
     dtype: np.dtype[Any]
     fortran: bool
     offset: int | None  # where its data begin in the file; None when compressed
+    there: int  # bytes that the file has of it, at the most
 
     @property
     def pickled(self) -> bool:
@@ -49,11 +50,11 @@ def members(path: Path) -> dict[str, Member]:
             if info.filename.endswith(".npy"):
                 key = info.filename.removesuffix(".npy")
                 with archive.open(info) as stream:
-                    member = _header(stream, path, key, info.file_size)
+                    header = _header(stream, path, key)
                     length = stream.tell()
                 stored = info.compress_type == zipfile.ZIP_STORED
                 offset = _data_offset(path, info, length) if stored else None
-                arrays[key] = Member(member.shape, member.dtype, member.fortran, offset)
+                arrays[key] = Member(*header, offset, info.file_size - length)
         return arrays
 
 
@@ -67,10 +68,10 @@ def read(path: Path, key: str) -> NDArray[Any]:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
-def load(path: Path, keys: Collection[str], limit: int | None = None) -> dict[str, NDArray[Any]]:
+def load(path: Path, keys: Collection[str]) -> dict[str, NDArray[Any]]:
     """Those arrays of an archive that have one of these keys, in memory."""
     there = [key for key in members(path) if key in keys]
-    must_fit(path, sum(_member(path, key).n_bytes for key in there), limit)
+    must_fit(path, sum(_member(path, key).n_bytes for key in there))
     with _archive(path) as archive:
         arrays = {}
         for key in there:
@@ -79,13 +80,14 @@ def load(path: Path, keys: Collection[str], limit: int | None = None) -> dict[st
         return arrays
 
 
-def read_npy(path: Path, *, mapped: bool = False, limit: int | None = None) -> NDArray[Any]:
+def read_npy(path: Path, *, mapped: bool = False) -> NDArray[Any]:
     """The array of an `.npy` file, in memory or memory-mapped."""
     with _read(path, "an .npy array"), path.open("rb") as file:
-        member = _plain(path, "its array", _header(file, path, "its array", path.stat().st_size))
+        header, size = _header(file, path, path.stem), path.stat().st_size
+        member = _believed(path, path.stem, Member(*header, file.tell(), size - file.tell()))
         if mapped and _can_be_mapped(member):
-            return _mapped(path, Member(member.shape, member.dtype, member.fortran, file.tell()))
-        must_fit(path, member.n_bytes, limit)
+            return _mapped(path, member)
+        must_fit(path, member.n_bytes)
         file.seek(0)
         return np.lib.format.read_array(file, allow_pickle=False)
 
@@ -97,7 +99,7 @@ def blocks(path: Path, key: str, rows: int) -> Iterator[NDArray[Any]]:
         raise UnknotError(f"{path}: '{key}' is stored column by column; save it again in C order.")
     row = math.prod(member.shape[1:]) * member.dtype.itemsize
     with _archive(path) as archive, archive.open(f"{key}.npy") as stream:
-        _header(stream, path, key, math.inf)
+        _header(stream, path, key)
         for start in range(0, member.shape[0], rows):
             n = min(rows, member.shape[0] - start)
             data = stream.read(n * row)
@@ -110,14 +112,20 @@ def _member(path: Path, key: str) -> Member:
     arrays = members(path)
     if key not in arrays:
         raise UnknotError(f"{path}: has no array '{key}'; it holds {', '.join(arrays) or 'no arrays'}.")
-    return _plain(path, f"'{key}'", arrays[key])
+    return _believed(path, key, arrays[key])
 
 
-def _plain(path: Path, name: str, member: Member) -> Member:
+def _believed(path: Path, key: str, member: Member) -> Member:
+    """An array that is no pickle, and of which there is as much as its head says."""
     if member.pickled:
         raise UnknotError(
-            f"{path}: {name} is a pickled array (type {member.dtype}), which can run code when loaded and is not read; "
-            "save it as plain numbers."
+            f"{path}: '{key}' is a pickled array (type {member.dtype}), which can run code when loaded and is not "
+            "read; save it as plain numbers."
+        )
+    if min(member.shape, default=0) < 0 or member.n_bytes > member.there:
+        raise UnknotError(
+            f"{path}: '{key}' is said to have shape {member.shape} and type {member.dtype}, but only {member.there:,} "
+            f"bytes of it are there. {AGAIN}"
         )
     return member
 
@@ -139,21 +147,16 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _read(path: Path, what: str = "an .npz archive") -> AbstractContextManager[None]:
-    return parsing(path, what, "It may be cut short or damaged; download or save it again.")
+    return parsing(path, what, AGAIN)
 
 
-def _header(stream: IO[bytes], path: Path, name: str, size: float) -> Member:
-    """What the head of an array says, which is no more than there is."""
-    version = np.lib.format.read_magic(stream)
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read_header(stream)
-    member = Member(shape, dtype, fortran, 0)
-    if min(shape, default=0) < 0 or not member.pickled and member.n_bytes > size:
-        raise UnknotError(
-            f"{path}: {name} is said to have shape {shape} and type {dtype}, which is more than there is in the file; "
-            "it is cut short or damaged. Download or save it again."
-        )
-    return member
+def _header(stream: IO[bytes], path: Path, key: str) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+    """Shape, type and whether columns come first, as the head of an array says."""
+    with parsing(path, f"the array '{key}'", AGAIN):
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(stream)
+        return shape, dtype, fortran
 
 
 def _data_offset(path: Path, info: zipfile.ZipInfo, header: int) -> int:
