@@ -1,14 +1,14 @@
 """Arguments of public functions, held to their annotations: one of a wrong type is an error that names it."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import fields
 from functools import wraps
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -80,15 +80,21 @@ def _is(value: Any, kind: Any) -> bool:
             else isinstance(value, Integral) and value in inside
         )
     if origin in (Sequence, Iterable):
-        many = isinstance(value, Iterable) and not isinstance(value, str | bytes)
-        return many and not (isinstance(value, np.ndarray) and value.ndim == 0) and _each(value, *inside[:1])
+        if isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim == 0):
+            return False
+        if not isinstance(value, Collection):  # one that is used up by looking at it
+            return origin is Iterable and isinstance(value, Iterable)
+        return (origin is Iterable or not isinstance(value, Mapping | Set)) and _each(value, *inside[:1])
     if origin in (list, tuple):
         return isinstance(value, origin) and _each(value, *inside[:1])
     if origin in (Mapping, dict):
         return isinstance(value, Mapping) and _each(value, inside[0]) and _each(value.values(), inside[1])
     if origin is Callable:
         return callable(value)
-    return not isinstance(kind, type) or Protocol in kind.__bases__ or isinstance(value, kind)
+    try:
+        return not isinstance(kind, type) or isinstance(value, kind)
+    except TypeError:  # a protocol that cannot be asked
+        return True
 
 
 def _each(values: Iterable[Any], annotation: Any = Any) -> bool:

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from tests.fuzz.strange import file_name, labels, latents, name
+from tests.fuzz.strange import SUBJECT, file_name, labels, latents, name
 
 Arrays = Mapping[str, Any]
 N, D, F = 60, 3, 2
@@ -441,10 +441,11 @@ def commands(rng: Random, folder: Path) -> list[str]:
         path = written(rng, folder, representation(rng), suffixes)
         arrays = representation(rng)
         factors = WRITERS[suffix := rng.choice(suffixes)]({"latents": arrays.get("factors", 0)})
-        (folder / f"factors{suffix}").write_bytes(factors.replace(b"latent_", b"factor_"))
+        beside = folder / f"{SUBJECT}-factors{suffix}"
+        beside.write_bytes(factors.replace(b"latent_", b"factor_"))
         return [
             "score",
-            *[str(path), str(folder / f"factors{suffix}")][:: rng.choice([1, 1, -1])],
+            *[str(path), str(beside)][:: rng.choice([1, 1, -1])],
             "--metrics",
             "mig",
         ]

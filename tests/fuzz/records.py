@@ -169,6 +169,8 @@ def study_file(rng: Random, folder: Path) -> list[str]:
 
 def result_files(rng: Random, folder: Path) -> list[str]:
     """`unknot leaderboard` of results and of published numbers."""
+    folder = folder / SUBJECT
+    folder.mkdir()
     for i in range(rng.choice([1, 1, 2])):
         path = folder / (file_name(rng, ".json") if not i else f"{SUBJECT}{i}.json")
         path.write_bytes(as_text(rng, mutated(rng, RESULT, rng.choice([0, 1, 1, 2, 4]))))

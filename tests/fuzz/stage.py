@@ -17,6 +17,9 @@ def build(folder: Path) -> Path:
     if not (folder / "complete").exists():
         build_files(folder)
         _unknot("study", "study.yaml", "-o", "study", "--jobs", "1", folder=folder)
+        _unknot(
+            "data", "corpus", "-o", "corpus", "--n", "1", "--size", "16", folder=folder
+        )  # compiles the ray tracer
         run = sorted((folder / "study" / "runs").iterdir())[0]
         shutil.copytree(run, folder / "run")
         (folder / "complete").touch()

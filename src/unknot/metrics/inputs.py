@@ -326,7 +326,7 @@ def _as_table(who: str, factors: Any, what: str = "factors") -> tuple[NDArray[An
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         bad = [names[j] for j in np.flatnonzero(~np.isfinite(array).all(axis=0))]
         raise UnknotError(f"{who}: {what} has NaN or infinite entries in {', '.join(bad)}; drop those rows.")
-    if array.dtype.kind == "f" and array.size and np.abs(array).max() > LARGEST:
+    if array.dtype.kind == "f" and array.size and float(np.abs(array).max()) > LARGEST:
         raise UnknotError(
             f"{who}: {what} has entries beyond {LARGEST:g}, whose squares are not finite; scale them down."
         )

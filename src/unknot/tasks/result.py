@@ -110,7 +110,8 @@ def read_result(path: Path | str) -> TaskResult:
         record["values"] = {name: math.nan if v is None else float(v) for name, v in record["values"].items()}
         notes = [Note(**note) if isinstance(note, dict) else str(note) for note in record.get("notes", ())]
         result = TaskResult(**record | {"notes": notes})
-    check_fields(str(path), result)
+    for record in (result, *(note for note in notes if isinstance(note, Note))):
+        check_fields(str(path), record)
     return result
 
 

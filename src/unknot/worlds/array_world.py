@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unknot.arguments import must_be
 from unknot.arrays import as_array
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import Classes, Factor, FactorSpace, Indices, Kind, numbered
@@ -57,7 +58,9 @@ class ArrayWorld:
         name: str = "arrays",
         key: str = "",
     ) -> None:
-        pictures = cast(Pictures, np.asarray(images) if isinstance(images, list | tuple) else images)
+        for what, value, kind in (("name", name, str), ("key", key, str), ("space", space, FactorSpace | None)):
+            must_be("array world", what, value, kind)
+        pictures = images if isinstance(images, Pictures) else as_array(images, name, "images")
         _check_pictures(pictures, name)
         _warn_of_black(pictures, name)
         n = pictures.shape[0]
@@ -148,7 +151,7 @@ def read_arrays(path: Path | str) -> ArrayWorld:
     path = Path(path)
     name = path.stem
     if path.suffix == ".npy":
-        return ArrayWorld(_read_npy(path), name=name)
+        return ArrayWorld(npz.read_npy(path, mapped=True), name=name)
     members = npz.members(path)
     if "images" not in members:
         raise UnknotError(
@@ -200,16 +203,6 @@ def _one_row_each(table: NDArray[Any], n: int, who: str) -> NDArray[Any]:
             f"{who}: factors have shape {table.shape} for {n:,} images; expected one row of factors per image."
         )
     return table[:, None] if table.ndim == 1 else table
-
-
-def _read_npy(path: Path) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise UnknotError(f"{path}: no such file.") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise UnknotError(f"{path}: cannot be read as an .npy array ({error}).") from error
-    return array
 
 
 def _check_pictures(pictures: Pictures, name: str) -> None:
