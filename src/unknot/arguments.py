@@ -1,6 +1,7 @@
 """Arguments of public functions, held to their annotations: one of a wrong type is an error that names it."""
 
 import inspect
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import fields
 from functools import wraps
@@ -17,6 +18,7 @@ from unknot.fields import members, words_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST = 10**9  # of anything that is counted; more is a slip of the hand, and would run or allocate without end
+LONGEST_NAME = 255  # bytes of a file's name that disks take
 UNCOUNTED = {"seed", "rng"}  # whole numbers that count nothing
 
 
@@ -45,6 +47,9 @@ def must_be(who: str, name: str, value: Any, annotation: Any) -> None:
     """Refuse a value that is none of an annotation's."""
     if not _each([value], annotation) or (isinstance(value, Real) and value != value):
         raise UnknotError(who=who, field=name, value=value, expected=words_of(annotation) or "another type")
+    if Path in members(annotation) and isinstance(value, str | PathLike):
+        if any(len(os.fsencode(part)) > LONGEST_NAME for part in Path(value).parts):
+            raise UnknotError(who=who, field=name, value=value, expected=f"names of {LONGEST_NAME} bytes at most")
     if (
         isinstance(value, Integral)
         and int in members(annotation)

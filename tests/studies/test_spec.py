@@ -87,9 +87,9 @@ def test_a_file_that_holds_no_study_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknotError, match="names no world"):
         _read(tmp_path, "models: beta_vae\n")
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UnknotError, match=r"is no text in UTF-8|is not YAML"):
+    with pytest.raises(UnknotError, match="cannot be read as YAML"):
         read_spec(tmp_path / "bytes.yaml")
-    with pytest.raises(UnknotError, match="cannot be read"):
+    with pytest.raises(UnknotError, match="no such file"):
         read_spec(tmp_path / "none.yaml")
     with pytest.raises(UnknotError, match="cannot be read"):
         read_spec(tmp_path)

@@ -144,6 +144,10 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
+        if isinstance(error, OSError) and isinstance(
+            error.filename, str
+        ):  # one that is too long, or not permitted
+            _stop(f"{error.filename}: {error.strerror}.", 2)
         if os.environ.get("UNKNOT_DEBUG"):
             raise
         what, place = f"{type(error).__name__}: {error}", _own_line(error)

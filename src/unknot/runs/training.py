@@ -191,7 +191,7 @@ def find_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, ValueError) as error:
         raise UnknotError(
             f"device '{name}' cannot be used here ({str(error).splitlines()[0]}); try cpu."
         ) from None

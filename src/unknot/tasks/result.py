@@ -111,7 +111,7 @@ def read_result(path: Path | str) -> TaskResult:
         notes = [Note(**note) if isinstance(note, dict) else str(note) for note in record.get("notes", ())]
         result = TaskResult(**record | {"notes": notes})
     for record in (result, *(note for note in notes if isinstance(note, Note))):
-        check_fields(str(path), record)
+        check_fields(f"{path}: is no result of a task", record)
     return result
 
 

@@ -181,6 +181,8 @@ def ranked(
     for label, words in (("names", names), ("kinds", kinds)):
         if len(words) not in (0, table.shape[1]):
             raise UnknotError(f"{who}: {len(words)} factor {label} for {table.shape[1]} factors; give one each.")
+    if not table.shape[1]:
+        raise UnknotError(f"{who}: factors have no columns; leave them out, or give one for each factor.")
     if table.dtype.kind not in "biufUS" or (table.dtype.kind == "f" and not np.isfinite(table).all()):
         raise UnknotError(f"{who}: factors ({table.dtype}) must be finite numbers or words.")
     factors, columns = [], []
@@ -191,9 +193,13 @@ def ranked(
         kind = kinds[j] if kinds else "categorical" if named else "ordinal"
         labels = () if counted else tuple(str(v) if named else float(v) for v in values)
         kind = "constant" if len(values) == 1 else kind
-        factors.append(Factor(names[j] if names else f"factor_{j}", len(values), cast(Kind, kind), labels))
+        factors.append((names[j] if names else f"factor_{j}", len(values), cast(Kind, kind), labels))
         columns.append(column.reshape(-1))
-    return FactorSpace(tuple(factors)), np.stack(columns, axis=1).astype(np.int64)
+    try:
+        space = FactorSpace(tuple(Factor(*about) for about in factors))
+    except UnknotError as error:
+        raise UnknotError(f"{who}: {error}") from None
+    return space, np.stack(columns, axis=1).astype(np.int64)
 
 
 def _one_row_each(table: NDArray[Any], n: int, who: str) -> NDArray[Any]:
