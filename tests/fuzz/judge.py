@@ -31,6 +31,7 @@ KINDS = {  # what is attacked -> how often
     "function": 20,
 }
 SUBPROCESSES = 0.01  # the share of command lines that run in a process of their own
+OTHERS = ("pymp-", "torchinductor_")  # temporary files of Python and torch, which they remove or use again
 SHOWN = {"\n"}  # the only control character that may be printed
 DIRECTIONS = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -137,7 +138,7 @@ def _silent_nan(result: Any) -> list[str]:
     from unknot.scoring.scorecard import Scorecard
 
     if isinstance(result, Scorecard):
-        scores = [record.result for record in result.records.values() if record.result is not None]
+        scores = [record.score for record in result.records.values() if record.score is not None]
     else:
         scores = [result] if isinstance(result, Score) else []
     return [
@@ -267,4 +268,7 @@ def _number(cell: str) -> bool:
 
 def _left(folder: Path) -> list[Path]:
     """Half files, and what stays in the folder of temporary files."""
-    return [*folder.rglob(".*.part"), *(path for path in (folder / "tmp").iterdir() if "pymp" not in path.name)]
+    return [
+        *folder.rglob(".*.part"),
+        *(path for path in (folder / "tmp").iterdir() if not path.name.startswith(OTHERS)),
+    ]

@@ -178,7 +178,7 @@ def result_files(rng: Random, folder: Path) -> list[str]:
     if rng.random() < 0.3:
         table = f"world,split,model,r2,source,note\ndsprites,random,{name(rng)},{number(rng)},paper,note\n"
         (folder / f"{SUBJECT}.csv").write_bytes(damaged(rng, table.encode("utf-8", "surrogatepass")))
-        words = ["leaderboard", "--published", str(folder / f"{SUBJECT}.csv")]
+        return ["leaderboard", "--published", str(folder / f"{SUBJECT}.csv")]
     return [
         *words,
         *rng.choice([[], ["--format", rng.choice(["csv", "markdown", "latex", "json"])], ["--html", "page.html"]]),

@@ -21,7 +21,7 @@ from tests.fuzz import stage as stages
 from tests.fuzz.judge import Verdict
 from tests.fuzz.worker import judged, serve, warm_up
 
-LIMIT = 30.0  # seconds
+LIMIT = 60.0  # seconds
 
 
 def verdicts(numbers: Iterable[int], seed: int, stage: Path, jobs: int, limit: float = LIMIT) -> Iterator[Verdict]:

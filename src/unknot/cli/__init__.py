@@ -33,8 +33,8 @@ from unknot.cli.train import models, train
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.names import ERRORS, visible
 from unknot.processes.signals import sigterm_is_ctrl_c
+from unknot.processes.trust import trust
 from unknot.reading.guard import VARIABLE, parse_bytes
-from unknot.trust import trust
 
 MAX_BYTES_OPTION = "--max-bytes"
 _usual_warning = warnings.formatwarning

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from unknot.arguments import check_fields
 from unknot.errors import UnknotError
+from unknot.processes.trust import imported
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
-from unknot.trust import imported
 from unknot.worlds.world import Images
 
 POOLS = ("own", "mean", "class", "slots")

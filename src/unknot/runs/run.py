@@ -35,10 +35,10 @@ from unknot import __version__
 from unknot.arguments import must_be
 from unknot.errors import UnknotError
 from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
+from unknot.processes.trust import read_from
 from unknot.reading.guard import load_json
 from unknot.reading.tables import read_parquet
 from unknot.runs.spec import RunSpec
-from unknot.trust import read_from
 
 PICTURES = {  # what is drawn of a run -> its file in pictures/
     "reconstructions": "reconstructions.png",

@@ -24,9 +24,9 @@ from typing import Any
 from unknot.arguments import MOST
 from unknot.errors import UnknotError, shown, unknown
 from unknot.papers import renamed
+from unknot.processes.trust import read_from
 from unknot.runs.spec import RunSpec
 from unknot.studies._yaml import Where, YamlSource, read_yaml
-from unknot.trust import read_from
 
 PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))
