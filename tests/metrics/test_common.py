@@ -340,3 +340,19 @@ def test_whole_floats_beyond_integers_are_not_constant(name: str) -> None:
     score = METRICS[name](latents, factors * 1e19)
     assert not score.parts["skipped"]
     assert np.isfinite(score.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("mig", {"bins": 99_999_999_999}),
+        ("mig", {"bins": 10**9}),
+        ("beta_vae_score", {"batch": 10**9}),
+        ("beta_vae_score", {"points": 10**9}),
+        ("factor_vae_score", {"votes": 10**9}),
+        ("factor_vae_score", {"variance_rows": 10**9}),
+    ],
+)
+def test_counts_that_no_memory_holds_are_refused(name: str, options: dict[str, int]) -> None:
+    with pytest.raises(UnknotError, match=r"expected .*\d,000"):
+        METRICS[name](*_code(), **options)

@@ -154,3 +154,25 @@ def test_every_study_that_ships_says_what_it_is_about() -> None:
         assert study.about.startswith(
             "A first study" if name == "demo" else PAPERS[name.removesuffix("_small")].short
         )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "seeds: 3000000000",
+        "steps: 99999999999",
+        "about: !!timestamp 2001-99-99",
+        "about: !!bool maybe",
+        "about: !!python/object/apply:os.system ['true']",
+        "about: " + "[" * 2000 + "]" * 2000,
+        "seeds: " + "9" * 5000,
+        "limit: 1e400",
+    ],
+)
+def test_what_no_study_can_mean_is_refused_with_the_name_of_its_file(tmp_path: Path, line: str) -> None:
+    from unknot.studies.plan import plan_study
+
+    path = tmp_path / "own.yaml"
+    path.write_text(f"worlds: dsprites_rendered\nmodels: beta_vae\nmetrics: mig\n{line}\n")
+    with pytest.raises(UnknotError, match=r"own\.yaml"):
+        plan_study(read_spec(path))
