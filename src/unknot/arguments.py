@@ -50,12 +50,8 @@ def must_be(who: str, name: str, value: Any, annotation: Any) -> None:
     if Path in members(annotation) and isinstance(value, str | PathLike):
         if any(len(os.fsencode(part)) > LONGEST_NAME for part in Path(value).parts):
             raise UnknotError(who=who, field=name, value=value, expected=f"names of {LONGEST_NAME} bytes at most")
-    if (
-        isinstance(value, Integral)
-        and int in members(annotation)
-        and name not in UNCOUNTED
-        and abs(int(value)) > MOST
-    ):
+    counts = isinstance(value, Integral) and int in members(annotation) and name not in UNCOUNTED
+    if counts and abs(int(value)) > MOST:
         raise UnknotError(who=who, field=name, value=value, expected=f"a number up to {MOST:,}")
 
 
@@ -79,11 +75,7 @@ def _is(value: Any, kind: Any) -> bool:
         return _each([value], inside[0])
     if origin is Literal:
         # A wrong word is left to the function, which knows what the words are for and names the nearest.
-        return (
-            isinstance(value, str)
-            if isinstance(inside[0], str)
-            else isinstance(value, Integral) and value in inside
-        )
+        return value in inside if isinstance(value, Integral) else isinstance(value, str)
     if origin in (Sequence, Iterable):
         if isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim == 0):
             return False

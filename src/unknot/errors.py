@@ -60,12 +60,12 @@ def shown(value: Any) -> str:
     """A value as messages show it: shortened, whatever it is.
 
     >>> shown("x" * 1000)[-8:], shown(10**5000)
-    ('xxxxx...', 'an int that is too long to be shown')
+    ('xxxxx...', 'an object of type int')
     """
     try:
         text = repr(value)
     except Exception:  # anybody's class may fail to show itself
-        return f"an {type(value).__name__} that is too long to be shown"
+        return f"an object of type {type(value).__name__}"
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 

@@ -32,6 +32,7 @@ KINDS = {  # what is attacked -> how often
 }
 SUBPROCESSES = 0.01  # the share of command lines that run in a process of their own
 OTHERS = ("pymp-", "torchinductor_")  # temporary files of Python and torch, which they remove or use again
+MORE_CODES = {"data check": {1}, "explore": {130}}  # a file that differs; Ctrl-C, by which it always ends
 SHOWN = {"\n"}  # the only control character that may be printed
 DIRECTIONS = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -157,7 +158,7 @@ def _commanded(rng: Random, verdict: Verdict, words: list[str], *, named: bool) 
         if error is not None:
             verdict.faults.append(_escaped(error))
     command = " ".join(words[: 2 if words[0] in ("data", "task") else 1])
-    allowed = {0, 2} | ({1} if command == "data check" else set())
+    allowed = {0, 2} | MORE_CODES.get(command, set())
     if code not in allowed and not verdict.faults:
         verdict.faults.append((f"exit code {code}: {command}", err[-1500:]))
     if code == 2:

@@ -43,7 +43,6 @@ _usual_warning = warnings.formatwarning
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-
 _UsageError: Any = typer.BadParameter.__base__  # of every mistake in what is typed
 
 
@@ -144,9 +143,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        if isinstance(error, OSError) and isinstance(
-            error.filename, str
-        ):  # one that is too long, or not permitted
+        if isinstance(error, OSError) and error.filename:  # whose name is too long, or which may not be read
             _stop(f"{error.filename}: {error.strerror}.", 2)
         if os.environ.get("UNKNOT_DEBUG"):
             raise

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -20,27 +20,12 @@ if TYPE_CHECKING:
 
 def plain_console(*, err: bool = False) -> "Console":
     """Where tables are printed, on standard output or on standard error. Names from data are only words."""
-    from rich.console import Console, RenderHook
-    from rich.segment import Segment
+    from rich.console import Console
 
-    class Words:
-        """What is printed, without anything that a terminal would obey."""
-
-        def __init__(self, printed: Any) -> None:
-            self.printed = printed
-
-        def __rich_console__(self, console: Console, options: Any) -> Iterator[Segment]:
-            for text, style, control in console.render(self.printed, options):
-                yield Segment(text if control else visible(text), style, control)
-
-    class Shown(RenderHook):
-        """Lets everything be printed as words."""
-
-        def process_renderables(self, renderables: list[Any]) -> list[Any]:
-            return [Words(renderable) for renderable in renderables]
+    from unknot.cli.words import AsWords
 
     console = Console(stderr=err, markup=False, emoji=False, highlight=False)
-    console.push_render_hook(Shown())
+    console.push_render_hook(AsWords())
     return console
 
 

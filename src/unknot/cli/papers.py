@@ -24,7 +24,6 @@ def papers(
 
 
 def _list(chosen: list[Paper]) -> None:
-
     table = plain_table("paper", "title", "question", whole=["paper"])
     for paper in chosen:
         table.add_row(paper.key, paper.title, paper.question)

@@ -130,7 +130,6 @@ def results(
 
 
 def _list() -> None:
-
     from unknot.studies.spec import preset_names, read_spec
 
     table = plain_table("study", "about", whole=["study"])

@@ -381,9 +381,9 @@ def _encode(
             column = np.searchsorted(edges, column, side="right")
             test = None if test is None else np.searchsorted(edges, test, side="right")
             notes.append(f"factor '{name}' is continuous: cut into {len(edges) + 1} bins of equal count.")
-        values, code = distinct(
-            column if is_real or abs(column).max() > EXACT else column.astype(np.int64, copy=False)
-        )
+        # Whole floats beyond those that are exact are told apart as they are; int64 has no room for the largest.
+        huge = column.dtype.kind == "f" and float(np.abs(column).max()) > EXACT
+        values, code = distinct(column if is_real or huge else column.astype(np.int64, copy=False))
         if len(values) == 1:
             skipped[name] = "constant"
             continue
