@@ -27,7 +27,6 @@ LAYERS = (
         "progress",
         "reading",
         "representation",
-        "trust",
         "examples",
         "papers",
     ),
