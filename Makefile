@@ -1,9 +1,10 @@
 # Everything a newcomer needs: `make demo` to see it, `make test` to check it.
 PYTHON ?= python3
+SEED ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest bench reproduce clean
+.PHONY: demo test lint types pytest fuzz bench reproduce clean
 
 demo: $(VENV)/installed
 	$(BIN)/unknot demo --output demo
@@ -19,6 +20,10 @@ types: $(VENV)/installed
 
 pytest: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto
+
+fuzz: $(VENV)/installed
+	$(BIN)/python -m tests.fuzz.run --cases 20000 --seed $(SEED)
+	$(BIN)/python -m tests.fuzz.run --kills 100 --seed $(SEED)
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/run.py
