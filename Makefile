@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest bench reproduce clean
+.PHONY: demo test lint types pytest bench reproduce lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/unknot demo --output demo
@@ -26,9 +26,16 @@ bench: $(VENV)/installed
 reproduce: $(VENV)/installed
 	$(BIN)/python benchmarks/reproduce.py $(PART)
 
-$(VENV)/installed: pyproject.toml constraints.txt
+lock: $(VENV)/installed
+	$(BIN)/python -m tools.lock
+	$(MAKE) $(VENV)/installed
+	$(BIN)/python -m tools.licences
+
+# Only files whose hashes stand in the lock are installed; then Unknot itself, which needs nothing more.
+$(VENV)/installed: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
 clean:
