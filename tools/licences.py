@@ -5,21 +5,29 @@ from importlib.metadata import metadata
 
 from packaging.utils import canonicalize_name
 
-from tools.requirements import LOCK, ROOT, Pin, following, read_pins, wanted
+from tools.requirements import LOCK, ROOT, following, read_pins, wanted
 
 PAGE = ROOT / "docs" / "licences.md"
 HEAD = """\
 # Licences of dependencies
 
-Unknot is licensed under Apache-2.0 and ships no code of others. pip installs beside it what is listed here: every
-distribution of `requirements.lock`, with the licence that its own metadata state. Made by `make lock`.
+Unknot is licensed under Apache-2.0 and ships no code of others. pip installs beside it what stands in
+`requirements.lock`; listed here is the licence that each distribution states in its own metadata. "always" comes with
+Unknot, the rest with its extras, `dev` with the tests, `build` with building it. Made by `make lock`.
 
-Copyleft: {copyleft}. The Mozilla Public License asks that changes to their own files be published; it does not reach
-programs that use them. Binary wheels may hold further libraries (NumPy and SciPy the runtime of GCC, under the GPL with
-its runtime exception); the licence files in each wheel name them.
+## Copyleft
+
+{copyleft}
+
+The Mozilla Public License covers the files of these distributions, not the programs that use them. The wheels of NumPy
+and SciPy also hold libraries of GCC: libgfortran (GPL-3.0-or-later WITH GCC-exception-3.1) and libquadmath
+(LGPL-2.1-or-later); the licence files in a wheel name everything that it holds.
+
+## All
 
 | distribution | version | licence | comes with |
 |---|---|---|---|
+{rows}
 """
 COPYLEFT = re.compile(r"\b(A?GPL|LGPL|MPL|EPL|EUPL|CDDL)|Mozilla|Eclipse|GNU")
 
@@ -32,9 +40,14 @@ def main() -> None:
 def page() -> str:
     """The whole page."""
     pins = [pin for pin in read_pins(LOCK) if pin.here]
-    homes = {group: {canonicalize_name(need.name) for _, need in following(group)} for group in wanted()}
-    copyleft = [f"{pin.name} ({licence(pin.name)})" for pin in pins if COPYLEFT.search(licence(pin.name))]
-    return HEAD.format(copyleft=", ".join(copyleft) or "none") + "".join(_row(pin, homes) for pin in pins)
+    names = {group: {canonicalize_name(need.name) for _, need in following(group)} for group in wanted()}
+    homes = {pin.name: home([group for group in names if pin.name in names[group]]) for pin in pins}
+    rows = [f"| {pin.name} | {pin.version} | {licence(pin.name)} | {homes[pin.name]} |" for pin in pins]
+    copyleft = [pin.name for pin in pins if COPYLEFT.search(licence(pin.name))]
+    return HEAD.format(
+        copyleft="\n".join(f"- {name}: {licence(name)}; {homes[name]}" for name in copyleft) or "None.",
+        rows="\n".join(rows),
+    )
 
 
 def licence(name: str) -> str:
@@ -45,10 +58,11 @@ def licence(name: str) -> str:
     return facts.get("License-Expression") or (field if "\n" not in field else "") or ", ".join(classes)
 
 
-def _row(pin: Pin, homes: dict[str, set[str]]) -> str:
-    extras = [group for group, names in homes.items() if pin.name in names and group not in ("all", "dev")]
-    home = "Unknot" if "" in extras else ", ".join(f"`{extra}`" for extra in extras or ["dev"])
-    return f"| {pin.name} | {pin.version} | {licence(pin.name)} | {home} |\n"
+def home(groups: list[str]) -> str:
+    """With which extras something comes; tests and building count only if no other needs it."""
+    extras = [group for group in groups if group not in ("all", "dev", "build")]
+    shown = extras or [group for group in groups if group != "all"]
+    return "always" if "" in shown else ", ".join(f"`{group}`" for group in shown)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import re
 
-from tools.licences import PAGE, page
+from tools.licences import PAGE, home, page
 from tools.requirements import LOCK, read_pins
 
 
@@ -11,11 +11,17 @@ def test_the_page_of_licences_is_what_installed_metadata_say() -> None:
 
 
 def test_every_locked_distribution_is_listed_with_a_licence() -> None:
-    rows = re.findall(r"^\| (\S+) \| (\S+) \| ([^|]+) \| [^|]+ \|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    table = PAGE.read_text("utf-8").partition("|---|---|---|---|\n")[2]
+    rows = re.findall(r"^\| (\S+) \| (\S+) \| ([^|]+) \| [^|]+ \|$", table, re.MULTILINE)
     assert [row[:2] for row in rows] == [(pin.name, str(pin.version)) for pin in read_pins(LOCK) if pin.here]
-    assert not [name for name, _, licence in rows if licence in ("", "UNKNOWN", "None")]
+    assert not [name for name, _, licence in rows if licence.lower() in ("unknown", "none", "other")]
 
 
-def test_copyleft_is_named_above_the_table() -> None:
-    head = PAGE.read_text("utf-8").partition("\n| ")[0]
-    assert "certifi (MPL-2.0)" in head and "tqdm (MPL-2.0 AND MIT)" in head and "numpy" not in head
+def test_copyleft_is_told_apart_with_what_it_comes_with() -> None:
+    copyleft = PAGE.read_text("utf-8").partition("## Copyleft")[2].partition("## All")[0]
+    assert "- certifi: MPL-2.0; `ray`\n" in copyleft and "- numpy:" not in copyleft
+
+
+def test_what_tests_alone_need_is_told_apart_from_what_an_extra_needs() -> None:
+    assert home(["", "dev"]) == "always" and home(["torch", "all", "dev", "build"]) == "`torch`"
+    assert home(["dev", "build"]) == "`dev`, `build`"
