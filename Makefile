@@ -31,11 +31,16 @@ lock: $(VENV)/installed
 	$(MAKE) $(VENV)/installed
 	$(BIN)/python -m tools.licences
 
-# Only files whose hashes stand in the lock are installed; then Unknot itself, which needs nothing more.
+# Only files whose hashes stand in the lock are installed, then Unknot itself, which needs nothing more.
+# HASHES=no takes the same versions from wherever pip finds them: CONTRIBUTING.md, "Dependencies".
 $(VENV)/installed: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+ifeq ($(HASHES),no)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+else
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+endif
 	touch $@
 
 clean:
