@@ -87,6 +87,8 @@ def pinned(name: str, version: Version, files: Iterable[Link]) -> Iterator[Pin]:
         release = release_of(link.filename)
         if release in ((name, version), (name, Version(version.public))):
             hashes[release[1]].add(sha256(link))
+    if version not in hashes:
+        sys.exit(f"{name} {version}: pip would install it, but no index lists its files now; try again.")
     for build, digests in sorted(hashes.items(), reverse=True):
         sign = "==" if build == version else "!="
         marker = f' ; sys_platform {sign} "{sys.platform}"' if version.local else ""

@@ -100,6 +100,8 @@ def test_a_build_for_this_system_gets_an_entry_of_its_own(tmp_path: Path) -> Non
     assert others.version == Version("2.13.0") and not others.here and others.hashes == ("0" * 64,)
     (only,) = pinned("torch", Version("2.13.0"), links)
     assert only.here and only.requirement.marker is None
+    with pytest.raises(SystemExit, match=r"torch 2\.14: .* no index lists its files"):
+        list(pinned("torch", Version("2.14"), links))
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not here")
