@@ -1,7 +1,7 @@
-"""Install what `requirements.lock` says, file by file, and then Unknot itself; the Makefile runs it in a new environment.
+"""Install what `requirements.lock` says, file by file, and then Unknot itself; `make` runs it in a new environment.
 
-Where the lock does not fit a machine (another Python, no CPU build of torch to be found), the same versions are installed
-from wherever pip finds them, and that is said. A file that is offered with another content than the lock knows ends it.
+Where the lock does not fit a machine (another Python, no CPU build of torch to be found), the same versions are
+installed from wherever pip finds them, and that is said. A file with another content than the lock knows ends it.
 """
 
 import subprocess

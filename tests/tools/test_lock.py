@@ -2,8 +2,6 @@
 
 import hashlib
 import re
-import shutil
-import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -12,14 +10,14 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from pip._internal.models.link import Link
 from tools.lock import pinned, release_of
-from tools.requirements import CONSTRAINTS, LOCK, ROOT, following, read_pins, wanted
+from tools.requirements import CONSTRAINTS, LOCK, following, read_pins, wanted
 
 PINS = read_pins(LOCK)
 HERE = {pin.name: pin for pin in PINS if pin.here}
 locked_torch = pytest.mark.skipif(
     Version(version("torch")) != HERE["torch"].version
     and Version(version("torch")).public == HERE["torch"].version.public,
-    reason="another build of torch is installed, as HASHES=no allows; it needs what no lock has",
+    reason="another build of torch is installed, as where the lock does not fit; it needs what no lock has",
 )
 
 
@@ -102,16 +100,3 @@ def test_a_build_for_this_system_gets_an_entry_of_its_own(tmp_path: Path) -> Non
     assert only.here and only.requirement.marker is None
     with pytest.raises(SystemExit, match=r"torch 2\.14: .* no index lists its files"):
         list(pinned("torch", Version("2.14"), links))
-
-
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not here")
-def test_make_installs_nothing_without_a_hash_unless_told_to() -> None:
-    checked = ["--require-hashes -r requirements.lock", "--no-deps --no-build-isolation -e ."]
-    assert installs() == checked
-    assert installs("HASHES=no") == ['-c constraints.txt -e ".[dev]"']
-
-
-def installs(*settings: str) -> list[str]:
-    command = ["make", "--dry-run", "--always-make", "-C", str(ROOT), *settings, ".venv/installed"]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    return [line.partition("pip install --quiet ")[2] for line in lines if "pip install" in line]
