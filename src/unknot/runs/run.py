@@ -24,7 +24,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -34,6 +34,7 @@ from typing import Any
 from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
+from unknot.processes.lock import HeldError, held
 from unknot.runs.spec import RunSpec
 from unknot.trust import read_from
 
@@ -115,21 +116,17 @@ class Run:
     @contextmanager
     def locked(self, *, wait: bool = False) -> Iterator[None]:
         """Let only one process work on the run; a killed one lets go of it."""
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(self.folder / "run.lock")
-        try:
-            lock.acquire(timeout=-1 if wait else 0)
-        except Timeout:
-            raise RunBusyError(
-                f"{self.folder}: another process is training this run; wait for it (--wait) or choose another seed."
-            ) from None
-        except OSError as error:
-            raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from error
-        try:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(held(self.folder / "run.lock", patience=math.inf if wait else 0.0))
+            except HeldError as busy:
+                raise RunBusyError(
+                    f"{self.folder}: {busy.holder} is training this run; wait for it (--wait) or choose another seed."
+                    f"{busy.holder.hint}"
+                ) from None
+            except OSError as error:
+                raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from error
             yield
-        finally:
-            lock.release()
 
     def remove_parts(self) -> None:
         """Remove what processes killed while writing left in the folder, if nobody else writes to it now."""

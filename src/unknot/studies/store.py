@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import json_hash, must_be_ours, plain, read_json, remove_parts, write_json, written_whole
 from unknot.papers import renamed
+from unknot.processes.lock import HeldError, held
 from unknot.runs.run import Run
 from unknot.scoring.kept_scores import records_by_key, score_keys
 from unknot.studies.paths import StudyPaths
@@ -34,25 +35,20 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Let one process at a time work on the study; a killed one lets go of it."""
-        from filelock import FileLock, Timeout
-
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.folder / "study.lock")
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise UnknotError(
-                f"{self.folder}: another process is running this study; wait until it ends."
-            ) from None
-        except OSError as error:
-            raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from None
-        try:
+        """Let one process of one machine at a time work on the study; a killed one lets go of it."""
+        with ExitStack() as stack:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(held(self.folder / "study.lock"))
+            except HeldError as busy:
+                raise UnknotError(
+                    f"{self.folder}: {busy.holder} is running this study; wait until it ends.{busy.holder.hint}"
+                ) from None
+            except OSError as error:
+                raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from None
             for name in ("", "tables", "ranks", "logs"):
                 remove_parts(self.folder / name)
             yield
-        finally:
-            lock.release()
 
     def write_study(self) -> None:
         """Write the study as it was resolved, unless its file says the same already."""
