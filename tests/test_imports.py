@@ -24,6 +24,7 @@ LAYERS = (
         "progress",
         "representation",
         "trust",
+        "versions",
         "examples",
         "papers",
     ),

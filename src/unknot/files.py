@@ -37,7 +37,8 @@ def written_whole(path: Path | str) -> Iterator[Path]:
             return
         place.parent.mkdir(parents=True, exist_ok=True)
         short = place.name if len(os.fsencode(place.name)) <= LONGEST else json_hash(place.name)
-        beside = place.with_name(f".{short}.{secrets.token_hex(4)}.part")  # machines may share a disk, and numbers of processes
+        # Not by the number of the process, which those of two machines with one disk may share.
+        beside = place.with_name(f".{short}.{secrets.token_hex(4)}.part")
         try:
             yield beside
             _flush(beside)

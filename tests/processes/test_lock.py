@@ -125,7 +125,10 @@ def test_what_a_killed_process_of_this_machine_left_is_no_hindrance(tmp_path: Pa
 def test_who_waits_gets_the_lock_when_the_other_machine_lets_go(machine: Start, tmp_path: Path) -> None:
     first = machine("node7", 1.5)
     assert said(first) == "in\n"
-    with pytest.warns(UnknotWarning, match=r"names process \d+ on node7"), held(tmp_path / "a.lock", patience=math.inf):
+    with (
+        pytest.warns(UnknotWarning, match=r"names process \d+ on node7"),
+        held(tmp_path / "a.lock", patience=math.inf),
+    ):
         assert said(first) == "out\n"
 
 

@@ -143,7 +143,9 @@ class _Record:
                     raise HeldError(holder)
                 seen, since = text, time.monotonic()
             if not warned:
-                what = f"{self.file}: names {holder}; waiting up to {DEAD:.0f} seconds for a sign of life from there."
+                what = (
+                    f"{self.file}: names {holder}; waiting up to {DEAD:.0f} seconds for a sign of life from there."
+                )
                 warnings.warn(what, UnknotWarning, stacklevel=5)
                 warned = True
             if time.monotonic() - since > DEAD:
@@ -174,7 +176,9 @@ class _Record:
                     self._create()
                 elif text.startswith(self.line):
                     self.count += 1
-                    with self.file.open("r+", encoding="utf-8") as file:  # in place, which a full disk has room for
+                    with self.file.open(
+                        "r+", encoding="utf-8"
+                    ) as file:  # in place, which a full disk has room for
                         file.write(self._text())
                 else:
                     self.lost_to = _parsed(text)

@@ -37,6 +37,7 @@ from unknot.files import file_hash, read_json, remove_parts, write_json, written
 from unknot.processes.lock import HeldError, held
 from unknot.runs.spec import RunSpec
 from unknot.trust import read_from
+from unknot.versions import newer
 
 PICTURES = {  # what is drawn of a run -> its file in pictures/
     "reconstructions": "reconstructions.png",
@@ -139,26 +140,34 @@ class Run:
         try:
             spec = RunSpec(**self.record["spec"])
         except UnknotError as error:
-            raise self._damaged(error) from None
+            raise self._unreadable(error, self.record) from None
         read_from(self.folder / "run.json", [spec.model])
         return spec
 
     @cached_property
     def record(self) -> dict[str, Any]:
         """run.json."""
+        record: Any = None
         try:
-            record: dict[str, Any] = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+            record = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
             record["spec"]["world"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise self._damaged(error) from None
-        return record
+            raise self._unreadable(error, record) from None
+        return dict(record)
+
+    @property
+    def newer(self) -> str:
+        """A sentence for errors, if a newer version of Unknot began the run; else nothing."""
+        return newer(self.record)
 
     def note(self, **facts: Any) -> None:
         """Add facts to run.json."""
         self.record.update(facts)
         write_json(self.folder / "run.json", self.record)
 
-    def _damaged(self, error: Exception) -> UnknotError:
+    def _unreadable(self, error: Exception, record: Any) -> UnknotError:
+        if by_whom := newer(record):
+            return UnknotError(f"{self.folder / 'run.json'}: cannot be read ({error}).{by_whom}")
         return UnknotError(
             f"{self.folder / 'run.json'}: is damaged ({error}); move that file away and train again with the same "
             "options: it is written anew, and the rest of the folder is kept."

@@ -50,6 +50,7 @@ class RayEngine:
         self._under_way: dict[Any, _Handed] = {}
         # Folder and run -> latents, bytes; the oldest first.
         self._held: dict[tuple[str, str], tuple[Any, int]] = {}
+        self._stored = 0  # bytes of them
         self._ours = not ray.is_initialized()
         if self._ours:
             _join(ray, address, jobs)
@@ -86,6 +87,7 @@ class RayEngine:
             self._ray.wait(list(self._under_way), num_returns=len(self._under_way), timeout=30)
         self._under_way.clear()
         self._held.clear()
+        self._stored = 0
         if self._ours:
             self._ray.shutdown()
 
@@ -111,10 +113,10 @@ class RayEngine:
     def _hold(self, handed: "_Handed", size: int) -> None:
         """Keep the latents of a run in the store, as long as there is room."""
         key = (handed.step.folder, handed.step.id)
-        self._held.pop(key, None)
+        self._stored += size - self._held.pop(key, (None, 0))[1]
         self._held[key] = (handed.latents, size)
-        while sum(bytes_ for _, bytes_ in self._held.values()) > self._room:
-            del self._held[next(iter(self._held))]
+        while self._stored > self._room:
+            self._stored -= self._held.pop(next(iter(self._held)))[1]
 
     def _outcome(self, reference: Any) -> Outcome | None:
         """How a step ended; None if it has to be begun again."""

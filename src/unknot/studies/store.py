@@ -1,6 +1,7 @@
 """What of a study is done and what is missing, as the files of its folder tell."""
 
 import platform
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot import __version__
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, UnknotWarning
 from unknot.files import json_hash, must_be_ours, plain, read_json, remove_parts, write_json, written_whole
 from unknot.papers import renamed
 from unknot.processes.lock import HeldError, held
@@ -18,6 +19,7 @@ from unknot.studies.paths import StudyPaths
 from unknot.studies.plan import PlannedRun, RankGroup, StudyPlan
 from unknot.studies.spec import StudySpec
 from unknot.studies.steps import KEY, Kind, Step, encoded, task_file
+from unknot.versions import newer
 
 
 class Store:
@@ -62,9 +64,11 @@ class Store:
         before, record = read_json(path), plain(record)
         if {key: before.get(key) for key in record} == record:
             return
+        if what := newer(before):
+            warnings.warn(f"{path}: is written anew.{what}", UnknotWarning, stacklevel=3)
         started = before.get("started") or datetime.now(UTC).isoformat(timespec="seconds")
         versions = {"unknot": __version__, "python": platform.python_version()}
-        write_json(path, {**record, "started": started, "versions": versions})
+        write_json(path, {**before, **record, "started": started, "versions": versions})
 
     @property
     def runs(self) -> tuple[PlannedRun, ...]:

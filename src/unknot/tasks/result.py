@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +113,8 @@ def read_result(path: Path | str) -> TaskResult:
     try:
         record["values"] = {name: math.nan if v is None else float(v) for name, v in record["values"].items()}
         notes = [Note(**note) if isinstance(note, dict) else str(note) for note in record.get("notes", ())]
-        return TaskResult(**record | {"notes": notes})
+        known = {entry.name: record[entry.name] for entry in fields(TaskResult) if entry.name in record}
+        return TaskResult(**known | {"notes": notes})  # a newer version may have written more
     except (ValueError, TypeError, AttributeError) as error:
         raise UnknotError(f"{path}: is no result of a task ({error}); they are written by unknot task.") from None
 
