@@ -35,8 +35,8 @@ from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
 from unknot.processes.lock import HeldError, held
+from unknot.processes.trust import read_from
 from unknot.runs.spec import RunSpec
-from unknot.trust import read_from
 from unknot.versions import newer
 
 PICTURES = {  # what is drawn of a run -> its file in pictures/
