@@ -23,7 +23,6 @@ LAYERS = (
         "processes",
         "progress",
         "representation",
-        "trust",
         "versions",
         "examples",
         "papers",

@@ -47,14 +47,14 @@ def run(folder: Path, jobs: int, minutes: float = MINUTES) -> str:
     """What was done to the study, and what was the same in the end."""
     folder.mkdir(parents=True, exist_ok=True)
     file, n_runs = _study(folder, minutes)
-    calm = Life(file, folder / "undisturbed", ["--jobs", str(jobs)])  # what is done of it from before is kept
-    calm.must_end_well()
     shared = set(SHARED.iterdir())
     with ExitStack() as stack:
         stack.enter_context(sigterm_is_ctrl_c())
+        calm = Life(file, folder / "undisturbed", ["--jobs", str(jobs)])  # what is done of it from before is kept
+        stack.callback(calm.kill, everything=True)
         disk = stack.enter_context(_mounted(folder / "disk", n_runs * ROOM))
         temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="endurance-")))
-        hour = Hour(file, calm.folder, disk, temporary, jobs, minutes * 60)
+        hour = Hour(file, calm, disk, temporary, jobs, minutes * 60)
         stack.callback(hour.close)
         hour.pass_()
         left = [str(path) for path in temporary.iterdir() if not path.name.startswith(TORCH)]
@@ -84,7 +84,7 @@ class Hour:
 
     Attributes:
         file: of the study.
-        calm: the folder of an undisturbed one.
+        calm: an undisturbed one, at the same time.
         disk: where the disturbed one is.
         temporary: the folder of its temporary files.
         jobs: steps at a time.
@@ -92,7 +92,7 @@ class Hour:
     """
 
     file: Path
-    calm: Path
+    calm: Life
     disk: "Disk"
     temporary: Path
     jobs: int
@@ -142,10 +142,10 @@ class Hour:
         return (
             f"{table(rows)}\nSeed {SEED}, {self.jobs} processes, {self.seconds / 60:.0f} minutes, {n_runs} runs; "
             f"{len(self.watches)} commands, which ended with {codes}; disturbed studies that came to their end: "
-            f"{self.ended}. The same bit for bit: {in_words(self.calm)}. {self.disk.words}\n\nThe command's memory is "
-            f"{most[1]:.0f} MB at most and grows by {memory:.3f} MB a minute; it has {most[2]:.0f} files open at most, "
-            f"growing by {files:.3f} a minute ({len(samples)} samples). Left behind: no process, no half-written or "
-            "temporary file, no shared memory.\n"
+            f"{self.ended}. The same bit for bit: {in_words(self.calm.folder)}. {self.disk.words}\n\n"
+            f"The command's memory is {most[1]:.0f} MB at most and grows by {memory:.3f} MB a minute; it has "
+            f"{most[2]:.0f} files open at most, growing by {files:.3f} a minute ({len(samples)} samples). Left behind: "
+            "no process, no half-written or temporary file, no shared memory.\n"
         )
 
     def _live(self) -> None:
@@ -171,7 +171,8 @@ class Hour:
         self.codes[life.process.returncode] += 1
         self._must_be_alone(life)
         if life.process.returncode == 0:
-            must_be_the_same(self.calm, study)
+            self.calm.must_end_well()
+            must_be_the_same(self.calm.folder, study)
             self.ended += 1
             if self.passed < 1:
                 shutil.rmtree(study)

@@ -116,9 +116,8 @@ def test_what_a_killed_process_of_this_machine_left_is_no_hindrance(tmp_path: Pa
     code += "with held(Path(sys.argv[1])): os._exit(9)"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.lock")])
     assert (tmp_path / "a.holder").exists()
-    began = time.monotonic()
-    with held(tmp_path / "a.lock"):
-        assert time.monotonic() - began < 0.5
+    with held(tmp_path / "a.lock"):  # a warning, which is an error here, would say that it waits
+        assert (tmp_path / "a.holder").exists()
     assert not (tmp_path / "a.holder").exists()
 
 
