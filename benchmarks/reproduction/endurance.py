@@ -32,6 +32,7 @@ FILE = Path(__file__).with_suffix(".yaml")
 MINUTES, SEEDS, SEED = 60, 50, 0
 ENOUGH = 30  # minutes for all seeds; a shorter trial has fewer
 GAP = 45.0  # seconds between two disturbances, on average
+STARTING = 0.2  # of the commands are disturbed while they start
 RAY = (0.25, 0.5)  # of the time in which Ray does the steps
 MEMORY = 80_000_000  # bytes of a Ray node's object store
 ROOM = 3_600_000  # bytes of disk for each run
@@ -158,7 +159,10 @@ class Hour:
         self.life = life = Life(self.file, study, options, environment, self.log)
         watch = Watch(life.process.pid)
         self.watches.append(watch)
-        disturbed = False
+        disturbed, said = False, self.log.stat().st_size
+        if self.rng.random() > STARTING:
+            while life.lives and self.passed < 1 and self.log.stat().st_size == said:
+                time.sleep(0.1)  # until a step is done
         while life.lives and self.passed < 1:
             until = time.monotonic() + self.rng.expovariate(1 / GAP)
             while life.lives and time.monotonic() < until and self.passed < 1:
