@@ -228,9 +228,13 @@ class Run:
     @property
     def minutes(self) -> float:
         """How long all of its training takes at the speed it was last trained with; NaN if that is not known."""
+        return self.minutes_of(self.spec.steps)
+
+    def minutes_of(self, steps: int) -> float:
+        """How long so many steps take at that speed."""
         took = read_json(self.folder / "time.json")
         try:
-            return float(took["seconds"]) / int(took["steps"]) * self.spec.steps / 60
+            return float(took["seconds"]) / int(took["steps"]) * steps / 60
         except (ValueError, KeyError, TypeError, ZeroDivisionError):
             return math.nan
 
