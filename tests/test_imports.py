@@ -27,6 +27,7 @@ LAYERS = (
         "progress",
         "reading",
         "representation",
+        "versions",
         "examples",
         "papers",
     ),

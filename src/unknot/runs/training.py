@@ -171,7 +171,7 @@ def load_model(run: Run, *, data: Path | None = None, world: World | None = None
     except Exception as error:
         why = str(error).strip().splitlines()[-1].strip()
         raise UnknotError(
-            f"{run.weights}: does not fit {run.spec.title} ({why}); move it away and train the run again."
+            f"{run.weights}: does not fit {run.spec.title} ({why}); move it away and train the run again.{run.newer}"
         ) from error
     return channels_last(model.eval())
 
