@@ -16,18 +16,14 @@ ROOT = Path(__file__).parents[1] / "src"
 # From the ground up; packages of one line do not know each other, but for the first line.
 LAYERS = (
     (
-        "arguments",
-        "arrays",
         "errors",
         "factors",
         "fields",
         "files",
-        "names",
         "processes",
         "progress",
         "reading",
         "representation",
-        "versions",
         "examples",
         "papers",
     ),

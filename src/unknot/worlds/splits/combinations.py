@@ -6,9 +6,9 @@ a size and a shape, written "NC size-shape".
 
 from collections.abc import Iterable, Mapping
 
-from unknot.arguments import checked
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
+from unknot.reading.arguments import checked
 from unknot.worlds.splits.split import Split
 
 
