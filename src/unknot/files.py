@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
+from unknot.reading.guard import load_json
 
 LONGEST = 200  # bytes of a file's name that leave room for those of the one beside it, 255 in all
 
@@ -107,14 +109,16 @@ def write_json(path: Path | str, value: Any) -> Path:
 
 def as_json(value: Any) -> str:
     """What `write_json` writes."""
-    return json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    # Names of files that are no text hold characters that UTF-8 has not; JSON has a way to write them.
+    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def read_json(path: Path | str) -> dict[str, Any]:
     """The record in a JSON file; empty if there is none, or none that can be read."""
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        record = load_json(path)
+    except UnknotError:
         return {}
     return record if isinstance(record, dict) else {}
 

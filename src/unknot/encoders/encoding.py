@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from unknot.arguments import checked
 from unknot.encoders.encoder import Opening, run_record
 from unknot.encoders.points import Codes, draw_images, draw_points, encode_points
 from unknot.encoders.source import Source
@@ -29,6 +30,7 @@ from unknot.worlds.world import World
 ROWS = 15_000  # the literature's 10,000 training and 5,000 test rows
 
 
+@checked
 def encode(
     encoder: Source | Run | Path | str | Callable[..., Any],
     world: World | Path | str | None = None,

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from unknot.arguments import checked
 from unknot.encoders.encoding import representation_of
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.arrays import Bools, Floats, Ints
@@ -133,6 +134,7 @@ class Ranking:
         return np.bincount(self.pairs[~np.isnan(self.pair_scores), 1], minlength=len(self.names))
 
 
+@checked
 def rank(
     representations: Any,
     *,

@@ -32,10 +32,13 @@ from pathlib import Path
 from typing import Any
 
 from unknot import __version__
+from unknot.arguments import must_be
 from unknot.errors import UnknotError
 from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
 from unknot.processes.lock import HeldError, held
 from unknot.processes.trust import read_from
+from unknot.reading.guard import load_json
+from unknot.reading.tables import read_parquet
 from unknot.runs.spec import RunSpec
 from unknot.versions import newer
 
@@ -56,6 +59,7 @@ class Run:
     """A run's folder."""
 
     def __init__(self, folder: Path | str) -> None:
+        must_be("run", "folder", folder, Path | str)
         self.folder = Path(folder)
         if not self.begun:
             raise UnknotError(f"{folder}: is not a run; it has no run.json. `unknot train` makes one.")
@@ -149,9 +153,9 @@ class Run:
         """run.json."""
         record: Any = None
         try:
-            record = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
-            record["spec"]["world"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            record = load_json(self.folder / "run.json")
+            dict(**record["spec"])["world"]
+        except (UnknotError, ValueError, KeyError, TypeError) as error:
             raise self._unreadable(error, record) from None
         return dict(record)
 
@@ -211,12 +215,10 @@ class Run:
 
     def table(self, name: str) -> Any:
         """What was measured over steps under this name, as a pandas table."""
-        import pandas as pd
-
         path = self.folder / f"{name}.parquet"
         if not path.is_file():
             raise UnknotError(f"{self.folder}: has no {path.name} yet.")
-        return pd.read_parquet(path)
+        return read_parquet(path, numbers=True)
 
     def write_table(self, name: str, rows: Sequence[Mapping[str, float]]) -> None:
         """Write what was measured over steps."""

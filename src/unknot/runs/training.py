@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from unknot.arguments import checked
 from unknot.errors import UnknotError
 from unknot.files import file_hash, must_be_ours
 from unknot.models import build
@@ -32,6 +33,7 @@ from unknot.worlds.splits.split import Split
 from unknot.worlds.world import World
 
 
+@checked
 def train(
     spec: RunSpec,
     folder: Path | str = "runs",
@@ -189,7 +191,7 @@ def find_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, ValueError) as error:
         raise UnknotError(
             f"device '{name}' cannot be used here ({str(error).splitlines()[0]}); try cpu."
         ) from None

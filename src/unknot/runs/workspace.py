@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.arguments import must_be
 from unknot.errors import UnknotError
 from unknot.files import json_hash, write_json, written_whole
 from unknot.processes.lock import HeldError, held
@@ -58,6 +59,7 @@ class Workspace:
     """
 
     def __init__(self, folder: Path | str | None = None, *, must_keep: bool = True, of: Any = None) -> None:
+        must_be("folder for results", "folder", folder, Path | str | None)
         self.folder = None if folder is None else Path(folder)
         self.must_keep, self.of = must_keep, of
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SPARED = {"steps", "minutes", "error", "seconds", "refused"}  # columns that nothing here depends on
-TEXTS = {"id", "world", "model", "setting", "split", "metric", "part", "task", "name", "method", "scope"}
+TEXTS = {"id", "world", "model", "setting", "split", "status"} | {"metric", "part", "measures"}
+TEXTS |= {"task", "name", "method", "scope"}
 TAIL = 30  # lines of a log
 
 
@@ -78,7 +79,8 @@ class StudyFolder:
             raise UnknotError(f"{self.folder}: has no tables yet; run `unknot study` first.")
         runs = self._table("runs")
         if runs["id"].duplicated().any():
-            raise UnknotError(f"study: run {runs['id'][runs['id'].duplicated()].iloc[0]} is listed twice in runs.")
+            twice = runs["id"][runs["id"].duplicated()].iloc[0]
+            raise UnknotError(f"{self.paths.table('runs')}: run {twice} is listed twice.")
         return runs
 
     @cached_property
@@ -99,7 +101,10 @@ class StudyFolder:
     @cached_property
     def measures(self) -> list[Measure]:
         """The numbers of all runs: scores, those of tasks, rankings."""
-        return measures_of(self.scores, self.tasks, self.ranks)
+        try:
+            return measures_of(self.scores, self.tasks, self.ranks)
+        except UnknotError as error:
+            raise UnknotError(f"{self.folder}: {error}") from None
 
     @cached_property
     def groups(self) -> "dict[str, pd.DataFrame]":
@@ -131,18 +136,21 @@ class StudyFolder:
         """One of the tables, checked; empty if it is not there yet."""
         import pandas as pd
 
+        from unknot.reading.guard import parsing
+        from unknot.reading.tables import read_parquet
+
         path, needed = self.paths.table(name), [column for column in COLUMNS[name] if column not in SPARED]
         if not path.is_file():
             return pd.DataFrame({column: pd.Series(dtype=object) for column in COLUMNS[name]})
-        try:
-            table = pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise UnknotError(f"{path}: is damaged ({error}); `unknot study` writes it anew.") from None
+        table = read_parquet(path, hint="`unknot study` writes it anew.")
         missing = [column for column in needed if column not in table]
         if missing:
             raise UnknotError(f"{path}: has no column {missing[0]}; expected {', '.join(needed)}.")
         for column in TEXTS & set(table.columns):
             table[column] = table[column].fillna("").astype(str)
+        for column in set(needed) - TEXTS:
+            with parsing(path, f"a table with numbers as {column}", "`unknot study` writes it anew."):
+                table[column] = pd.to_numeric(table[column])
         return table
 
     def _damaged(self) -> UnknotError:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from unknot.arguments import checked
 from unknot.errors import UnknotError, unknown
 from unknot.factors import FactorSpace, numbered
 from unknot.worlds import image_folder
@@ -32,6 +33,7 @@ from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 from unknot.worlds.world import KeylessWorld, World, as_world
 
 
+@checked
 def open_world(world: str | Path | KeylessWorld, *, data: Path | str | None = None) -> World:
     """Open a world by its key, or from a file or folder of one's own; an object that is a world is taken as it is.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.worlds.published import npz
+from unknot.reading import npz
 
 Fill = Callable[[NDArray[np.uint8]], None]
 

@@ -6,6 +6,7 @@ a size and a shape, written "NC size-shape".
 
 from collections.abc import Iterable, Mapping
 
+from unknot.arguments import checked
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
 from unknot.worlds.splits.split import Split
@@ -25,6 +26,7 @@ PUBLISHED_COMBINATIONS: dict[str, tuple[dict[str, int], ...]] = {
 }
 
 
+@checked
 def combination_split(space: FactorSpace, held_out: Mapping[str, int | Iterable[int]]) -> Split:
     """Train on everything except one combination of classes, test on that combination.
 

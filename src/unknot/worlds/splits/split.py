@@ -22,6 +22,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unknot.arguments import checked
 from unknot.errors import UnknotError, unknown
 from unknot.factors import Classes, FactorSpace, Indices
 from unknot.worlds.splits.regions import Box, Mask, Masked, Outside, Region, check_maskable
@@ -250,6 +251,7 @@ class Split:
             ) from None
 
 
+@checked
 def split(
     space: FactorSpace,
     kind: SplitKind,
