@@ -230,7 +230,7 @@ class Run:
     @property
     def minutes(self) -> float:
         """How long all of its training takes at the speed it was last trained with; NaN if that is not known."""
-        return self.minutes_of(self.spec.steps)
+        return self.minutes_of(self.spec.steps) if self.begun else math.nan
 
     def minutes_of(self, steps: int) -> float:
         """How long so many steps take at that speed."""
