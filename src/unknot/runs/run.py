@@ -62,7 +62,11 @@ class Run:
         must_be("run", "folder", folder, Path | str)
         self.folder = Path(folder)
         if not self.begun:
-            raise UnknotError(f"{folder}: is not a run; it has no run.json. `unknot train` makes one.")
+            encoder = f" Encoders are named by --encoder: `unknot encode --encoder {folder} -o latents.npz`."
+            raise UnknotError(
+                f"{folder}: is not a run; it has no run.json. `unknot train` makes one."
+                + encoder * (":" in self.folder.name)
+            )
 
     @classmethod
     def at(cls, folder: Path | str) -> "Run":
