@@ -4,7 +4,7 @@ SEED ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest fuzz bench reproduce clean
+.PHONY: demo test lint types pytest fuzz bench reproduce lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/unknot demo --output demo
@@ -31,9 +31,15 @@ bench: $(VENV)/installed
 reproduce: $(VENV)/installed
 	$(BIN)/python benchmarks/reproduce.py $(PART)
 
-$(VENV)/installed: pyproject.toml constraints.txt
+lock: $(VENV)/installed
+	$(BIN)/python -m tools.lock
+	$(MAKE) $(VENV)/installed
+	$(BIN)/python -m tools.licences
+
+# Files whose hashes stand in the lock, where that fits the machine: CONTRIBUTING.md, "Dependencies".
+$(VENV)/installed: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	$(BIN)/python tools/install.py
 	touch $@
 
 clean:

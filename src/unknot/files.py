@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import secrets
 import shutil
 import stat
 import tempfile
@@ -24,7 +25,7 @@ LONGEST = 200  # bytes of a file's name that leave room for those of the one bes
 def written_whole(path: Path | str) -> Iterator[Path]:
     """Give a name to write to; its content becomes that of `path` only when the block ends well.
 
-    A regular file is written beside and renamed, by each process under a name of its own, once its content is on the
+    A regular file is written beside and renamed, by every writer under a name of its own, once its content is on the
     disk: a process killed, or a machine switched off, leaves the file as it was before or as it is after, never a part
     of it. Its mode and owner stay. A link stays a link, and what it points to is written. A device or a pipe stays what
     it is, and is given the content at the end.
@@ -38,7 +39,8 @@ def written_whole(path: Path | str) -> Iterator[Path]:
             return
         place.parent.mkdir(parents=True, exist_ok=True)
         short = place.name if len(os.fsencode(place.name)) <= LONGEST else json_hash(place.name)
-        beside = place.with_name(f".{short}.{os.getpid()}.part")
+        # Not by the number of the process, which those of two machines with one disk may share.
+        beside = place.with_name(f".{short}.{secrets.token_hex(4)}.part")
         try:
             yield beside
             _flush(beside)

@@ -29,11 +29,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.arguments import checked, must_be
-from unknot.arrays import as_array
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.files import written_whole
 from unknot.reading import npz
+from unknot.reading.arguments import checked, must_be
+from unknot.reading.arrays import as_array
 from unknot.reading.guard import allowing, must_fit, parsing
 from unknot.reading.tables import read_parquet
 
@@ -193,7 +193,8 @@ def _must_exist(path: Path) -> None:
     if path.is_dir():
         raise UnknotError(f"{path}: is a folder; expected a file of latents.")
     if not path.exists():
-        raise UnknotError(f"{path}: no such file.")
+        encoder = f" An encoder is no file: `unknot encode --encoder {path} -o latents.npz` makes one."
+        raise UnknotError(f"{path}: no such file." + encoder * (":" in path.name))
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:

@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from unknot import __version__
 from unknot.files import file_hash, plain
 from unknot.metrics import METRICS
-from unknot.names import csv_text
+from unknot.reading.names import csv_text
 from unknot.scoring.scorecard import Record, Scorecard
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
@@ -148,6 +149,7 @@ def _score(record: Record) -> dict[str, Any]:
     }
 
 
+@cache
 def _version(name: str) -> str:
     try:
         return version(name)

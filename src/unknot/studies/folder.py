@@ -1,12 +1,14 @@
 """The folder of a study that was run, or is running, for everyone who reads it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from unknot.errors import UnknotError
 from unknot.files import read_json
+from unknot.reading.versions import newer
 from unknot.runs.run import Run
 from unknot.studies._yaml import YamlSource
 from unknot.studies.measures import Measure, measures_of
@@ -18,6 +20,7 @@ from unknot.tasks.result import TaskResult, read_result
 if TYPE_CHECKING:
     import pandas as pd
 
+T = TypeVar("T")
 SPARED = {"steps", "minutes", "error", "seconds", "refused"}  # columns that nothing here depends on
 TEXTS = {"id", "world", "model", "setting", "split", "status"} | {"metric", "part", "measures"}
 TEXTS |= {"task", "name", "method", "scope"}
@@ -55,13 +58,19 @@ class StudyFolder:
         """The study's file as it was."""
         if "study" not in self.record:
             raise self._damaged()
-        return parse_spec(self.record["study"], self._source)
+        return self._read(parse_spec, self.record["study"])
 
     @cached_property
     def ranking(self) -> RankingSpec:
         """How the runs were ranked."""
         study = self.record.get("study")
-        return parse_ranking(study.get("ranking", {}), self._source) if isinstance(study, dict) else RankingSpec()
+        return self._read(parse_ranking, study.get("ranking", {})) if isinstance(study, dict) else RankingSpec()
+
+    def _read(self, parse: Callable[[Any, YamlSource], T], data: Any) -> T:
+        try:
+            return parse(data, YamlSource(str(self.paths.record)))
+        except UnknotError as error:
+            raise UnknotError(f"{error}{newer(self.record)}", field=error.field) from None
 
     @cached_property
     def runs(self) -> "pd.DataFrame":
@@ -143,10 +152,6 @@ class StudyFolder:
             with parsing(path, f"a table with numbers as {column}", "`unknot study` writes it anew."):
                 table[column] = pd.to_numeric(table[column])
         return table
-
-    @property
-    def _source(self) -> YamlSource:
-        return YamlSource(str(self.paths.record))
 
     def _damaged(self) -> UnknotError:
         return UnknotError(f"{self.paths.record}: is damaged; run the study again, which writes it anew.")

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unknot import __version__
-from unknot.arguments import check_fields
 from unknot.errors import Note, UnknotError
 from unknot.files import as_json, write_json
+from unknot.reading.arguments import check_fields
 from unknot.reading.guard import load_json, parsing
 from unknot.runs.workspace import Form
 
@@ -109,7 +109,8 @@ def read_result(path: Path | str) -> TaskResult:
     with parsing(path, "a result of a task", "Those are written by unknot task."):
         record["values"] = {name: math.nan if v is None else float(v) for name, v in record["values"].items()}
         notes = [Note(**note) if isinstance(note, dict) else str(note) for note in record.get("notes", ())]
-        result = TaskResult(**record | {"notes": notes})
+        known = {entry.name: record[entry.name] for entry in fields(TaskResult) if entry.name in record}
+        result = TaskResult(**known | {"notes": notes})  # a newer version may have written more
     for record in (result, *(note for note in notes if isinstance(note, Note))):
         check_fields(f"{path}: is no result of a task", record)
     return result
