@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unknot.arguments import must_be
 from unknot.errors import UnknotError, unknown
+from unknot.reading.arguments import must_be
 
 Kind = Literal["ordinal", "categorical", "circular", "constant"]
 Classes = NDArray[np.int64]  # (n_points, n_factors)

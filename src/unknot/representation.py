@@ -29,11 +29,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.arguments import checked, must_be
-from unknot.arrays import as_array
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.files import written_whole
 from unknot.reading import npz
+from unknot.reading.arguments import checked, must_be
+from unknot.reading.arrays import as_array
 from unknot.reading.guard import allowing, must_fit, parsing
 from unknot.reading.tables import read_parquet
 

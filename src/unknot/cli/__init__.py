@@ -31,10 +31,10 @@ from unknot.cli.study import results, study
 from unknot.cli.task import app as task
 from unknot.cli.train import models, train
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.names import ERRORS, visible
 from unknot.processes.signals import sigterm_is_ctrl_c
 from unknot.processes.trust import trust
 from unknot.reading.guard import VARIABLE, parse_bytes
+from unknot.reading.names import ERRORS, visible
 
 MAX_BYTES_OPTION = "--max-bytes"
 _usual_warning = warnings.formatwarning

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from unknot.errors import UnknotError
-from unknot.names import ERRORS, visible
+from unknot.reading.names import ERRORS, visible
 
 if TYPE_CHECKING:
     from rich.console import Console

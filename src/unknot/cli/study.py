@@ -100,7 +100,7 @@ def results(
     """The results of a study as one table: a row for each run, a column for each metric."""
     from unknot.errors import unknown
     from unknot.files import written_whole
-    from unknot.names import ERRORS
+    from unknot.reading.names import ERRORS
     from unknot.studies.folder import StudyFolder
     from unknot.studies.results import FORMATS, formatted, readable
     from unknot.studies.results import results as table_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
 from rich.segment import Segment
 
-from unknot.names import visible
+from unknot.reading.names import visible
 
 
 @dataclass(frozen=True)

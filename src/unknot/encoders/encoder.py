@@ -21,9 +21,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.arguments import check_fields
 from unknot.errors import UnknotError
 from unknot.processes.trust import imported
+from unknot.reading.arguments import check_fields
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.worlds.world import Images

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from unknot.arguments import checked
 from unknot.encoders.encoder import Opening, run_record
 from unknot.encoders.points import Codes, draw_images, draw_points, encode_points
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, counted, silent
+from unknot.reading.arguments import checked
 from unknot.representation import Representation, mean_kl, read_representation
 from unknot.runs.run import Run
 from unknot.runs.training_world import world_fingerprint

@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.arrays import as_array
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.score import Score
+from unknot.reading.arrays import as_array
 
 Rng = int | np.random.Generator
 UNSEEN = -1  # code of a test value that never occurs in the training rows

@@ -13,11 +13,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unknot.arrays import as_array
 from unknot.errors import UnknotError
 from unknot.factors import Classes, FactorSpace
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import Checked, check_latents, distinct, prepare, spread
+from unknot.reading.arrays import as_array
 
 MOST_DRAWS = 10**8
 Latents = Floats

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from unknot.arguments import checked
 from unknot.encoders.encoding import representation_of
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.arrays import Bools, Floats, Ints
@@ -23,6 +22,7 @@ from unknot.metrics.udr import ACTIVE_STD, Method, Normaliser, check_options
 from unknot.progress import Progress, silent
 from unknot.ranking.candidates import Candidate, candidates, settings_of, trained
 from unknot.ranking.pair_scores import LatentCache, compare
+from unknot.reading.arguments import checked
 
 ROWS: dict[str, int] = {"lasso": 10_000, "spearman": 1_000}  # the paper's
 FEW = 5  # partners below which the paper models ranks unstable

@@ -1,1 +1,1 @@
-"""Files from strangers, read with care."""
+"""What comes in from strangers: files, arrays, names and arguments, read with care."""

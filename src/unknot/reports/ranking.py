@@ -10,9 +10,9 @@ from rich.text import Text
 
 from unknot import __version__
 from unknot.metrics.correlations import RankCorrelations
-from unknot.names import csv_text
 from unknot.ranking.model_choice import SettingScore
 from unknot.ranking.ranking import Ranking
+from unknot.reading.names import csv_text
 from unknot.reports.kit.terminal import plain_table
 
 ADVICE = (

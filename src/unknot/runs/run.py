@@ -32,15 +32,15 @@ from pathlib import Path
 from typing import Any
 
 from unknot import __version__
-from unknot.arguments import must_be
 from unknot.errors import UnknotError
 from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
 from unknot.processes.lock import HeldError, held
 from unknot.processes.trust import read_from
+from unknot.reading.arguments import must_be
 from unknot.reading.guard import load_json
 from unknot.reading.tables import read_parquet
+from unknot.reading.versions import newer
 from unknot.runs.spec import RunSpec
-from unknot.versions import newer
 
 PICTURES = {  # what is drawn of a run -> its file in pictures/
     "reconstructions": "reconstructions.png",
@@ -234,7 +234,7 @@ class Run:
     @property
     def minutes(self) -> float:
         """How long all of its training takes at the speed it was last trained with; NaN if that is not known."""
-        return self.minutes_of(self.spec.steps)
+        return self.minutes_of(self.spec.steps) if self.begun else math.nan
 
     def minutes_of(self, steps: int) -> float:
         """How long so many steps take at that speed."""

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import torch
 
-from unknot.arguments import checked
 from unknot.errors import UnknotError
 from unknot.files import file_hash, must_be_ours
 from unknot.models import build
@@ -20,6 +19,7 @@ from unknot.models.networks import initialise
 from unknot.processes.memory import kept_memory
 from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress, silent
+from unknot.reading.arguments import checked
 from unknot.runs.batches import Feed
 from unknot.runs.meters import Meter, usual_meters
 from unknot.runs.pictures import pictures_of

@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.arguments import must_be
 from unknot.errors import UnknotError
 from unknot.files import json_hash, write_json, written_whole
 from unknot.processes.lock import HeldError, held
+from unknot.reading.arguments import must_be
 
 T = TypeVar("T")
 PATIENCE = 10.0  # seconds that a process killed a moment ago may take to let go of its work

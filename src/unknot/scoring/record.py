@@ -11,7 +11,7 @@ from typing import Any
 from unknot import __version__
 from unknot.files import file_hash, plain
 from unknot.metrics import METRICS
-from unknot.names import csv_text
+from unknot.reading.names import csv_text
 from unknot.scoring.scorecard import Record, Scorecard
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")

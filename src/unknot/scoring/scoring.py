@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unknot.arguments import checked
-from unknot.arrays import as_array
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
 from unknot.metrics.inputs import check_latents, column_names, prepare
 from unknot.metrics.score import Score, identity, parse_identity
 from unknot.metrics.verdict import information_shares, verdicts
 from unknot.progress import Progress, silent
+from unknot.reading.arguments import checked
+from unknot.reading.arrays import as_array
 from unknot.representation import Representation, read_representation
 from unknot.scoring.rows import Data, chosen
 from unknot.scoring.scorecard import Plan, Record, Scorecard

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from unknot.errors import UnknotError
 from unknot.files import read_json
+from unknot.reading.versions import newer
 from unknot.runs.run import Run
 from unknot.studies._yaml import YamlSource
 from unknot.studies.measures import Measure, measures_of
@@ -15,7 +16,6 @@ from unknot.studies.paths import StudyPaths
 from unknot.studies.spec import RankingSpec, StudySpec, parse_ranking, parse_spec
 from unknot.studies.tables import COLUMNS
 from unknot.tasks.result import TaskResult, read_result
-from unknot.versions import newer
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from unknot.errors import unknown
-from unknot.names import as_cell, visible
+from unknot.reading.names import as_cell, visible
 from unknot.studies.folder import StudyFolder
 
 if TYPE_CHECKING:

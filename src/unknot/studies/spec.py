@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unknot.arguments import MOST
 from unknot.errors import UnknotError, shown, unknown
 from unknot.papers import renamed
 from unknot.processes.trust import read_from
+from unknot.reading.arguments import MOST
 from unknot.runs.spec import RunSpec
 from unknot.studies._yaml import Where, YamlSource, read_yaml
 

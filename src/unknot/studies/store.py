@@ -13,13 +13,13 @@ from unknot.errors import UnknotError, UnknotWarning
 from unknot.files import json_hash, must_be_ours, plain, read_json, remove_parts, write_json, written_whole
 from unknot.papers import renamed
 from unknot.processes.lock import HeldError, held
+from unknot.reading.versions import newer
 from unknot.runs.run import Run
 from unknot.scoring.kept_scores import records_by_key, score_keys
 from unknot.studies.paths import StudyPaths
 from unknot.studies.plan import PlannedRun, RankGroup, StudyPlan
 from unknot.studies.spec import StudySpec
 from unknot.studies.steps import KEY, Kind, Step, encoded, task_file
-from unknot.versions import newer
 
 
 class Store:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from unknot.errors import UnknotError
 from unknot.files import json_hash
+from unknot.reading.versions import release
 from unknot.runs.run import Run
 from unknot.tasks import TASKS
 from unknot.tasks.result import TaskResult, read_result
-from unknot.versions import release
 
 WHOSE = ("encoder", "model", "fingerprint")  # settings that name the run: in its folder they tell no results apart
 

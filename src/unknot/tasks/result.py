@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unknot import __version__
-from unknot.arguments import check_fields
 from unknot.errors import Note, UnknotError
 from unknot.files import as_json, write_json
+from unknot.reading.arguments import check_fields
 from unknot.reading.guard import load_json, parsing
 from unknot.runs.workspace import Form
 

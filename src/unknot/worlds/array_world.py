@@ -14,11 +14,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unknot.arguments import must_be
-from unknot.arrays import as_array
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import Classes, Factor, FactorSpace, Indices, Kind, numbered
 from unknot.reading import npz
+from unknot.reading.arguments import must_be
+from unknot.reading.arrays import as_array
 from unknot.worlds.pictures import Pictures
 from unknot.worlds.world import Images
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from unknot.arguments import checked
 from unknot.errors import UnknotError, unknown
 from unknot.factors import FactorSpace, numbered
+from unknot.reading.arguments import checked
 from unknot.worlds import image_folder
 from unknot.worlds.array_world import ArrayWorld, read_arrays
 from unknot.worlds.entry import Conventions, Entry, PublishedFile

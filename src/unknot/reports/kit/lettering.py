@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.names import visible
+from unknot.reading.names import visible
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -7,9 +7,9 @@ a size and a shape, written "NC size-shape".
 import re
 from collections.abc import Iterable, Mapping
 
-from unknot.arguments import checked
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
+from unknot.reading.arguments import checked
 from unknot.worlds.splits.split import Split
 
 

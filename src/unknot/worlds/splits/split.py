@@ -22,9 +22,9 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unknot.arguments import checked
 from unknot.errors import UnknotError, unknown
 from unknot.factors import Classes, FactorSpace, Indices
+from unknot.reading.arguments import checked
 from unknot.worlds.splits.regions import Box, Mask, Masked, Outside, Region, check_maskable
 from unknot.worlds.splits.rules import (
     RULES,

@@ -4,7 +4,7 @@ import codecs
 
 import pytest
 
-from unknot.names import ERRORS, as_cell, visible
+from unknot.reading.names import ERRORS, as_cell, visible
 
 
 @pytest.mark.parametrize("name", ["\x1b[31mred", "\x1b]0;title\x07", "a\rb\tc", "\x9b31m", "right \u202eto left"])

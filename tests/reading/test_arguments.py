@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from unknot.arguments import check_fields, checked
 from unknot.errors import UnknotError
+from unknot.reading.arguments import check_fields, checked
 
 Rng = int | np.random.Generator
 

@@ -56,5 +56,5 @@ def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
     return codecs.backslashreplace_errors(error)
 
 
-ERRORS = "unknot.names"  # how outputs treat what they cannot take
+ERRORS = "unknot.reading.names"  # how outputs treat what they cannot take
 codecs.register_error(ERRORS, _escaped)
