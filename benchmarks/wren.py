@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from unknot.factors import space
 from unknot.processes.memory import kept_memory
-from unknot.tasks.reasoning.settings import PUBLISHED, WReNSetting
+from unknot.tasks.reasoning.options import PUBLISHED, WReNSetting
 from unknot.tasks.reasoning.wren import WReN, initialise
 from unknot.worlds.puzzles.puzzles import draw_puzzles
 

@@ -7,10 +7,13 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from unknot.cli import app
 from unknot.errors import UnknotError
-from unknot.files import remove_parts, write_json, written_whole
+from unknot.files import must_be_ours, remove_parts, write_json, written_whole
 
 
 def test_a_file_takes_its_name_when_the_block_ends(tmp_path: Path) -> None:
@@ -106,3 +109,48 @@ def test_a_folder_is_refused_as_a_file_and_a_long_name_is_none_to_the_file_besid
     assert write_json(tmp_path / ("n" * 250 + ".json"), {}).is_file()
     with pytest.raises(UnknotError, match="cannot be written"):
         write_json(tmp_path / ("n" * 300), {})
+
+
+def test_a_folder_for_output_that_holds_other_things_is_refused(tmp_path: Path) -> None:
+    must_be_ours(tmp_path / "new", "study", ["study.json"])
+    must_be_ours(tmp_path, "study", ["study.json"])
+    (tmp_path / "letters.txt").touch()
+    with pytest.raises(UnknotError, match=r"holds no study, but other files \(letters.txt\)"):
+        must_be_ours(tmp_path, "study", ["study.json"])
+    with pytest.raises(UnknotError, match=r"letters.txt: is a file; a study needs a folder"):
+        must_be_ours(tmp_path / "letters.txt", "study", [])
+    (tmp_path / "study.json").touch()
+    must_be_ours(tmp_path, "study", ["study.*"])
+    with pytest.raises(UnknotError, match="/: holds no study"):
+        must_be_ours(Path("/"), "study", ["*"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["data", "scenes", "--n", "2", "-o"],
+        ["data", "corpus", "--n", "2", "-o"],
+        ["task", "fairness", "latents.npz", "-o"],
+        ["study", "duan2020_small", "-o"],
+        ["demo", "-o"],
+    ],
+)
+def test_no_command_fills_a_folder_of_somebody_else(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factors = np.random.default_rng(0).integers(0, 3, (300, 2))
+    np.savez(tmp_path / "latents.npz", latents=factors * 1.0, factors=factors)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "to_anna.txt").touch()
+    for folder in ("letters", "/"):
+        done = CliRunner().invoke(app, [*words, folder])
+        assert isinstance(done.exception, UnknotError)
+        assert "but other files" in str(done.exception)
+    assert [path.name for path in Path("letters").iterdir()] == ["to_anna.txt"]
+
+
+def test_runs_are_not_trained_in_the_root_of_a_disk() -> None:
+    done = CliRunner().invoke(app, ["train", "--world", "dsprites_rendered", "--steps", "1", "-o", "/"])
+    assert isinstance(done.exception, UnknotError)
+    assert "holds no collection of runs" in str(done.exception)

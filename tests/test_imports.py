@@ -15,7 +15,18 @@ ROOT = Path(__file__).parents[1] / "src"
 
 # From the ground up; packages of one line do not know each other, but for the first line.
 LAYERS = (
-    ("errors", "factors", "fields", "files", "processes", "progress", "representation", "examples", "papers"),
+    (
+        "errors",
+        "factors",
+        "fields",
+        "files",
+        "processes",
+        "progress",
+        "representation",
+        "trust",
+        "examples",
+        "papers",
+    ),
     ("reports.kit",),
     ("worlds", "models", "metrics"),
     ("statistics",),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from unknot.scoring.scorecard import Scorecard
     from unknot.scoring.scoring import score
     from unknot.tasks.result import TaskResult
+    from unknot.trust import trust
     from unknot.worlds import ArrayWorld, open_world
     from unknot.worlds.splits.combinations import combination_split
     from unknot.worlds.splits.split import Split, split
@@ -44,6 +45,7 @@ _HOMES = {
     "score": "unknot.scoring.scoring",
     "split": "unknot.worlds.splits.split",
     "train": "unknot.runs.training",
+    "trust": "unknot.trust",
 }
 
 __all__ = [
@@ -70,6 +72,7 @@ __all__ = [
     "score",
     "split",
     "train",
+    "trust",
 ]
 
 

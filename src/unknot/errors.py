@@ -99,3 +99,10 @@ def unknown(kind: str, name: str, known: Iterable[str], *, field: str | Path = (
     hint = f"; did you mean '{nearest[0]}'?" if nearest else "."
     text = f"unknown {kind} '{name}'{hint} Known: {', '.join(choices)}."
     return UnknotError(text, field=field, value=name, expected=", ".join(choices))
+
+
+def check_known(kind: str, name: str, known: Iterable[str]) -> None:
+    """Refuse a name that is none of those known."""
+    choices = tuple(known)
+    if name not in choices:
+        raise unknown(kind, name, choices)

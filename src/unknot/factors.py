@@ -4,6 +4,7 @@ A *class* is a number 0..size-1; a *value* is the physical quantity behind it (a
 the grid is a row of classes; its *index* counts the grid in storage order, last factor fastest.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -98,9 +99,7 @@ class FactorSpace:
         repeated = [a for a, b in pairwise(sorted(f.name for f in factors)) if a == b]
         if repeated:
             raise UnknotError(f"factor space: the name '{repeated[0]}' occurs twice; names must differ.")
-        size = 1
-        for factor in factors:
-            size *= factor.size
+        size = math.prod(factor.size for factor in factors)
         if size >= 2**63:
             raise UnknotError(f"factor space: {size:.3g} points do not fit a 64-bit index; use fewer factors.")
         object.__setattr__(self, "size", size)

@@ -7,8 +7,9 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,24 @@ def remove_parts(folder: Path) -> None:
     for part in folder.glob(".*.part"):
         with suppress(OSError):
             part.unlink()
+
+
+def must_be_ours(folder: Path, kind: str, marks: Collection[str]) -> None:
+    """Refuse a folder for output that holds other things; the root of a disk always does.
+
+    Args:
+        folder: need not exist.
+        kind: what it is to hold, for messages: "study".
+        marks: patterns of names; a folder in which one of them is found is ours.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UnknotError(f"{folder}: is a file; a {kind} needs a folder of its own. Choose another.")
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    root = folder.resolve() == folder.resolve().parent
+    if root or (names and not any(fnmatch(name, mark) for name in names for mark in marks)):
+        raise UnknotError(
+            f"{folder}: holds no {kind}, but other files ({', '.join(names[:3])}); choose another folder."
+        )
 
 
 def write_json(path: Path | str, value: Any) -> Path:

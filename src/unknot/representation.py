@@ -89,23 +89,24 @@ class Representation:
             raise UnknotError(
                 f"representation: kl has shape {np.shape(self.kl)}; expected {shape[-1]} numbers, one per latent."
             )
-        self._same_rows("latents", "factors")
-        self._same_rows("latents_test", "factors_test")
-        for name in ("latents", "factors"):
-            train, test = getattr(self, name), getattr(self, f"{name}_test")
-            if test is not None and np.shape(test)[1:] != np.shape(train)[1:]:
+        shapes = {name: np.shape(array) for name, array in self.arrays.items()}
+        for latents, factors in (("latents", "factors"), ("latents_test", "factors_test")):
+            if latents in shapes and factors in shapes and shapes[latents][0] != shapes[factors][0]:
                 raise UnknotError(
-                    f"representation: {name} has shape {np.shape(train)}, {name}_test {np.shape(test)}; all but the "
-                    "number of rows must agree."
+                    f"representation: {latents} has {shapes[latents][0]} rows, {factors} has {shapes[factors][0]}; "
+                    "both need one row per sample. Did a data loader drop its last batch?"
+                )
+        for train, test in (("latents", "latents_test"), ("factors", "factors_test")):
+            if test in shapes and shapes[test][1:] != shapes[train][1:]:
+                raise UnknotError(
+                    f"representation: {train} has shape {shapes[train]}, {test} {shapes[test]}; all but the number of "
+                    "rows must agree."
                 )
 
-    def _same_rows(self, latents: str, factors: str) -> None:
-        a, b = getattr(self, latents), getattr(self, factors)
-        if a is not None and b is not None and len(a) != len(b):
-            raise UnknotError(
-                f"representation: {latents} has {len(a)} rows, {factors} has {len(b)}; both need one row per sample. "
-                "Did a data loader drop its last batch?"
-            )
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Its arrays of numbers by name, as far as it has them."""
+        return {name: array for name, array in vars(self).items() if name in ARRAYS and array is not None}
 
     def flattened(self) -> "Representation":
         """The same rows with slots (n, k, d) laid side by side as (n, k * d) latents."""
@@ -133,8 +134,7 @@ class Representation:
     def write(self, path: Path | str) -> Path:
         """Write one compressed `.npz`, complete or not at all."""
         path = Path(path)
-        arrays = {key: getattr(self, key) for key in ARRAYS if getattr(self, key) is not None}
-        arrays["factor_names"] = np.array(self.factor_names, dtype=np.str_)
+        arrays: dict[str, Any] = {**self.arrays, "factor_names": np.array(self.factor_names, dtype=np.str_)}
         if self.source:
             arrays["source"] = np.array(json.dumps(self.source))
         with written_whole(path) as beside, beside.open("wb") as file:

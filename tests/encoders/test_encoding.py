@@ -302,3 +302,27 @@ def test_the_representation_of_a_run_is_encoded_once_and_again_for_other_weights
     weights[-4:] = np.float32(0.25).tobytes()
     run.weights.write_bytes(weights)
     assert representation_of(run).read_bytes() != content
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_every_image_of_ones_own_file_is_encoded_once(complete: bool, tmp_path: Path) -> None:
+    n, rng = 300, np.random.default_rng(0)
+    factors = rng.integers(0, 3, (n, 2)) if complete else rng.integers(0, [3, 2], (n, 2)) * [1, 2]
+    images = np.zeros((n, 8, 8), np.uint8)
+    images[:, 0, 0], images[:, 0, 1] = np.arange(n) % 256, np.arange(n) // 256
+    np.savez(tmp_path / "own.npz", images=images, factors=factors)
+
+    def number(batch: np.ndarray) -> np.ndarray:
+        return batch[:, 0, :1, 0] + 256.0 * batch[:, 0, 1:2, 0]
+
+    codes = encode(number, tmp_path / "own.npz", rows="all")
+    assert (codes.latents[:, 0] == np.arange(n)).all()
+    assert (codes.factors == _ranked(factors)).all()
+    some = encode(number, tmp_path / "own.npz", rows=200)
+    drawn = some.latents[:, 0].astype(int)
+    assert len(set(drawn)) == 200
+    assert (some.factors == _ranked(factors)[drawn]).all()
+
+
+def _ranked(factors: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.unique(column, return_inverse=True)[1] for column in factors.T])

@@ -35,15 +35,12 @@ def test_metrics_that_share_rows_give_the_values_they_give_alone_and_leave_the_r
 def test_shared_rows_are_made_once_for_each_split_and_anew_for_a_generator():
     latents, factors = _code()
     shared = Checked(latents)
-    first, again, other, whole = (
-        prepare("x", shared, factors, held_out=held_out, rng=seed)
-        for held_out, seed in ((True, 0), (True, 0), (True, 1), (False, 0))
-    )
+    first, again, other, whole = (prepare("x", shared, factors, rng=seed) for seed in (0, 0, 1, None))
     assert first.latents is again.latents
     assert first.latents is not other.latents
     assert len(whole.latents) == len(latents)
     generator = np.random.default_rng(0)
-    one, two = (prepare("x", shared, factors, held_out=True, rng=generator) for _ in range(2))
+    one, two = (prepare("x", shared, factors, rng=generator) for _ in range(2))
     assert not np.array_equal(one.latents, two.latents)
 
 

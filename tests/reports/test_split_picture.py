@@ -16,7 +16,8 @@ from unknot.reports.split_picture import (
 )
 from unknot.worlds.published.dsprites import SPACE as DSPRITES
 from unknot.worlds.splits.combinations import combination_split
-from unknot.worlds.splits.split import Rule, Split, split
+from unknot.worlds.splits.rules import Rule
+from unknot.worlds.splits.split import Split, split
 
 SMALL = space({"shape": 3, "x": 4, "y": 3}, categorical=["shape"])
 

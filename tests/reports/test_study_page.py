@@ -10,8 +10,8 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.reports.correlation_table import correlate
-from unknot.reports.places import mean_places
 from unknot.reports.study_page import write_study_page
+from unknot.reports.study_words import mean_places
 from unknot.studies.folder import StudyFolder
 
 BEST = "00000000000f"  # the third setting of the second model, seed 0

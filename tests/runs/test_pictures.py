@@ -11,8 +11,7 @@ from unknot.encoders.encoding import encode
 from unknot.errors import UnknotWarning
 from unknot.models import MODELS
 from unknot.runs import pictures
-from unknot.runs.pictures import draw, draw_hinton, shown_images
-from unknot.runs.redraw import draw_run
+from unknot.runs.pictures import draw, draw_hinton, draw_run, shown_images
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model, feed, load_model, train
 from unknot.runs.training_world import open_training_world
@@ -65,7 +64,8 @@ def test_all_pictures_of_a_run_are_drawn_again_from_its_folder(tmp_path: Path) -
     before = (run.folder / "pictures" / "reconstructions.png").read_bytes()
     for path in (run.folder / "pictures").iterdir():
         path.unlink()
-    written = draw_run(run, load_model(run), open_training_world(run), encode(run, rows=500))
+    model = load_model(run)
+    written = draw_run(run, model, feed(run.spec, model, open_training_world(run)), encode(run, rows=500))
     assert (
         sorted(path.name for path in written) == sorted([*DRAWN, "hinton.png"]) == _names(run.folder / "pictures")
     )

@@ -8,7 +8,7 @@ from unknot.factors import space
 from unknot.models.model import Model
 from unknot.runs import meters, trainer
 from unknot.runs.batches import Feed
-from unknot.runs.segmentation_meter import SegmentationMeter, true_segments
+from unknot.runs.meters import SegmentationMeter, true_segments
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
 from unknot.worlds import WorldDefaults, open_world

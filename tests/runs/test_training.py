@@ -15,13 +15,14 @@ from torch import Tensor, nn
 import unknot
 from unknot.errors import UnknotError
 from unknot.models import MODELS
+from unknot.models.codes import represent
 from unknot.models.model import Batch, Model, Player, Setting
 from unknot.models.networks import GaussianAutoencoder
 from unknot.models.terms import kl
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.runs.trainer import Trainer
-from unknot.runs.training import build_model, feed, load_model, represent, train
+from unknot.runs.training import build_model, feed, load_model, train
 from unknot.worlds import open_world
 
 SMALL: dict[str, Any] = {"world": "dsprites_rendered", "image_size": 32, "batch_size": 8, "steps": 60, "lr": 1e-3}

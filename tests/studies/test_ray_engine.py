@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -229,3 +231,57 @@ def test_a_cluster_that_is_not_there_or_lacks_gpus_is_refused() -> None:
     with pytest.raises(UnknotError, match="a step asks for 1 GPU"):
         RayEngine(jobs=1, num_gpus=1)
     assert not ray.is_initialized()
+
+
+LISTENERS = """
+import os
+from pathlib import Path
+from unknot.studies.engines import open_engine
+
+def family():
+    parents = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+    ours = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return ours
+
+def sockets(pid):
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            target = os.readlink(link)
+        except OSError:
+            continue
+        if target.startswith("socket:"):
+            yield target[8:-1]
+
+engine = open_engine("ray", jobs=1)
+try:
+    import ray
+    assert ray.get(ray.remote(lambda: 41 + 1).remote()) == 42
+    inodes = {inode for pid in family() for inode in sockets(pid)}
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and inode in inodes:
+                print(local.partition(":")[0])
+    print(os.environ["RAY_AUTH_MODE"], len(os.environ["RAY_AUTH_TOKEN"]))
+finally:
+    engine.close()
+"""
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}  # v4, v4 in v6, v6
+
+
+def test_a_ray_of_its_own_listens_on_the_loopback_address_alone_and_wants_a_token() -> None:
+    names = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    done = subprocess.run([sys.executable, "-c", LISTENERS], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    *addresses, token = done.stdout.splitlines()
+    assert addresses and set(addresses) <= LOOPBACK
+    assert token == "token 64"

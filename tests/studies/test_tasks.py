@@ -8,13 +8,13 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.reports.study_page import write_study_page
+from unknot.studies.estimate import task_seconds
 from unknot.studies.folder import StudyFolder
 from unknot.studies.plan import plan_study
 from unknot.studies.results import results
 from unknot.studies.spec import read_spec
 from unknot.studies.store import Store
 from unknot.studies.study import run_study
-from unknot.studies.task_times import task_seconds
 from unknot.tasks.result import TaskResult
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 

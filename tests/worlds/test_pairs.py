@@ -11,7 +11,8 @@ from unknot.worlds.published.dsprites import SPACE as DSPRITES
 from unknot.worlds.published.mpi3d import SPACE as MPI3D
 from unknot.worlds.published.shapes3d import SPACE as SHAPES3D
 from unknot.worlds.splits.regions import Listed
-from unknot.worlds.splits.split import Rule, Split, split
+from unknot.worlds.splits.rules import Rule
+from unknot.worlds.splits.split import Split, split
 
 N = 200_000
 SIGMAS = 6  # a false alarm once in 5e8 draws of the seed, and the seed is fixed

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from unknot import __version__
 from unknot.cli.data import app as data
@@ -28,6 +29,8 @@ from unknot.cli.study import results, study
 from unknot.cli.task import app as task
 from unknot.cli.train import models, train
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.processes.signals import sigterm_is_ctrl_c
+from unknot.trust import trust
 
 _usual_warning = warnings.formatwarning
 
@@ -35,8 +38,33 @@ _usual_warning = warnings.formatwarning
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
+
+class _Unknot(TyperGroup):
+    """All commands. `--trust` may stand anywhere among their words, and names that are typed may be imported."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take `--trust` out of the words."""
+        end = args.index("--") if "--" in args else len(args)
+        words = [word.rpartition("=")[2] for word in args[:end]]
+        if typed := [word for word in words if ":" in word and not any(map(str.isspace, word))]:
+            trust(*typed)
+        if "--trust" in words:
+            trust()
+        return super().parse_args(ctx, [word for word in args[:end] if word != "--trust"] + args[end:])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Do a command; Ctrl-C and SIGTERM end it in a sentence where it has none of its own."""
+        try:
+            with sigterm_is_ctrl_c():
+                return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            typer.echo(f"unknot: {stop if stop.args else 'interrupted.'}", err=True)
+            raise typer.Exit(130) from None
+
+
 app = typer.Typer(
     name="unknot",
+    cls=_Unknot,
     help="What is a learned representation worth?",
     no_args_is_help=True,
     add_completion=False,
@@ -45,18 +73,10 @@ app = typer.Typer(
 app.command()(score)
 app.command()(metrics)
 app.command(cls=WhenAsked)(train)
-app.command()(models)
-app.command()(encode)
-app.command()(rank)
-app.command()(study)
-app.command()(results)
-app.command()(report)
-app.command()(explore)
+for _function in (models, encode, rank, study, results, report, explore, leaderboard, papers, demo):
+    app.command()(_function)
 app.add_typer(task, name="task")
-app.command()(leaderboard)
 app.add_typer(data, name="data")
-app.command()(papers)
-app.command()(demo)
 for _commands in (app, data):
     for _command in _commands.registered_commands:
         _command.help = _command.help or joined(inspect.getdoc(_command.callback) or "")
@@ -72,6 +92,12 @@ def _version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust", help="Import own models that files of runs and studies name, which runs their code."
+        ),
     ] = False,
 ) -> None:
     pass

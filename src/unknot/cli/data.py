@@ -8,7 +8,8 @@ import typer
 from unknot.cli.bar import progress_bar
 from unknot.cli.data_scenes import write_corpus, write_scenes
 from unknot.cli.data_split import split_world
-from unknot.cli.output import plain_table
+from unknot.cli.output import plain_console
+from unknot.reports.kit.terminal import plain_table
 
 if TYPE_CHECKING:
     from unknot.worlds.published.check import Checked
@@ -43,22 +44,19 @@ def list_worlds(
 
         typer.echo(dumps(rows, indent=2))
         return
-    from rich.console import Console
-
-    table = plain_table(
-        "world", "factors", "grid", "licence", "file", right=["grid"], whole=["world", "grid", "file"]
-    )
+    names = ("world", "factors", "grid", "licence", "file")
+    table = plain_table(*names, right=["grid"], whole=["world", "grid", "file"])
     for row in rows:
         factors = ", ".join(f"{f['name']} {f['size']}" for f in row["factors"])
         file = "rendered" if row["rendered"] else "here" if row["here"] else "not here"
         table.add_row(row["name"], factors, f"{row['combinations']:,}", row["licence"], file)
-    console = Console()
+    console = plain_console()
     console.print(table)
     folders = ", ".join(str(folder) for folder in data_folders(data))
     for path in dict.fromkeys(path for row in rows for path in row["paths"]):
-        console.print(f"here: {path}", highlight=False, markup=False, soft_wrap=True)
-    console.print(f"\nFiles are looked for in {folders}.", highlight=False, markup=False, soft_wrap=True)
-    console.print("`unknot data download NAME` gets those that are not here.", highlight=False)
+        console.print(f"here: {path}", soft_wrap=True)
+    console.print(f"\nFiles are looked for in {folders}.", soft_wrap=True)
+    console.print("`unknot data download NAME` gets those that are not here.")
 
 
 @app.command("download")
@@ -67,8 +65,6 @@ def download_world(
     data: Data = None,
 ) -> None:
     """Get the published files of a world; an interrupted download is continued."""
-    from rich.console import Console
-
     from unknot.errors import UnknotError, unknown
     from unknot.worlds import WORLDS
     from unknot.worlds.published.data_folders import data_folders
@@ -80,7 +76,7 @@ def download_world(
     if not entry.files:
         raise UnknotError(f"{name}: is rendered, so there is nothing to download; it can be used at once.")
     folder = data_folders(data)[0]
-    console = Console()
+    console = plain_console()
     for file in entry.files:
         with progress_bar() as progress:
 
@@ -93,10 +89,8 @@ def download_world(
                 hint = f" The rendered stand-in '{entry.stand_in}' needs no file." if entry.stand_in else ""
                 raise UnknotError(f"{error}{hint}") from error
         checked = "checksum verified" if file.sha256 or file.md5 else "no checksum is known"
-        console.print(f"{path} ({checked})", highlight=False, markup=False, soft_wrap=True)
-    console.print(
-        f"Licence: {entry.licence}. Cite {entry.reference}.", highlight=False, markup=False, soft_wrap=True
-    )
+        console.print(f"{path} ({checked})", soft_wrap=True)
+    console.print(f"Licence: {entry.licence}. Cite {entry.reference}.", soft_wrap=True)
 
 
 @app.command("check")
@@ -106,11 +100,8 @@ def check_file(
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Compare a file with what was published: arrays, labels, mean colour, checksum. Exit code 1 if it differs."""
-    from rich.console import Console
-
     from unknot.worlds.published.check import check
 
-    console = Console(stderr=json)
     with progress_bar() as progress:
         checked = check(file, quick=quick, progress=progress)
     if json:
@@ -120,7 +111,7 @@ def check_file(
         record = {"file": str(file), "world": checked.world, "passed": checked.passed}
         typer.echo(dumps(record | {"checks": [asdict(one) for one in checked.checks]}, indent=2))
     else:
-        _show(checked, quick, console)
+        _show(checked, quick)
     if not checked.passed:
         raise typer.Exit(1)
 
@@ -146,13 +137,11 @@ def _row(name: str, data: Path | None) -> dict[str, Any]:
     }
 
 
-def _show(checked: "Checked", quick: bool, console: Any) -> None:
-    from rich.table import Table
+def _show(checked: "Checked", quick: bool) -> None:
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("", "check", "expected", "found"):
-        table.add_column(column, no_wrap=column == "", overflow="fold")
+    columns = ("", "check", "expected", "found")
+    table, console = plain_table(*columns, whole=[""], fold=columns), plain_console()
     for one in checked.checks:
         mark = Text("pass", style="green") if one.passed else Text("FAIL", style="bold red")
         table.add_row(mark, Text(one.what), Text(one.expected), Text(one.found))
@@ -161,7 +150,7 @@ def _show(checked: "Checked", quick: bool, console: Any) -> None:
     text = f"{checked.path} {verdict} the published file of {checked.world}."
     if checked.passed and not checked.verified:
         text += " Its checksum was not compared" + ("." if quick else ": none is known.")
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
+    console.print(text, soft_wrap=True)
 
 
 @app.command("preview")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from unknot.cli.bar import progress_bar
+from unknot.cli.output import stoppable
 from unknot.errors import UnknotError
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for this set alone.")]
@@ -36,7 +37,7 @@ def write_scenes(
     from unknot.worlds.scenes.dataset import write_scenes as write
 
     scene_set = SceneSet(setting, n, read_size(size), seed, form, split)
-    with progress_bar() as progress:
+    with stoppable(f"{output}: interrupted; the same command goes on."), progress_bar() as progress:
         world = write(output, scene_set, jobs=jobs, progress=progress)
     height, width, _ = world.image_shape
     typer.echo(f"{output}: {n:,} pictures, {height} x {width}, {world.name}")
@@ -58,7 +59,7 @@ def write_corpus(
     from unknot.worlds.scenes.making import make_corpus
 
     target = None if preview is None else check_picture_name(preview)
-    with progress_bar() as progress:
+    with stoppable(f"{output}: interrupted; the same command goes on."), progress_bar() as progress:
         corpus = make_corpus(
             output,
             n=n,

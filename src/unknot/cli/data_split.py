@@ -13,7 +13,8 @@ from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
     from unknot.factors import Classes, Factor, FactorSpace
-    from unknot.worlds.splits.split import Rule, Split
+    from unknot.worlds.splits.rules import Rule
+    from unknot.worlds.splits.split import Split
 
 _HEADS = {
     "composition": "only in training",
@@ -94,7 +95,7 @@ def _split(options: SplitOptions, key: str, space: "FactorSpace") -> "Split":
 
 def _rule(options: SplitOptions, key: str) -> "Rule":
     from unknot.worlds import conventions
-    from unknot.worlds.splits.split import RULES, Rule
+    from unknot.worlds.splits.rules import RULES, Rule
 
     kept = tuple(options.keep) or None
     rule = conventions(key).rule if options.ratio is None and kept is None else None
@@ -207,7 +208,7 @@ def _show(split: "Split", record: dict[str, Any], title: str) -> None:
         console.print(Text(f"picture: {record['picture']}"), soft_wrap=True)
 
 
-def _runs(classes: list[int], join: str = ", ") -> str:
+def _runs(classes: list[int]) -> str:
     """Classes as people write them.
 
     >>> _runs([0, 1, 2, 7, 9])
@@ -219,7 +220,7 @@ def _runs(classes: list[int], join: str = ", ") -> str:
             runs[-1].append(c)
         else:
             runs.append([c])
-    return join.join(f"{run[0]}..{run[-1]}" if len(run) > 2 else join.join(map(str, run)) for run in runs)
+    return ", ".join(f"{run[0]}..{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
 
 
 def _values(factor: "Factor", classes: list[int]) -> str:

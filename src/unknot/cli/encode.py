@@ -75,9 +75,10 @@ def encode(options: EncodeOptions) -> None:
     also = f" and {len(test)} test rows" if test is not None else ""
     typer.echo(f"{size} latents{also} of {representation.source['world']}", err=True)
     if run is not None and options.pictures:
-        from unknot.runs.redraw import draw_run
+        from unknot.runs.pictures import draw_run
+        from unknot.runs.training import feed
 
-        for path in draw_run(run, source.model, source.home, representation):
+        for path in draw_run(run, source.model, feed(run.spec, source.model, source.home), representation):
             typer.echo(path)
     typer.echo(target)
 

@@ -1,9 +1,12 @@
 """`unknot leaderboard`: published R² beside one's own."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from unknot.reports.kit.terminal import plain_table
 
 if TYPE_CHECKING:
     from unknot.reports.leaderboard import BoardEntry
@@ -44,39 +47,26 @@ def leaderboard(
 
         from unknot.studies.results import formatted
 
-        rows = [
-            {
-                "world": e.world,
-                "split": e.split,
-                "images": e.images,
-                "rank": str(e.rank or ""),
-                "model": e.model,
-                "r2": e.r2,
-                "whose": "own" if e.own else "published" if e.rank else "baseline",
-                "source": e.source,
-                "note": e.note,
-            }
-            for e in board
-        ]
-        typer.echo(formatted(pd.DataFrame(rows), form), nl=False)
+        whose = ["own" if entry.own else "published" if entry.rank else "baseline" for entry in board]
+        rows = pd.DataFrame(map(asdict, board)).assign(
+            whose=whose, rank=[str(entry.rank or "") for entry in board]
+        )
+        columns = ["world", "split", "images", "rank", "model", "r2", "whose", "source", "note"]
+        typer.echo(formatted(rows[columns], form), nl=False)
         return
     _show(board)
 
 
 def _show(board: "list[BoardEntry]") -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from unknot.reports.leaderboard import MISSING
 
     console = Console()
     for world, split in dict.fromkeys((entry.world, entry.split) for entry in board):
-        table = Table(
-            title=f"{world}: {split}", title_justify="left", box=None, header_style="bold", pad_edge=False
-        )
-        for column in ("", "model", "R² x 100", "images", "whose", "note"):
-            table.add_column(column, justify="right" if column in ("", "R² x 100") else "left")
+        columns = ("", "model", "R² x 100", "images", "whose", "note")
+        table = plain_table(*columns, right=["", "R² x 100"], title=f"{world}: {split}")
         for entry in board:
             if (entry.world, entry.split) == (world, split):
                 style = "bold" if entry.own else "" if entry.rank else "dim"

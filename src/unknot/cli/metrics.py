@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unknot.cli.docstrings import reflowed
-from unknot.cli.output import facts_table, plain_table
+from unknot.cli.output import facts_table
 from unknot.errors import unknown
+from unknot.reports.kit.terminal import plain_table
 
 WIDE = 120  # terminals narrower than this show short names alone: titles would be cut to syllables
 

@@ -1,6 +1,6 @@
-"""What commands print and where they write: tables without lines, files, standard output, the end after Ctrl-C."""
+"""What commands print and where they write: facts, files, standard output, words after Ctrl-C."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from unknot.errors import UnknotError
-from unknot.processes.signals import sigterm_is_ctrl_c
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,23 +20,7 @@ def plain_console(*, err: bool = False) -> "Console":
     """Where tables are printed, on standard output or on standard error. Names from data are only words."""
     from rich.console import Console
 
-    return Console(stderr=err, markup=False, emoji=False)
-
-
-def plain_table(*columns: str, right: Collection[str] = (), whole: Collection[str] = ()) -> "Table":
-    """A table without lines.
-
-    Args:
-        columns: their heads.
-        right: heads of columns of numbers.
-        whole: heads of columns whose words are not broken.
-    """
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=column in whole)
-    return table
+    return Console(stderr=err, markup=False, emoji=False, highlight=False)
 
 
 def facts_table(facts: Mapping[str, str]) -> "Table":
@@ -56,13 +39,11 @@ def facts_table(facts: Mapping[str, str]) -> "Table":
 
 @contextmanager
 def stoppable(text: str) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end in a sentence that says what is kept: that of the work itself, or this."""
+    """Let Ctrl-C and SIGTERM carry a sentence that says what is kept: that of the work itself, or this."""
     try:
-        with sigterm_is_ctrl_c():
-            yield
+        yield
     except KeyboardInterrupt as stop:
-        typer.echo(f"unknot: {stop if stop.args else text}", err=True)
-        raise typer.Exit(130) from None
+        raise KeyboardInterrupt(*(stop.args or [text])) from None
 
 
 def keep_with_run(run: "Run", what: str, keep: Callable[[], Path], *, err: bool) -> None:

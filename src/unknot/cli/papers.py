@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from unknot.cli.output import facts_table, plain_table
+from unknot.cli.output import facts_table
 from unknot.papers import PAPERS, Paper, find_paper
+from unknot.reports.kit.terminal import plain_table
 
 
 def papers(

@@ -4,10 +4,10 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.options import CSV, DATA, JSON, argument, option, takes
+from unknot.cli.options import CSV, JSON, argument, option, takes
 from unknot.cli.output import check_targets, put, stoppable
 from unknot.errors import UnknotError, UnknotWarning
 
@@ -37,7 +37,7 @@ class RankOptions:
     csv: str = option("", CSV)
     plot: Path | None = option(None, "Draw scores by setting into this picture.")
     matrix: Path | None = option(None, "Draw who is like whom into this picture.")
-    data: Path | None = option(None, DATA)
+    data: Path | None = option(None, "Folder of data files, for runs.")
 
 
 @takes(RankOptions)
@@ -49,28 +49,20 @@ def rank(options: RankOptions) -> None:
     from unknot.ranking.ranking import rank
     from unknot.reports.ranking import ranking_csv, ranking_record, show_ranking
 
-    models, seed = options.models, options.seed
+    models = options.models
     if options.groups and options.group_by:
         raise UnknotError("rank: --groups and --group-by both say what the settings are; give one of them.")
     targets = {"--json": options.json, "--csv": options.csv, "--plot": options.plot, "--matrix": options.matrix}
     check_targets(models, targets)
     _check_outputs(options)
     quiet = "-" in (options.json, options.csv)
-    how: dict[str, Any] = {
-        "groups": options.group_by or options.groups or None,
-        "all_to_all": options.all_to_all,
-        "method": options.method,
-        "alpha": options.alpha,
-        "partners": options.partners,
-        "rows": options.rows,
-        "threshold": options.threshold,
-        "normaliser": options.normaliser,
-    }
+    same = ("all_to_all", "method", "alpha", "partners", "rows", "threshold", "normaliser", "seed", "data")
+    how = {name: vars(options)[name] for name in same}
     stop = stoppable("interrupted; runs that were encoded stay so.")
-    with stop, progress_bar() as progress, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknotWarning)  # the notes say what was left out
-        ranking = rank(models, **how, seed=seed, data=options.data, progress=progress)
-        settings = compare_settings(ranking, seed=seed)
+    quietly = warnings.catch_warnings(action="ignore", category=UnknotWarning)  # the notes say what was left out
+    with stop, progress_bar() as progress, quietly:
+        ranking = rank(models, groups=options.group_by or options.groups or None, **how, progress=progress)
+        settings = compare_settings(ranking, seed=options.seed)
         agreed = None
         if options.against:
             agreed = agreement(ranking, supervised_scores(models, options.against, progress=progress))
@@ -95,9 +87,10 @@ def _check_outputs(options: RankOptions) -> None:
     """Refuse before hours of encoding what could only be refused after."""
     from unknot.metrics import METRICS
     from unknot.metrics.score import parse_identity
-    from unknot.reports.ranking_picture import picture_path
+    from unknot.reports.kit.figure import figure_path
+    from unknot.reports.ranking_picture import WHO
 
     for picture in filter(None, (options.plot, options.matrix)):
-        picture_path(picture)
+        figure_path(WHO, picture)
     for name in options.against:
         parse_identity(name, METRICS)

@@ -55,10 +55,14 @@ def score(options: ScoreOptions) -> None:
     quiet = "-" in (options.json, options.csv)
     console = Console(stderr=quiet)
     run = run_of(options.file)
-    latents = options.file if run is None else _encoded(run)
+    latents = options.file
+    if run is not None:
+        from unknot.encoders.encoding import representation_of
+
+        with progress_bar() as progress:  # with default settings, unless it is there already
+            latents = representation_of(run, progress=progress)
     representation = _read(options, latents, console)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknotWarning)  # the table says what was left out
+    with warnings.catch_warnings(action="ignore", category=UnknotWarning):  # the table says what was left out
         todo = plan(
             representation,
             metrics=options.metrics,
@@ -85,14 +89,6 @@ def score(options: ScoreOptions) -> None:
         raise typer.Exit(130)
     if not card.values():
         raise UnknotError("no metric could be computed: " + "; ".join(r.refused for r in records))
-
-
-def _encoded(run: "Run") -> Path:
-    """The latents of a run with default settings, encoded now unless they are there already."""
-    from unknot.encoders.encoding import representation_of
-
-    with progress_bar() as progress:
-        return representation_of(run, progress=progress)
 
 
 def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Representation":

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unknot.cli.options import DATA, DEVICE, argument, option, takes
-from unknot.cli.output import plain_table, stoppable
+from unknot.cli.output import plain_console, stoppable
 from unknot.errors import UnknotError
+from unknot.reports.kit.terminal import plain_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,8 +41,6 @@ class StudyOptions:
 @takes(StudyOptions)
 def study(options: StudyOptions) -> None:
     """Train, encode, score, try and rank many runs; the same command goes on where it stopped."""
-    from rich.console import Console
-
     from unknot.studies.plan import plan_study
     from unknot.studies.spec import PRESETS, read_spec
 
@@ -74,7 +73,7 @@ def study(options: StudyOptions) -> None:
     belongs_to(folder, spec)
     if options.engine == "local":
         find_device(options.device)
-    console = Console(stderr=True)
+    console = plain_console(err=True)
     engine = open_engine(
         options.engine, jobs=options.jobs, address=options.address, num_cpus=options.cpus, num_gpus=options.gpus
     )
@@ -145,27 +144,25 @@ def _list() -> None:
 def _show_plan(plan: "StudyPlan", folder: Path, jobs: int | None, data: Path | None) -> None:
     import os
 
-    from rich.console import Console
-
     from unknot.studies.estimate import estimate, in_words
     from unknot.studies.steps import RUN_KINDS
     from unknot.studies.store import Store
 
     store = Store(folder, plan)
     left = [store.missing(run) for run in plan.runs]
-    console = Console()
+    console = plain_console()
     models = dict.fromkeys(run.spec.model for run in plan.runs)
-    console.print(f"{plan.study.name}: {len(plan.runs)} runs, {folder}", highlight=False, soft_wrap=True)
+    console.print(f"{plan.study.name}: {len(plan.runs)} runs, {folder}", soft_wrap=True)
     runs = plain_table("world", "split", "model", "settings", "seeds", "runs", whole=["model"])
     for group in plan.groups:
-        by_model = group.by_model
-        for model in (name for name in models if name in by_model):
-            mine = by_model[model]
+        for model in models:
+            mine = [run for run in group.runs if run.spec.model == model]
             counts = [len({r.setting for r in mine}), len({r.spec.seed for r in mine}), len(mine)]
-            runs.add_row(group.world, group.split, model, *map(str, counts))
+            if mine:
+                runs.add_row(group.world, group.split, model, *map(str, counts))
     console.print(runs)
     for world, why in plan.missing.items():
-        console.print(f"{world}: {why}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{world}: {why}", soft_wrap=True)
     guess = estimate(store, data=data)
     workers = jobs or os.cpu_count() or 1
     numbers = ("done", "to do", f"time on {workers} processes")
@@ -185,7 +182,6 @@ def _show_plan(plan: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     console.print(
         f"{n_metrics} metrics; about {in_words(guess.total(workers))} in all, if {workers} cores are free "
         f"({'; '.join(guess.basis)}).",
-        highlight=False,
         soft_wrap=True,
     )
 
@@ -194,8 +190,8 @@ def _summary(state: "StudyState", n_runs: int, console: "Console") -> None:
     from unknot.studies.estimate import in_words
 
     for note in state.notes:
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
+        console.print(note, soft_wrap=True)
     for title, error, log in state.failures:
-        console.print(f"failed: {title}: {error}\n  log: {log}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"failed: {title}: {error}\n  log: {log}", soft_wrap=True)
     done = state.done["score"]
-    console.print(f"{done} of {n_runs} runs done, {in_words(state.seconds)}", highlight=False)
+    console.print(f"{done} of {n_runs} runs done, {in_words(state.seconds)}")

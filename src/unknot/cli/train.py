@@ -11,15 +11,17 @@ import typer
 
 from unknot.cli.bar import progress_bar
 from unknot.cli.options import DATA, DEVICE, made_command, option, parameters_of, typed
-from unknot.cli.output import plain_table, stoppable
+from unknot.cli.output import stoppable
 from unknot.errors import UnknotError
+from unknot.reports.kit.terminal import plain_table
 
 if TYPE_CHECKING:
     from unknot.runs.meters import Meter
     from unknot.runs.run import Run
     from unknot.runs.spec import RunSpec
 
-FIRST = ("world", "model", "steps", "seed")  # in the help; the others follow as a spec has them
+# In the help; the others follow as a spec has them.
+FIRST = ("world", "model", "steps", "seed", "output", "latents", "split", "pairs")
 
 
 @dataclass(frozen=True)
@@ -44,25 +46,15 @@ def train() -> Any:
         # Options of a model, such as --beta, are not known before the model is.
         fields = {**typed(RunSpec, values), "options": model_options(context.args)}
         _flags_must_be_boolean(fields["model"], fields["options"])
-        _train(RunSpec(**fields), TrainOptions(**values))
+        with stoppable("interrupted; the same command goes on."):
+            run = _train_watched(RunSpec(**fields), TrainOptions(**values))
+        typer.echo(run.folder)
 
-    own = parameters_of(TrainOptions)
-    spec = {name: p for name, p in parameters_of(RunSpec).items() if name != "options"}
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    parameters = {
-        "context": context,
-        **{name: spec[name] for name in FIRST},
-        "output": own["output"],
-        **spec,
-        **own,
-    }
+    known = parameters_of(RunSpec) | parameters_of(TrainOptions)
+    del known["options"]
+    parameters = {"context": context, **{name: known[name] for name in FIRST}, **known}
     return made_command("train", command, parameters, train.__doc__ or "", any_option=True)
-
-
-def _train(spec: "RunSpec", how: TrainOptions) -> None:
-    with stoppable("interrupted; the same command goes on."):
-        run = _train_watched(spec, how)
-    typer.echo(run.folder)
 
 
 def _meters(spec: "RunSpec", how: TrainOptions) -> "list[Meter]":

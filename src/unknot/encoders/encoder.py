@@ -13,10 +13,8 @@ In Python a function itself is an encoder too, and so is a `torch.nn.Module`, wh
 """
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -26,6 +24,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
+from unknot.trust import imported
 from unknot.worlds.world import Images
 
 POOLS = ("own", "mean", "class", "slots")
@@ -99,10 +98,15 @@ timm:NAME or hf:NAME.
         from unknot.encoders.pretrained import hf_encoder, timm_encoder
 
         make = timm_encoder if kind == "timm" else hf_encoder
-        return make(name, shape, device=opening.device, pool=opening.pool, image_size=opening.image_size)
+        return make(name, shape, opening)
     opening.must_leave_images()
     if isinstance(which, str):
-        which = _imported(which)
+        if not name:
+            raise UnknotError(
+                f"unknown encoder '{which}'; expected the folder of a run, package.module:function, timm:NAME or "
+                "hf:NAME."
+            )
+        which = imported(which, "encoder")
     if isinstance(which, TorchModule):
         return _module_encoder(which, opening.device)
     if not callable(which):
@@ -165,22 +169,6 @@ def must_fit(who: str, spec: RunSpec, trained: Shape, shape: Shape) -> None:
             f"{who}: was trained on images of {ours} ({spec.world}); those of the world are {theirs}. "
             "Choose a world with images of the same shape, or a run trained with image_size, which resizes all images."
         )
-
-
-def _imported(name: str) -> Any:
-    """The function `package.module:function`, looked for also beside the place the command is run from."""
-    module, colon, attribute = name.partition(":")
-    if not colon or not attribute:
-        raise UnknotError(
-            f"unknown encoder '{name}'; expected the folder of a run, package.module:function, timm:NAME or hf:NAME."
-        )
-    sys.path.insert(0, "")
-    try:
-        return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UnknotError(f"encoder '{name}': cannot be imported ({error}).") from None
-    finally:
-        sys.path.remove("")
 
 
 def _module_encoder(module: Any, device: str) -> Encoder:

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from unknot.encoders.encoder import Opening, run_record
-from unknot.encoders.points import Codes, draw_points, encode_points
+from unknot.encoders.points import Codes, draw_images, draw_points, encode_points
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, counted, silent
 from unknot.representation import Representation, mean_kl, read_representation
 from unknot.runs.run import Run
 from unknot.runs.training_world import world_fingerprint
+from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.catalogue import conventions
 from unknot.worlds.splits.named import canonical_split, named_split
 from unknot.worlds.world import World
@@ -74,15 +75,20 @@ def encode(
     source = Source.of(encoder, world, opening)
     opened, ready = source.world, source.encoder
     halves = named_split(split, opened.factors, conventions(opened.key).rule) if split else None
-    parts = [
-        draw_points(opened, halves, part, rows, seed) for part in (("train", "test") if split else ("train",))
-    ]
+    names = ("train", "test") if split else ("train",)
+    if isinstance(opened, ArrayWorld) and opened.stochastic:  # several images of one combination: each counts
+        images: World = opened.one_by_one()
+        drawn = [draw_images(opened.labels, halves, part, rows, seed) for part in names]
+        points, parts = [numbers[:, None] for numbers in drawn], [opened.labels[numbers] for numbers in drawn]
+    else:
+        images, parts = opened, [draw_points(opened, halves, part, rows, seed) for part in names]
+        points = parts
 
     def encoded(i: int) -> Codes:
         before, total = sum(map(len, parts[:i])), sum(map(len, parts))
         told = counted(lambda done, _: progress("encoding", before + done, total))
         return encode_points(
-            ready, opened, parts[i], seed=[seed, i], batch_size=batch_size, threads=threads, progress=told
+            ready, images, points[i], seed=[seed, i], batch_size=batch_size, threads=threads, progress=told
         )
 
     codes = [encoded(i) for i in range(len(parts))]

@@ -20,17 +20,28 @@ Codes = list[NDArray[np.float32]]  # latents or slots alone, or means and log-va
 
 def draw_points(world: World, split: Split | None, part: str, rows: int | str, seed: int) -> Classes:
     """Classes of so many rows (or "all"), of the whole world or of the "train" or "test" part of a split."""
+    drawn = _drawn(world.factors.size, world.rows, split, part, rows, seed)
+    return world.factors.classes(drawn) if world.rows is None else world.rows[drawn]
+
+
+def draw_images(labels: Classes, split: Split | None, part: str, rows: int | str, seed: int) -> Indices:
+    """The same for images of which each counts, also where several have the same classes: their numbers."""
+    return _drawn(len(labels), labels, split, part, rows, seed)
+
+
+def _drawn(
+    size: int, listed: Classes | None, split: Split | None, part: str, rows: int | str, seed: int
+) -> Indices:
     pool: Indices | None = None  # the whole grid is not listed
-    if world.rows is not None:
-        inside = np.ones(len(world.rows), dtype=bool) if split is None else split.rows(world.rows)
+    if listed is not None:
+        inside = np.ones(len(listed), dtype=bool) if split is None else split.rows(listed)
         pool = np.flatnonzero(inside if part == "train" or split is None else ~inside)
     elif split is not None:
         pool = split.train_indices() if part == "train" else split.test_indices()
-    size = world.factors.size if pool is None else len(pool)
+    size = size if pool is None else len(pool)
     rng = np.random.default_rng([seed, int(part == "test"), 2])
     chosen = np.arange(size) if rows == "all" or int(rows) >= size else rng.choice(size, int(rows), replace=False)
-    chosen = chosen if pool is None else pool[chosen]
-    return world.factors.classes(chosen) if world.rows is None else world.rows[chosen]
+    return chosen if pool is None else pool[chosen]
 
 
 def encode_points(

@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from unknot.encoders.encoder import POOLS, Encoder, Shape, writable
+from unknot.encoders.encoder import POOLS, Encoder, Opening, Shape, writable
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.files import file_hash
 from unknot.models.hub import hub_or_cache
@@ -29,21 +29,17 @@ from unknot.worlds.world import Images
 UNTRAINED = "untrained"
 
 
-def timm_encoder(
-    name: str, shape: Shape, *, device: str = "cpu", pool: str = "", image_size: int | None = None
-) -> Encoder:
+def timm_encoder(name: str, shape: Shape, opening: Opening) -> Encoder:
     """A network of timm as an encoder.
 
     Args:
         name: such as `resnet50.tv_in1k` (published weights, which timm fetches once and keeps), or with
             `@weights.safetensors` (a local file; `.npz` for networks of Google's), or with `@untrained`.
         shape: of the images.
-        device: where to run it.
-        pool: see the module; `own` if left out.
-        image_size: resize images to this many pixels.
+        opening: where to run it, how to pool (`own` if left out), and what size images are resized to.
     """
     timm = import_timm()
-    pool = _known_pool(pool or "own")
+    pool, image_size = _known_pool(opening.pool or "own"), opening.image_size
     architecture, _, weights = name.partition("@")
     if not timm.is_model(architecture):
         raise _unknown_timm(architecture, timm)
@@ -68,12 +64,10 @@ def timm_encoder(
     record = {"kind": "timm", "name": architecture, "weights": _weights_record(weights, setting), "pool": pool}
     if weights:  # else it would be taken for the published network
         record["title"] = f"timm:{architecture}@{Path(weights).name}"
-    return _encoder(network, forward, record, shape, device, image_size, setting["mean"], setting["std"])
+    return _encoder(network, forward, record, shape, opening.device, image_size, setting["mean"], setting["std"])
 
 
-def hf_encoder(
-    name: str, shape: Shape, *, device: str = "cpu", pool: str = "", image_size: int | None = None
-) -> Encoder:
+def hf_encoder(name: str, shape: Shape, opening: Opening) -> Encoder:
     """An image network of transformers as an encoder; of networks for images and text, the image part.
 
     Only safetensors are read, and no code that comes with a checkpoint is run.
@@ -81,15 +75,13 @@ def hf_encoder(
     Args:
         name: on the hub (fetched once and kept by transformers), or a local folder.
         shape: of the images.
-        device: where to run it.
-        pool: see the module; `mean` if left out.
-        image_size: resize images to this many pixels; the checkpoint's own size if left out.
+        opening: where to run it, how to pool (`mean` if left out), and what size images are resized to (the
+            checkpoint's own if left out).
     """
-    pool = _known_pool(pool or "mean")
+    pool = _known_pool(opening.pool or "mean")
     network, missing = _hf_network(name)
-    lacking = [
-        key for key in missing if pool == "own" or "pooler" not in key
-    ]  # a pooler that is not asked is no loss
+    # A pooler that is not asked is no loss.
+    lacking = [key for key in missing if pool == "own" or "pooler" not in key]
     if lacking:
         raise UnknotError(
             f"hf:{name}: the checkpoint has no weights for {lacking[0]} ({len(lacking)} in all)"
@@ -101,7 +93,7 @@ def hf_encoder(
         )
     config = network.config.to_dict()
     mean, std = _hf_statistics(name)
-    size = image_size or config.get("image_size")
+    size = opening.image_size or config.get("image_size")
     size = size if isinstance(size, int) or size is None else int(size[0])
     patch = config.get("patch_size")
 
@@ -119,7 +111,7 @@ def hf_encoder(
     file = Path(name).expanduser() / "model.safetensors"
     weights = file_hash(file) if file.is_file() else str(vars(network.config).get("_commit_hash") or "")
     record = {"kind": "hf", "name": name, "weights": weights, "pool": pool}
-    return _encoder(network, forward, record, shape, device, size, mean, std)
+    return _encoder(network, forward, record, shape, opening.device, size, mean, std)
 
 
 def _encoder(

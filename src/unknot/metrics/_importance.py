@@ -4,14 +4,14 @@ DCI and MED differ only in where the matrix comes from.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Floats
 from unknot.metrics.kernels.information import entropy
 
-Matrix = NDArray[np.float64]  # (d, k), not negative
+Matrix = Floats  # (d, k), not negative
 
 
-def disentanglement(importance: Matrix) -> tuple[float, NDArray[np.float64]]:
+def disentanglement(importance: Matrix) -> tuple[float, Floats]:
     """D = sum_i rho_i D_i and D_i = 1 - H(R_i.) / log k, with rho_i the latent's share of all importance.
 
     A latent of no importance has D_i = 0 and no weight; with one factor D is undefined (NaN).
@@ -27,7 +27,7 @@ def disentanglement(importance: Matrix) -> tuple[float, NDArray[np.float64]]:
     return float(of_latent @ per_latent / total) if total > 0 else 0.0, per_latent
 
 
-def completeness(importance: Matrix, *, weighted: bool = False) -> tuple[float, NDArray[np.float64]]:
+def completeness(importance: Matrix, *, weighted: bool = False) -> tuple[float, Floats]:
     """C = mean_j C_j and C_j = 1 - H(R_.j) / log d; `weighted` weighs factors by their share of all importance.
 
     A factor for which no latent is important has C_j = 0; with one latent C is undefined (NaN).
@@ -45,7 +45,7 @@ def completeness(importance: Matrix, *, weighted: bool = False) -> tuple[float, 
     return float(of_factor @ per_factor / total) if total > 0 else 0.0, per_factor
 
 
-def _concentration(rows: Matrix) -> NDArray[np.float64]:
+def _concentration(rows: Matrix) -> Floats:
     """The concentration 1 - H / log(columns) of each row, 0 for a uniform one and 1 for a single non-zero entry."""
-    result: NDArray[np.float64] = np.maximum(1.0 - entropy(rows) / np.log(rows.shape[1]), 0.0)
+    result: Floats = np.maximum(1.0 - entropy(rows) / np.log(rows.shape[1]), 0.0)
     return result

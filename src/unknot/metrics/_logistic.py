@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.metrics.inputs import UNSEEN, Rng, Rows, dead
+from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.inputs import UNSEEN, Rng, Rows, dead, third
 from unknot.processes.threads import one_thread
 
 
@@ -15,9 +15,7 @@ def hold_out(rows: Rows, rng: Rng) -> Rows:
     """The rows with a third of them moved to the test side, unless the caller gave test rows."""
     if rows.latents_test is not None:
         return rows
-    n = len(rows.latents)
-    order = np.random.default_rng(rng).permutation(n)
-    test, train = order[: max(1, n // 3)], order[max(1, n // 3) :]
+    test, train = third(len(rows.latents), rng)
     return replace(
         rows,
         latents=rows.latents[train],
@@ -29,9 +27,7 @@ def hold_out(rows: Rows, rng: Rng) -> Rows:
     )
 
 
-def standardised(
-    train: NDArray[np.float64], test: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def standardised(train: Floats, test: Floats) -> tuple[Floats, Floats]:
     """Both sets with the mean and standard deviation of the training rows; dead latents become 0."""
     mean, scale = train.mean(axis=0), train.std(axis=0)
     gone = dead(train)
@@ -42,9 +38,14 @@ def standardised(
     return z, z_test
 
 
-def one_hot(
-    train: NDArray[np.float64], test: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def unit_range(train: Floats, test: Floats) -> tuple[Floats, Floats]:
+    """Both sets with the smallest training value at 0 and the largest at 1; dead latents become 0."""
+    low, high = train.min(axis=0), train.max(axis=0)
+    width = np.where(high > low, high - low, np.inf)
+    return (train - low) / width, (test - low) / width
+
+
+def one_hot(train: Floats, test: Floats) -> tuple[Floats, Floats]:
     """Both sets with one input per distinct training value of each latent; other values are all zeros."""
     values = [np.unique(column) for column in train.T]
     z, z_test = (
@@ -54,7 +55,7 @@ def one_hot(
     return z, z_test
 
 
-def fit(latents: NDArray[np.float64], codes: NDArray[np.int64], **options: Any) -> tuple[Any, bool]:
+def fit(latents: Floats, codes: Ints, **options: Any) -> tuple[Any, bool]:
     """A multinomial logistic regression and whether its solver converged; None if only one class occurs."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -68,7 +69,7 @@ def fit(latents: NDArray[np.float64], codes: NDArray[np.int64], **options: Any) 
     return model, not any(issubclass(w.category, ConvergenceWarning) for w in caught)
 
 
-def log_probabilities(model: Any, latents: NDArray[np.float64], size: int, only: int) -> NDArray[np.float64]:
+def log_probabilities(model: Any, latents: Floats, size: int, only: int) -> Floats:
     """Log-probability (n, size) of every class; a class unseen in training has the smallest float's."""
     floor = np.finfo(np.float64).eps
     probabilities = np.full((len(latents), size), floor)
@@ -79,7 +80,7 @@ def log_probabilities(model: Any, latents: NDArray[np.float64], size: int, only:
     return np.log(probabilities)
 
 
-def accuracy(model: Any, latents: NDArray[np.float64], codes: NDArray[np.int64], only: int) -> float:
+def accuracy(model: Any, latents: Floats, codes: Ints, only: int) -> float:
     """Share of rows predicted right; a value unseen in training is an error."""
     predicted = np.full(len(codes), only) if model is None else model.predict(latents)
     return float(np.mean((predicted == codes) & (codes != UNSEEN)))

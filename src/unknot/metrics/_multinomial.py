@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Floats, Ints
+
 STEPS, TOLERANCE = 100, 1e-6  # of the largest entry of the mean gradient
 SMALLEST = 1e-10  # step size at which rounding has the last word
 
 
-def fit_multinomial(
-    features: NDArray[np.float64], classes: NDArray[np.int64], n_classes: int
-) -> tuple[NDArray[np.float64], bool]:
+def fit_multinomial(features: Floats, classes: Ints, n_classes: int) -> tuple[Floats, bool]:
     """Weights (n_classes, d + 1), intercepts last, and whether they are the optimum.
 
     min over w of   sum_r -log softmax(w x_r)[y_r] + |w without intercepts|^2 / 2
@@ -46,9 +46,7 @@ def fit_multinomial(
     return w, False
 
 
-def _loss(
-    w: NDArray[np.float64], x: NDArray[np.float64], own: NDArray[np.float64], penalty: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
+def _loss(w: Floats, x: Floats, own: Floats, penalty: Floats) -> tuple[float, Floats]:
     """The objective and the probabilities (classes, n)."""
     scores = w @ x
     scores -= scores.max(axis=0)
@@ -60,12 +58,8 @@ def _loss(
 
 
 def _hessian(
-    odds: NDArray[np.float64],
-    products: NDArray[np.float64],
-    first: NDArray[np.intp],
-    second: NDArray[np.intp],
-    penalty: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    odds: Floats, products: Floats, first: NDArray[np.intp], second: NDArray[np.intp], penalty: Floats
+) -> Floats:
     k, p = len(odds), len(penalty)
     a, b = np.triu_indices(k)
     weights = -odds[a] * odds[b]

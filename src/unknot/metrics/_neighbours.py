@@ -1,12 +1,11 @@
 """Mutual information of continuous latents and classes from distances to nearest neighbours."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from unknot.metrics.arrays import Floats, Ints
 
 
-def neighbour_information(
-    latents: NDArray[np.float64], factors: NDArray[np.int64], sizes: NDArray[np.int64], neighbours: int
-) -> NDArray[np.float64]:
+def neighbour_information(latents: Floats, factors: Ints, sizes: Ints, neighbours: int) -> Floats:
     """MI (d, k) in nats between latents (n, d) and classes (n, k), one pair at a time, never negative.
 
     I = psi(n) + mean[ psi(q) - psi(n_c) - psi(m) ]
@@ -26,7 +25,7 @@ def neighbour_information(
     return result
 
 
-def _pair(column: NDArray[np.float64], members: list[NDArray[np.int64]], neighbours: int) -> float:
+def _pair(column: Floats, members: list[Ints], neighbours: int) -> float:
     from scipy.special import digamma
 
     if not members:
@@ -41,7 +40,7 @@ def _pair(column: NDArray[np.float64], members: list[NDArray[np.int64]], neighbo
     return max(0.0, float(digamma(len(everything))) + total / len(everything))
 
 
-def _ball(ordered: NDArray[np.float64], q: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _ball(ordered: Floats, q: int) -> tuple[Floats, Floats]:
     """Ends of the open interval around each sorted value that reaches to its q-th nearest neighbour.
 
     The neighbours are the tightest window of q + 1 values that holds the value; the end at the q-th neighbour is
@@ -61,17 +60,12 @@ def _ball(ordered: NDArray[np.float64], q: int) -> tuple[NDArray[np.float64], ND
     return low, high
 
 
-def _inside(
-    ordered: NDArray[np.float64],
-    centres: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> NDArray[np.int64]:
+def _inside(ordered: Floats, centres: Floats, low: Floats, high: Floats) -> Ints:
     """How many sorted values lie in each open interval; those equal to the centre if the interval is a point."""
     first = np.searchsorted(ordered, low, side="right")
     last = np.searchsorted(ordered, high, side="left")
     point = np.flatnonzero(low == high)
     first[point] = np.searchsorted(ordered, centres[point], side="left")
     last[point] = np.searchsorted(ordered, centres[point], side="right")
-    result: NDArray[np.int64] = last - first
+    result: Ints = last - first
     return result

@@ -11,11 +11,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
-from unknot.metrics.accuracy import held_out
-from unknot.metrics.inputs import Rng, Rows, dead
+from unknot.errors import UnknotError, check_known
+from unknot.metrics._logistic import standardised, unit_range
+from unknot.metrics.arrays import Floats
+from unknot.metrics.inputs import Rng, Rows
 from unknot.processes.threads import one_thread
 
 ALPHAS = (1e-4, 1e-3, 1e-2, 0.1, 0.2, 0.4, 0.8, 1.0)  # penalties that the lasso chooses from
@@ -29,21 +29,15 @@ FORESTS = tuple(
 class Fitted:
     """What a model says about all factors."""
 
-    importance: NDArray[np.float64]  # (d, k)
-    train: NDArray[np.float64]  # (k,) accuracy, or explained variance, on the training rows
-    test: NDArray[np.float64]  # (k,) and on the held-out rows
+    importance: Floats  # (d, k)
+    train: Floats  # (k,) accuracy, or explained variance, on the training rows
+    test: Floats  # (k,) and on the held-out rows
     about: dict[str, Any] = field(default_factory=dict)  # further parts of a score
 
 
-def canonical_order(latents: NDArray[np.float64]) -> list[int]:
+def canonical_order(latents: Floats) -> list[int]:
     """Columns sorted by their content."""
     return sorted(range(latents.shape[1]), key=lambda i: latents[:, i].tobytes())
-
-
-def predicted_as_numbers(rows: Rows) -> list[str]:
-    """What `notes` should say about real-valued factors that a regression takes as they are."""
-    real = [rows.names[j] for j, continuous in zip(rows.kept, rows.continuous, strict=True) if continuous]
-    return [f"factor '{name}' is continuous: predicted as a number." for name in real]
 
 
 def boosted(rows: Rows, *, rounds: int = 100, exact: bool = True, rng: Rng = 0) -> Fitted:
@@ -53,7 +47,7 @@ def boosted(rows: Rows, *, rounds: int = 100, exact: bool = True, rng: Rng = 0) 
     generator = np.random.default_rng(rng)
     columns = canonical_order(rows.latents)
     table = tabulate(rows.latents[:, columns])
-    latents_test, factors_test = held_out(rows)
+    latents_test, factors_test, _ = rows.held_out
     importance, train, test = _empty(rows)
     for j, codes in enumerate(rows.factors.T):
         trees = fit_trees(table, codes, rounds=rounds, exact=exact, rng=generator)
@@ -75,12 +69,10 @@ def forest_regression(rows: Rows, *, rng: Rng = 0) -> Fitted:
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.model_selection import cross_val_score
 
-    if rows.numbers_test is None:
-        raise UnknotError("rows were prepared without held-out rows; pass held_out=True to prepare.")
     generator = np.random.default_rng(rng)
     columns = canonical_order(rows.latents)
-    z, z_test = _minmax(rows.latents[:, columns], held_out(rows)[0][:, columns])
-    y, y_test = _minmax(rows.numbers, rows.numbers_test)
+    z, z_test = unit_range(rows.latents[:, columns], rows.held_out.latents[:, columns])
+    y, y_test = unit_range(rows.numbers, rows.held_out.numbers)
     importance, train, test = _empty(rows)
     uniform = np.empty(rows.n_factors)
 
@@ -125,13 +117,10 @@ def lasso(rows: Rows, *, scaling: str = "standard") -> Fitted:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LassoCV
 
-    scales = {"standard": _standard, "minmax": _minmax}
-    if scaling not in scales:
-        raise unknown("scaling of dci", scaling, scales)
-    if rows.numbers_test is None:
-        raise UnknotError("rows were prepared without held-out rows; pass held_out=True to prepare.")
-    z, z_test = scales[scaling](rows.latents, held_out(rows)[0])
-    y, y_test = scales[scaling](rows.numbers, rows.numbers_test)
+    scales = {"standard": standardised, "minmax": unit_range}
+    check_known("scaling of dci", scaling, scales)
+    z, z_test = scales[scaling](rows.latents, rows.held_out.latents)
+    y, y_test = scales[scaling](rows.numbers, rows.held_out.numbers)
     importance, train, test = _empty(rows)
     alphas, uniform = np.empty(rows.n_factors), np.empty(rows.n_factors)
     with warnings.catch_warnings(), one_thread():
@@ -150,7 +139,7 @@ def _classified(rows: Rows, rng: Rng, make: Callable[[int], Any]) -> Fitted:
     """Any classifier with `feature_importances_`; `make` takes a seed."""
     generator = np.random.default_rng(rng)
     columns = canonical_order(rows.latents)
-    latents_test, factors_test = held_out(rows)
+    latents_test, factors_test, _ = rows.held_out
     importance, train, test = _empty(rows)
     for j, codes in enumerate(rows.factors.T):
         model = make(int(generator.integers(2**31))).fit(rows.latents[:, columns], codes)
@@ -161,34 +150,13 @@ def _classified(rows: Rows, rng: Rng, make: Callable[[int], Any]) -> Fitted:
     return Fitted(importance, train, test)
 
 
-def _explained(
-    model: Any,
-    z: NDArray[np.float64],
-    y: NDArray[np.float64],
-    z_test: NDArray[np.float64],
-    y_test: NDArray[np.float64],
-) -> tuple[float, float, float]:
+def _explained(model: Any, z: Floats, y: Floats, z_test: Floats, y_test: Floats) -> tuple[float, float, float]:
     """Share of variance explained on training and test rows, and on training rows if the variance were 1/12."""
     errors = [float(np.mean((model.predict(a) - b) ** 2)) for a, b in ((z, y), (z_test, y_test))]
     train, test = (max(0.0, 1.0 - error / float(y.var())) for error in errors)
     return train, test, max(0.0, 1.0 - 12.0 * errors[0])  # 1/12 is the variance of a uniform factor
 
 
-def _empty(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _empty(rows: Rows) -> tuple[Floats, Floats, Floats]:
     k = rows.n_factors
     return np.zeros((rows.latents.shape[1], k)), np.zeros(k), np.zeros(k)
-
-
-def _standard(
-    train: NDArray[np.float64], test: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    mean, spread = train.mean(axis=0), np.where(dead(train), np.inf, train.std(axis=0))  # dead latents become 0
-    return (train - mean) / spread, (test - mean) / spread
-
-
-def _minmax(
-    train: NDArray[np.float64], test: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    low, high = train.min(axis=0), train.max(axis=0)
-    spread = np.where(high > low, high - low, np.inf)
-    return (train - low) / spread, (test - low) / spread

@@ -1,24 +1,17 @@
 """Accuracy on held-out rows: what guessing gets, and values adjusted for it (SNC paper, eq. 3 and 4)."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
-from unknot.metrics.inputs import UNSEEN, Rows
+from unknot.errors import check_known
+from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.inputs import UNSEEN
 
 Chance = Literal["proportional", "majority"]
 
 
-def held_out(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Held-out latents and factors of rows that were prepared with `held_out=True`."""
-    if rows.latents_test is None or rows.factors_test is None:
-        raise UnknotError("rows were prepared without held-out rows; pass held_out=True to prepare.")
-    return rows.latents_test, rows.factors_test
-
-
-def chance_level(codes: NDArray[np.int64], chance: str = "proportional") -> float:
+def chance_level(codes: Ints, chance: str = "proportional") -> float:
     """Accuracy of guessing codes (n,) by their frequencies p: sum p^2 ("proportional") or max p ("majority").
 
     >>> chance_level(np.array([0, 0, 0, 1])), chance_level(np.array([0, 0, 0, 1]), "majority")
@@ -30,20 +23,17 @@ def chance_level(codes: NDArray[np.int64], chance: str = "proportional") -> floa
     return float(np.sum(shares**2) if chance == "proportional" else shares.max())
 
 
-def chance_levels(
-    factors: NDArray[np.int64], fallback: NDArray[np.int64], chance: str = "proportional"
-) -> NDArray[np.float64]:
+def chance_levels(factors: Ints, fallback: Ints, chance: str = "proportional") -> Floats:
     """Chance level of each column of factors (n, k), of `fallback` where a column is constant."""
     levels = [chance_level(column, chance) for column in factors.T]
     return np.array([r if r < 1 else chance_level(fallback[:, j], chance) for j, r in enumerate(levels)])
 
 
-def adjusted(accuracy: NDArray[np.float64], level: NDArray[np.float64]) -> NDArray[np.float64]:
+def adjusted(accuracy: Floats, level: Floats) -> Floats:
     """Accuracy above chance, max(0, (a - r) / (1 - r)): 0 at chance, 1 when all is right."""
     return np.maximum(0.0, (accuracy - level) / (1 - level))
 
 
 def check_chance(chance: str) -> None:
     """Complain about a chance level that is not one."""
-    if chance not in ("proportional", "majority"):
-        raise unknown("chance", chance, ("proportional", "majority"))
+    check_known("chance", chance, get_args(Chance))

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import Rows
 from unknot.metrics.kernels.information import frequency_information, mutual_information
 
@@ -23,8 +23,8 @@ class Alignment:
         arbitrary: (k,) whether a factor's weight with its latent is zero, so that any other would have done.
     """
 
-    latents: NDArray[np.int64]
-    arbitrary: NDArray[np.bool_]
+    latents: Ints
+    arbitrary: Bools
 
 
 def align(weights: Any, *, naive: bool = False, share: bool = False) -> Alignment:
@@ -67,7 +67,7 @@ def align(weights: Any, *, naive: bool = False, share: bool = False) -> Alignmen
     return Alignment(latents.astype(np.int64), (latents >= 0) & (np.abs(weight) <= 1e-12 * _largest(w)))
 
 
-def alignment_information(rows: Rows, cuts: Cuts = "tie_safe") -> NDArray[np.float64]:
+def alignment_information(rows: Rows, cuts: Cuts = "tie_safe") -> Floats:
     """MI (d, k) in nats between each factor and each latent in as many bins of equal count as it has classes."""
     if cuts == "tie_safe":
         return frequency_information(rows.latents, rows.factors, rows.sizes)
@@ -94,12 +94,12 @@ def alignment_notes(rows: Rows, alignment: Alignment) -> list[str]:
     return notes
 
 
-def published_cuts(ordered: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
+def published_cuts(ordered: Floats, n_bins: int) -> Floats:
     """Cut points of sorted latents into bins of equal count, as the published code has them: ties may be split."""
     return ordered[np.arange(1, n_bins) * len(ordered) // n_bins]
 
 
-def _hungarian(w: NDArray[np.float64]) -> NDArray[np.int64]:
+def _hungarian(w: Floats) -> Ints:
     from scipy.optimize import linear_sum_assignment
 
     d, k = w.shape
@@ -111,5 +111,5 @@ def _hungarian(w: NDArray[np.float64]) -> NDArray[np.int64]:
     return latents
 
 
-def _largest(w: NDArray[np.float64]) -> float:
+def _largest(w: Floats) -> float:
     return float(np.abs(w).max()) or 1.0

@@ -4,29 +4,27 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng
 from unknot.metrics.interventions import InterventionSource, drawn
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 NEWTON_PARAMETERS = 400  # beyond this many weights the Hessian costs more than it saves
 NEWTON_NUMBERS = 20_000_000  # nor may the products of features fill the memory
 
 
-@facts(
-    Facts(
-        title="BetaVAE score",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="1 / number of factors that vary",
-        cost="seconds",
-        reference="Higgins et al. 2017, beta-VAE: Learning Basic Visual Concepts with a Constrained Variational "
-        "Framework, ICLR",
-        invariances=frozenset({"latents", "sign", "shift"}),
-    )
+@Facts(
+    title="BetaVAE score",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="1 / number of factors that vary",
+    cost="seconds",
+    reference="Higgins et al. 2017, beta-VAE: Learning Basic Visual Concepts with a Constrained Variational "
+    "Framework, ICLR",
+    invariances=frozenset({"latents", "sign", "shift"}),
 )
 def beta_vae_score(
     latents: Any = None,
@@ -75,14 +73,11 @@ def beta_vae_score(
     labels = generator.integers(0, len(draw.factors), size=points + points_test)
     features = draw.source.pair_differences(draw.factors[labels], batch, generator)
     right = _guesses(features[:points], labels[:points], features[points:]) == labels[points:]
-    counts = np.bincount(labels[points:], minlength=len(draw.factors))
-    per_factor = np.bincount(labels[points:], weights=right, minlength=len(draw.factors)) / np.maximum(counts, 1)
-    per_factor[counts == 0] = np.nan
     return Score(
         float(right.mean()),
         {
             **draw.about,
-            "per_factor": draw.spread(per_factor),
+            "per_factor": draw.accuracy(labels[points:], right),
             "chance": 1 / len(draw.factors),
             "n_points": points,
             "n_test_points": points_test,
@@ -97,9 +92,7 @@ def _check(points: int, points_test: int, batch: int) -> None:
         )
 
 
-def _guesses(
-    features: NDArray[np.float64], labels: NDArray[np.int64], points: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _guesses(features: Floats, labels: Ints, points: Floats) -> Ints:
     """What a multinomial logistic regression with C = 1 says of the points, or the only label there is."""
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) == 1:
@@ -125,5 +118,5 @@ def _guesses(
             UnknotWarning,
             stacklevel=3,
         )
-    result: NDArray[np.int64] = guesses.astype(np.int64)
+    result: Ints = guesses.astype(np.int64)
     return result

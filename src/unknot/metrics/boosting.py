@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import Rng
 
 BINS = 256
+RATE = 0.1  # share of each Newton step that is taken
 RESOLUTION = np.float32(1e-7)  # values closer than this cannot be split, as in scikit-learn
 
 
@@ -29,15 +31,15 @@ class Table(NamedTuple):
     x: NDArray[np.float32]  # (d, n)
     bins: NDArray[np.uint8]  # (d, n)
     bins_by_row: NDArray[np.uint8]  # (n, d)
-    n_bins: NDArray[np.int64]  # (d,)
+    n_bins: Ints  # (d,)
     order: NDArray[np.int32]  # (d, n) rows by rising value
-    starts: NDArray[np.int64]  # (d, BINS + 1) where in `order` each bin starts
-    distinct: NDArray[np.bool_]  # (d, n) whether the next value in `order` is larger
-    edges: NDArray[np.float64]  # (d, BINS) threshold between each bin and the next
+    starts: Ints  # (d, BINS + 1) where in `order` each bin starts
+    distinct: Bools  # (d, n) whether the next value in `order` is larger
+    edges: Floats  # (d, BINS) threshold between each bin and the next
     counts: NDArray[np.int32]  # (d, BINS) rows in each bin
 
 
-def tabulate(latents: NDArray[np.float64]) -> Table:
+def tabulate(latents: Floats) -> Table:
     """Sort every latent and cut it into at most 256 bins of about equal count, never between equal values."""
     x = single(latents).T.copy()
     d, n = x.shape
@@ -63,7 +65,7 @@ def tabulate(latents: NDArray[np.float64]) -> Table:
     return Table(x, bins, bins.T.copy(), n_bins, order, starts, distinct, edges, counts)
 
 
-def single(latents: NDArray[np.float64]) -> NDArray[np.float32]:
+def single(latents: Floats) -> NDArray[np.float32]:
     """Latents in single precision, which is what trees compare."""
     if latents.size and np.abs(latents).max() > np.finfo(np.float32).max:
         raise UnknotError(
@@ -82,35 +84,33 @@ class BoostedTrees:
         fitted: (n,) predicted codes of the training rows.
     """
 
-    classes: NDArray[np.int64]
-    importances: NDArray[np.float64]
-    fitted: NDArray[np.int64]
-    prior: NDArray[np.float64] = field(repr=False)  # (trees per round,)
+    classes: Ints
+    importances: Floats
+    fitted: Ints
+    prior: Floats = field(repr=False)  # (trees per round,)
     features: NDArray[np.int32] = field(repr=False)  # (rounds, trees per round, inner nodes)
-    thresholds: NDArray[np.float64] = field(repr=False)
-    values: NDArray[np.float64] = field(repr=False)  # (rounds, trees per round, leaves)
-    learning_rate: float = 0.1
+    thresholds: Floats = field(repr=False)
+    values: Floats = field(repr=False)  # (rounds, trees per round, leaves)
 
-    def raw(self, latents: NDArray[np.float64]) -> NDArray[np.float64]:
+    def raw(self, latents: Floats) -> Floats:
         """Log-odds (1, n) of two classes, or logits (K, n) up to a constant."""
         from unknot.metrics.kernels.gbt import add_trees
 
         raw = np.repeat(self.prior[:, None], len(latents), axis=1)
-        add_trees(raw, single(latents), self.features, self.thresholds, self.values, self.learning_rate)
+        add_trees(raw, single(latents), self.features, self.thresholds, self.values, RATE)
         return raw
 
-    def predict(self, latents: NDArray[np.float64]) -> NDArray[np.int64]:
+    def predict(self, latents: Floats) -> Ints:
         """Most probable code of each row."""
         return _decide(self.raw(latents), self.classes)
 
 
 def fit_trees(
     table: Table,
-    codes: NDArray[np.int64],
+    codes: Ints,
     *,
     rounds: int = 100,
     depth: int = 3,
-    learning_rate: float = 0.1,
     exact: bool = True,
     rng: Rng = 0,
 ) -> BoostedTrees:
@@ -121,7 +121,6 @@ def fit_trees(
         codes: whole numbers; classes that do not occur are never predicted, and a single one always is.
         rounds: boosting rounds.
         depth: of every tree.
-        learning_rate: share of each Newton step that is taken.
         exact: whether splits may lie between any two values, or only between bins (faster, other numbers).
         rng: decides between equally good latents.
 
@@ -150,7 +149,7 @@ def fit_trees(
     for t in range(rounds):  # compiled code cannot be interrupted, so it comes back after every round
         residuals(raw, y, by_class, by_row)
         trees = (features[t], thresholds[t], values[t])
-        grow_round(raw, (by_class, by_row), tuple(table), exact, learning_rate, trees, decreases, state)
+        grow_round(raw, (by_class, by_row), tuple(table), exact, RATE, trees, decreases, state)
     decreases = np.maximum(decreases, 0.0)
     return BoostedTrees(
         classes=classes,
@@ -160,10 +159,9 @@ def fit_trees(
         features=features,
         thresholds=thresholds,
         values=values,
-        learning_rate=learning_rate,
     )
 
 
-def _decide(raw: NDArray[np.float64], classes: NDArray[np.int64]) -> NDArray[np.int64]:
-    result: NDArray[np.int64] = classes[(raw[0] >= 0).astype(int) if len(classes) == 2 else raw.argmax(axis=0)]
+def _decide(raw: Floats, classes: Ints) -> Ints:
+    result: Ints = classes[(raw[0] >= 0).astype(int) if len(classes) == 2 else raw.argmax(axis=0)]
     return result

@@ -4,15 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.coat_losses import NOTHING, Chance, Norm, aligned, by_chance, losses
 from unknot.metrics.inputs import Rng, TorchTensor, as_array
 from unknot.metrics.proportion import proportion_test
 from unknot.metrics.score import Score
 
-F64 = NDArray[np.float64]
 MAIN = ("A", "B", "C", "D")
 MINIBATCH = 64
 ALPHA = 0.005
@@ -127,15 +126,15 @@ def generator_of(rng: Rng) -> np.random.Generator:
 class _Compared(NamedTuple):
     """What the tuples gave, first for L2 and then for acos."""
 
-    losses: tuple[F64, F64]
-    ratios: tuple[F64, F64]
-    success: tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]
+    losses: tuple[Floats, Floats]
+    ratios: tuple[Floats, Floats]
+    success: tuple[dict[str, Bools], dict[str, Bools]]
     same_as_c: dict[str, int]
 
 
 def _compare(
     codes: Mapping[str, Any],
-    order: NDArray[np.int64],
+    order: Ints,
     minibatch: int,
     norm: Norm,
     chance: Chance,
@@ -172,12 +171,7 @@ def _compare(
 
 
 def _score(
-    ratios: F64,
-    scored: NDArray[np.int64],
-    parts: dict[str, Any],
-    clusters: NDArray[np.int64],
-    resamples: int,
-    rng: np.random.Generator,
+    ratios: Floats, scored: Ints, parts: dict[str, Any], clusters: Ints, resamples: int, rng: np.random.Generator
 ) -> Score:
     """One of the two scores from the ratios of all tuples."""
     kept = scored[np.isfinite(ratios[scored])]
@@ -209,7 +203,7 @@ def _score(
 
 
 def bootstrap_interval(
-    values: F64, clusters: NDArray[np.int64], resamples: int, rng: np.random.Generator
+    values: Floats, clusters: Ints, resamples: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """The 95 % interval of the mean when whole clusters are drawn with replacement."""
     if not len(values):
@@ -225,10 +219,9 @@ def check_codes(
     codes: Mapping[str, Any], norm: str, chance: str | None, minibatch: int, alpha: float
 ) -> tuple[int, bool]:
     """The number of tuples, and whether codes are slots; anything that `coat` cannot do with them is an error."""
-    if norm not in get_args(Norm):
-        raise unknown("norm of coat", norm, get_args(Norm))
-    if chance is not None and chance not in get_args(Chance):
-        raise unknown("chance of coat", chance, get_args(Chance))
+    check_known("norm of coat", norm, get_args(Norm))
+    if chance is not None:
+        check_known("chance of coat", chance, get_args(Chance))
     if not 0 < alpha < 1:
         raise UnknotError(f"coat: alpha is {alpha}; expected a probability.")
     missing = [role for role in MAIN if role not in codes]
@@ -271,7 +264,7 @@ def _array(code: Any) -> Any:
     return code if isinstance(code, _Shaped) and not isinstance(code, TorchTensor) else as_array(code)
 
 
-def _rows(codes: Mapping[str, Any], roles: tuple[str, ...], rows: NDArray[np.int64]) -> list[F64]:
+def _rows(codes: Mapping[str, Any], roles: tuple[str, ...], rows: Ints) -> list[Floats]:
     """Some rows of some roles in double precision, checked."""
     arrays = []
     for role in roles:
@@ -288,7 +281,7 @@ def _rows(codes: Mapping[str, Any], roles: tuple[str, ...], rows: NDArray[np.int
     return arrays
 
 
-def _groups(groups: Any, n: int) -> NDArray[np.int64]:
+def _groups(groups: Any, n: int) -> Ints:
     array = np.asarray(groups)
     if array.shape != (n,):
         raise UnknotError(f"coat: groups has shape {array.shape}; expected one for each of {n} tuples.")

@@ -3,16 +3,15 @@
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Floats
 from unknot.metrics.slots import align, nearest_sums
 
-F64 = NDArray[np.float64]
 Norm = Literal["squared", "l2"]
 Chance = Literal["shuffle_ab", "shuffle_d"]
 NOTHING = 1e-12  # a difference shorter than this share of the codes' length has no direction
 
-Tuple4 = tuple[F64, F64, F64, F64]
+Tuple4 = tuple[Floats, Floats, Floats, Floats]
 
 
 def aligned(codes: Tuple4) -> Tuple4:
@@ -23,9 +22,9 @@ def aligned(codes: Tuple4) -> Tuple4:
 class Losses(NamedTuple):
     """Of each tuple of a minibatch, (b,) each."""
 
-    distance: F64  # |z_B - z_A + z_C - z_D|^2, or without the square
-    angle: F64  # between z_B - z_A and z_D - z_C; NaN where one of them has no direction
-    longest: F64  # length of the longest of the four codes
+    distance: Floats  # |z_B - z_A + z_C - z_D|^2, or without the square
+    angle: Floats  # between z_B - z_A and z_D - z_C; NaN where one of them has no direction
+    longest: Floats  # length of the longest of the four codes
 
 
 def losses(codes: Tuple4, norm: Norm) -> Losses:
@@ -39,7 +38,7 @@ def losses(codes: Tuple4, norm: Norm) -> Losses:
 
 def by_chance(
     codes: Tuple4, actual: Losses, norm: Norm, chance: Chance, include_self: bool
-) -> tuple[F64, F64, F64]:
+) -> tuple[Floats, Floats, Floats]:
     """What the two losses of each aligned tuple are with an image of a random tuple of the minibatch, (b,) each.
 
     The third array is the root mean square of the distance, which is about 0 where codes of all tuples are alike.
@@ -54,12 +53,12 @@ def by_chance(
     return _mean(square if norm == "squared" else np.sqrt(square)), _mean(angle), np.sqrt(_mean(square))
 
 
-def flat(code: F64) -> F64:
+def flat(code: Floats) -> Floats:
     """Slots (b, k, d) laid side by side; vectors as they are."""
     return code.reshape(len(code), -1)
 
 
-def _flat_chance(codes: Tuple4, shortest: F64, chance: Chance) -> tuple[F64, F64]:
+def _flat_chance(codes: Tuple4, shortest: Floats, chance: Chance) -> tuple[Floats, Floats]:
     """Squared losses [i, j] with the D of tuple j, and angles [i, j] with what `chance` takes from tuple j."""
     a, b, c, d = codes
     middle = d.mean(axis=0)  # distances by products of matrices lose digits far from the origin
@@ -79,7 +78,7 @@ def _flat_chance(codes: Tuple4, shortest: F64, chance: Chance) -> tuple[F64, F64
     return square, np.where(known, np.arccos(np.clip(cosine, -1, 1)), np.nan)
 
 
-def _slot_chance(codes: Tuple4, shortest: F64, chance: Chance) -> tuple[F64, F64]:
+def _slot_chance(codes: Tuple4, shortest: Floats, chance: Chance) -> tuple[Floats, Floats]:
     """The same for aligned slots, which are matched anew, two sets at a time, with those of tuple j."""
     a, b, c, d = codes
     square, between = nearest_sums(b - a + c, d, c)
@@ -91,33 +90,33 @@ def _slot_chance(codes: Tuple4, shortest: F64, chance: Chance) -> tuple[F64, F64
     return square, _law_of_cosines(apart, v[:, None], u[None, :], shortest[:, None])
 
 
-def _law_of_cosines(square: F64, long: F64, wide: F64, shortest: F64) -> F64:
+def _law_of_cosines(square: Floats, long: Floats, wide: Floats, shortest: Floats) -> Floats:
     """Angle between two sides of a triangle whose third side has that square."""
     known = (long > shortest) & (wide > shortest)
     # |u' - v'|^2 of the unit vectors, without the cancellation of 2 - 2 cos
     chord = np.clip(_ratio(square - (long - wide) ** 2, long * wide), 0.0, 4.0)
-    angle: F64 = np.where(known, 2 * np.arctan2(np.sqrt(chord), np.sqrt(4 - chord)), np.nan)
+    angle: Floats = np.where(known, 2 * np.arctan2(np.sqrt(chord), np.sqrt(4 - chord)), np.nan)
     return angle
 
 
-def _squares(x: F64, y: F64) -> F64:
+def _squares(x: Floats, y: Floats) -> Floats:
     squares = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)[None, :] - 2 * x @ y.T
     exact = ((x - y) ** 2).sum(axis=1)
     np.fill_diagonal(squares, exact)
-    apart: F64 = np.maximum(squares, 0.0)
+    apart: Floats = np.maximum(squares, 0.0)
     return apart
 
 
-def _ratio(top: F64, bottom: F64) -> F64:
+def _ratio(top: Floats, bottom: Floats) -> Floats:
     top, bottom = np.broadcast_arrays(top, bottom)
-    ratio: F64 = np.divide(top, bottom, out=np.zeros(top.shape), where=bottom > 0)
+    ratio: Floats = np.divide(top, bottom, out=np.zeros(top.shape), where=bottom > 0)
     return ratio
 
 
-def _mean(matrix: F64) -> F64:
+def _mean(matrix: Floats) -> Floats:
     """Row means over the entries that are defined; NaN for a row without any."""
     known = np.isfinite(matrix)
     count = known.sum(axis=1)
     total = np.where(known, matrix, 0.0).sum(axis=1)
-    means: F64 = np.divide(total, count, out=np.full(len(matrix), np.nan), where=count > 0)
+    means: Floats = np.divide(total, count, out=np.full(len(matrix), np.nan), where=count > 0)
     return means

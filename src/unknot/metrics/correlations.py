@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import as_array, column_names
 from unknot.metrics.ranks import average_ranks, correlation
 
@@ -24,8 +24,8 @@ class RankCorrelations:
     """
 
     names: tuple[str, ...]
-    matrix: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    matrix: Floats
+    counts: Ints
     undefined: Mapping[tuple[str, str], str]
 
     def __getitem__(self, pair: tuple[str, str]) -> float:
@@ -73,7 +73,7 @@ def rank_correlations(
     return RankCorrelations(labels, matrix, counts, undefined)
 
 
-def _no_value(pair: NDArray[np.float64], min_models: int) -> str:
+def _no_value(pair: Floats, min_models: int) -> str:
     if len(pair) < min_models:
         return f"{len(pair)} model(s) have both scores; {min_models} are needed"
     if np.any(pair.min(axis=0) == pair.max(axis=0)):
@@ -81,7 +81,7 @@ def _no_value(pair: NDArray[np.float64], min_models: int) -> str:
     return ""
 
 
-def _columns(table: Any, names: Sequence[str] | None) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+def _columns(table: Any, names: Sequence[str] | None) -> tuple[Floats, tuple[str, ...]]:
     if isinstance(table, Mapping):
         labels = tuple(map(str, table))
         columns = [np.asarray(as_array(column), dtype=np.float64) for column in table.values()]

@@ -4,30 +4,28 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unknot.errors import unknown
+from unknot.errors import check_known
 from unknot.metrics import _predictors
 from unknot.metrics._importance import completeness, disentanglement
 from unknot.metrics.inputs import Rng, Rows, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Model = Literal["gbt", "gbt_fast", "lightgbm", "forest", "forest_regression", "lasso"]
 REGRESSIONS = ("forest_regression", "lasso")
 TINY = 1e-11  # added to importances, so that what rounding leaves of a dead latent has D_i = 0
 
 
-@facts(
-    Facts(
-        title="DCI",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="near 0 (0.003 for noise at 10,000 rows); informativeness: the share of the largest class",
-        reference="Eastwood & Williams 2018, A Framework for the Quantitative Evaluation of Disentangled "
-        "Representations, ICLR",
-        cost="seconds",
-        also={"completeness": "compactness", "informativeness": "explicitness"},
-        identity=("model",),
-        invariances=frozenset({"latents"}),
-    )
+@Facts(
+    title="DCI",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="near 0 (0.003 for noise at 10,000 rows); informativeness: the share of the largest class",
+    reference="Eastwood & Williams 2018, A Framework for the Quantitative Evaluation of Disentangled "
+    "Representations, ICLR",
+    cost="seconds",
+    also={"completeness": "compactness", "informativeness": "explicitness"},
+    identity=("model",),
+    invariances=frozenset({"latents"}),
 )
 def dci(
     latents: Any,
@@ -86,36 +84,30 @@ def dci(
     >>> round(score.value, 6), round(score.parts["completeness"], 6), score.parts["informativeness"]
     (1.0, 1.0, 1.0)
     """
-    if model not in get_args(Model):
-        raise unknown("model of dci", model, get_args(Model))
+    check_known("model of dci", model, get_args(Model))
     continuous: Literal["keep", "bin"] = "keep" if model in REGRESSIONS else "bin"
-    rows = prepare(
-        "dci", latents, factors, latents_test, factors_test, held_out=True, rng=rng, continuous=continuous
-    )
+    rows = prepare("dci", latents, factors, latents_test, factors_test, rng=rng, continuous=continuous)
     if model in REGRESSIONS:
-        rows.notes.extend(_predictors.predicted_as_numbers(rows))
+        rows.note_continuous("predicted as a number")
     fitted = _fit(rows, model, rounds, scaling, rng)
     total = fitted.importance.sum()
     value, per_latent = disentanglement(fitted.importance + TINY)
     complete, per_factor = completeness(fitted.importance + TINY)
-    parts = {
-        **rows.about(),
-        "model": model,
-        "completeness": complete,
-        "informativeness": float(fitted.test.mean()),
-        "informativeness_train": float(fitted.train.mean()),
-        "importance": rows.spread(fitted.importance),
-        "per_latent": per_latent,
-        "weights": fitted.importance.sum(axis=1) / total if total > 0 else np.zeros(len(per_latent)),
-        "per_factor": rows.spread(per_factor),
-        "informativeness_per_factor": rows.spread(fitted.test),
-        **fitted.about,
-    }
     if rows.n_factors == 1:
-        parts["notes"].append("disentanglement is undefined for a single factor.")
+        rows.notes.append("disentanglement is undefined for a single factor.")
     if len(per_latent) == 1:
-        parts["notes"].append("completeness is undefined for a single latent.")
-    return Score(value, parts)
+        rows.notes.append("completeness is undefined for a single latent.")
+    return rows.score(
+        value,
+        {"importance": fitted.importance, "per_factor": per_factor, "informativeness_per_factor": fitted.test},
+        model=model,
+        completeness=complete,
+        informativeness=float(fitted.test.mean()),
+        informativeness_train=float(fitted.train.mean()),
+        per_latent=per_latent,
+        weights=fitted.importance.sum(axis=1) / total if total > 0 else np.zeros(len(per_latent)),
+        **fitted.about,
+    )
 
 
 def _fit(rows: Rows, model: str, rounds: int, scaling: str, rng: Rng) -> _predictors.Fitted:

@@ -3,31 +3,28 @@
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
-from unknot.metrics._predictors import canonical_order, predicted_as_numbers
-from unknot.metrics.accuracy import held_out
+from unknot.errors import UnknotError, check_known
+from unknot.metrics._predictors import canonical_order
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 RIDGE = 1e-4  # penalty per row, on features of unit variance
 
 
-@facts(
-    Facts(
-        title="DCI-ES explicitness",
-        measures="explicitness",
-        bounds=(-1.0, 1.0),
-        chance="1: what is not there is not missed; read informativeness beside it",
-        reference="Eastwood et al. 2023, DCI-ES: An Extended Disentanglement Framework with Connections to "
-        "Identifiability, arXiv:2210.00364",
-        cost="seconds",
-        also={"informativeness": "explicitness", "size": "compactness"},
-        identity=("probe",),
-        invariances=frozenset({"latents"}),
-    )
+@Facts(
+    title="DCI-ES explicitness",
+    measures="explicitness",
+    bounds=(-1.0, 1.0),
+    chance="1: what is not there is not missed; read informativeness beside it",
+    reference="Eastwood et al. 2023, DCI-ES: An Extended Disentanglement Framework with Connections to "
+    "Identifiability, arXiv:2210.00364",
+    cost="seconds",
+    also={"informativeness": "explicitness", "size": "compactness"},
+    identity=("probe",),
+    invariances=frozenset({"latents"}),
 )
 def dci_es(
     latents: Any,
@@ -78,34 +75,26 @@ def dci_es(
     >>> plain.value > 0.9 > 0.7 > twisted.value, plain.parts["size"]
     (True, 1.0)
     """
-    if probe != "random_features":
-        raise unknown("probe of dci_es", probe, ("random_features",))
-    rows = prepare(
-        "dci_es", latents, factors, latents_test, factors_test, held_out=True, rng=rng, continuous="keep"
-    )
-    rows.notes.extend(predicted_as_numbers(rows))
+    check_known("probe of dci_es", probe, ("random_features",))
+    rows = prepare("dci_es", latents, factors, latents_test, factors_test, rng=rng, continuous="keep")
+    rows.note_continuous("predicted as a number")
     numbers = _numbers(largest, len(rows.latents))
     losses = _losses(rows, numbers, _indicated(rows, categorical), np.random.default_rng(rng))
     capacity = np.log2(1.0 + rows.latents.shape[1] + numbers)
     per_factor, curve = explicitness(capacity, losses)
     informativeness = np.maximum(0.0, 1.0 - curve[-1])
-    parts = {
-        **rows.about(),
-        "size": rows.n_factors / rows.latents.shape[1],
-        "informativeness": float(informativeness.mean()),
-        "per_factor": rows.spread(per_factor),
-        "informativeness_per_factor": rows.spread(informativeness),
-        "capacity": capacity,
-        "loss": rows.spread(curve),
-    }
     if len(capacity) == 1:
-        parts["notes"].append(f"{len(rows.latents)} training rows are too few for a second probe: E is undefined.")
-    return Score(float(per_factor.mean()), parts)
+        rows.notes.append(f"{len(rows.latents)} training rows are too few for a second probe: E is undefined.")
+    return rows.score(
+        per_factor.mean(),
+        {"per_factor": per_factor, "informativeness_per_factor": informativeness, "loss": curve},
+        size=rows.n_factors / rows.latents.shape[1],
+        informativeness=float(informativeness.mean()),
+        capacity=capacity,
+    )
 
 
-def explicitness(
-    capacity: NDArray[np.float64], losses: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def explicitness(capacity: Floats, losses: Floats) -> tuple[Floats, Floats]:
     """E of each column of losses (T, k), which are in units of the best constant's, and the falling curves (T, k).
 
     >>> explicitness(np.array([0.0, 1.0, 2.0]), np.array([[0.0, 1.0, 1.0], [0.0, 0.5, 1.0], [0.0, 0.0, 1.0]]))[0]
@@ -118,7 +107,7 @@ def explicitness(
     return 1.0 - area / (0.5 * (capacity[-1] - capacity[0])), curve
 
 
-def _numbers(largest: int, n_rows: int) -> NDArray[np.int64]:
+def _numbers(largest: int, n_rows: int) -> Ints:
     """How many random features each probe has: none, 16, 32, ..."""
     if largest < 16:
         raise UnknotError(f"dci_es: largest is {largest}; at least 16 random features are needed.")
@@ -132,15 +121,12 @@ def _indicated(rows: Rows, categorical: tuple[int | str, ...]) -> set[int]:
     chosen = set()
     for column in categorical:
         name = rows.names[column] if isinstance(column, int) and column < len(rows.names) else str(column)
-        if name not in rows.names:
-            raise unknown("factor", name, rows.names)
+        check_known("factor", name, rows.names)
         chosen |= {names[name]} if name in names else set()
     return chosen
 
 
-def _losses(
-    rows: Rows, numbers: NDArray[np.int64], indicated: set[int], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _losses(rows: Rows, numbers: Ints, indicated: set[int], rng: np.random.Generator) -> Floats:
     """Mean squared error of each probe on the held-out rows over that of the training mean, (T, k)."""
     from scipy.linalg import cho_factor, cho_solve
 
@@ -161,10 +147,10 @@ def _losses(
     return losses
 
 
-def _inputs(rows: Rows, most: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _inputs(rows: Rows, most: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Standardised live latents in canonical order, then `most` standardised random features of them."""
     columns = [i for i in canonical_order(rows.latents) if not dead(rows.latents)[i]]
-    z, z_test = rows.latents[:, columns], held_out(rows)[0][:, columns]
+    z, z_test = rows.latents[:, columns], rows.held_out.latents[:, columns]
     mean, spread = z.mean(axis=0), z.std(axis=0)
     z, z_test = (z - mean) / spread, (z_test - mean) / spread
     directions = rng.normal(size=(len(columns), most)) / np.sqrt(max(1, len(columns)))
@@ -174,13 +160,9 @@ def _inputs(rows: Rows, most: int, rng: np.random.Generator) -> tuple[NDArray[np
     return np.hstack([z, (waves - mean) / spread]), np.hstack([z_test, (waves_test - mean) / spread])
 
 
-def _targets(
-    rows: Rows, indicated: set[int]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+def _targets(rows: Rows, indicated: set[int]) -> tuple[Floats, Floats, Ints]:
     """What is predicted, for training and held-out rows, and which factor each column belongs to."""
-    if rows.numbers_test is None:
-        raise UnknotError("rows were prepared without held-out rows; pass held_out=True to prepare.")
-    codes_test = held_out(rows)[1]
+    _, codes_test, numbers_test = rows.held_out
     train, test, column = [], [], []
     for j in range(rows.n_factors):
         if j in indicated:
@@ -190,6 +172,6 @@ def _targets(
         else:
             scale = rows.numbers[:, j].std()
             train.append(rows.numbers[:, j, None] / scale)
-            test.append(rows.numbers_test[:, j, None] / scale)
+            test.append(numbers_test[:, j, None] / scale)
         column += [j] * train[-1].shape[1]
     return np.hstack(train), np.hstack(test), np.array(column, dtype=np.int64)

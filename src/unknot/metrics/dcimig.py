@@ -6,19 +6,17 @@ import numpy as np
 
 from unknot.metrics.inputs import prepare
 from unknot.metrics.kernels.information import factor_entropy, width_information
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 
-@facts(
-    Facts(
-        title="DCIMIG (also 3CharM)",
-        measures="holistic",
-        bounds=(0.0, 1.0),
-        chance="near 0, above it by the spread of the counting bias over factors (0.0003 for noise at 10,000 rows)",
-        reference="Sepliarskaia et al. 2019, How to Not Measure Disentanglement, arXiv:1910.05587",
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="DCIMIG (also 3CharM)",
+    measures="holistic",
+    bounds=(0.0, 1.0),
+    chance="near 0, above it by the spread of the counting bias over factors (0.0003 for noise at 10,000 rows)",
+    reference="Sepliarskaia et al. 2019, How to Not Measure Disentanglement, arXiv:1910.05587",
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def dcimig(latents: Any, factors: Any, *, bins: int = 20, bias_correction: bool = False) -> Score:
     """What the factors' own latents know of them exclusively, as a share of all there is to know.
@@ -55,14 +53,6 @@ def dcimig(latents: Any, factors: Any, *, bins: int = 20, bias_correction: bool 
     entropies = factor_entropy(rows.factors, rows.sizes)
     if rows.n_factors == 1:
         rows.notes.append("one factor only: there is no next best, so it counts as 0.")
-    return Score(
-        float(best.sum() / entropies.sum()),
-        {
-            **rows.about(),
-            "per_factor": rows.spread(best / entropies),
-            "per_latent": gaps,
-            "mutual_information": rows.spread(information),
-            "best_factor": rows.kept[factor],
-            "bins": bins,
-        },
-    )
+    parts = {"per_factor": best / entropies, "mutual_information": information}
+    value = best.sum() / entropies.sum()
+    return rows.score(value, parts, per_latent=gaps, best_factor=rows.kept[factor], bins=bins)

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.errors import UnknotError, UnknotWarning, check_known
 from unknot.metrics import _predictors
-from unknot.metrics.accuracy import Chance, adjusted, chance_levels, check_chance, held_out
+from unknot.metrics.accuracy import Chance, adjusted, chance_levels, check_chance
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 STRENGTHS = np.logspace(-4, 4, 10)  # inverse penalties that logistic regression chooses from
@@ -19,20 +19,21 @@ FOLDS = 5
 REFERENCE = "Locatello et al. 2019, Challenging Common Assumptions, arXiv:1811.12359"
 
 
-@facts(
-    Facts(
-        title="downstream accuracy, boosted trees",
-        measures="explicitness",
-        bounds=(0.0, 1.0),
-        chance="the share of the largest class",
-        reference=REFERENCE,
-        cost="seconds",
-        asked=True,
-        also={"adjusted": "explicitness"},
-        identity=("n",),
-        invariances=frozenset({"latents"}),
-    )
+_GBT_FACTS = Facts(
+    title="downstream accuracy, boosted trees",
+    measures="explicitness",
+    bounds=(0.0, 1.0),
+    chance="the share of the largest class",
+    reference=REFERENCE,
+    cost="seconds",
+    asked=True,
+    also={"adjusted": "explicitness"},
+    identity=("n",),
+    invariances=frozenset({"latents"}),
 )
+
+
+@_GBT_FACTS
 def gbt_accuracy(
     latents: Any,
     factors: Any,
@@ -74,21 +75,7 @@ def gbt_accuracy(
     return _score(rows, fitted.train, fitted.test, chance)
 
 
-@facts(
-    Facts(
-        title="downstream accuracy, logistic regression",
-        measures="explicitness",
-        bounds=(0.0, 1.0),
-        chance="the share of the largest class",
-        reference=REFERENCE,
-        cost="minutes",
-        asked=True,
-        also={"adjusted": "explicitness"},
-        identity=("n",),
-        invariances=frozenset({"latents"}),
-        version=2,
-    )
-)
+@replace(_GBT_FACTS, title="downstream accuracy, logistic regression", cost="minutes", version=2)
 def lr_accuracy(
     latents: Any,
     factors: Any,
@@ -124,13 +111,12 @@ def lr_accuracy(
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    if folds not in ("shuffled", "ordered"):
-        raise unknown("kind of folds", folds, ("shuffled", "ordered"))
+    check_known("kind of folds", folds, ("shuffled", "ordered"))
     rows = _prepared("lr_accuracy", latents, factors, latents_test, factors_test, n, chance, rng)
     generator = np.random.default_rng(rng)
     ordered = folds == "ordered"
     columns = list(range(rows.latents.shape[1])) if ordered else _predictors.canonical_order(rows.latents)
-    z, z_test = rows.latents[:, columns], held_out(rows)[0][:, columns]
+    z, z_test = rows.latents[:, columns], rows.held_out.latents[:, columns]
     order = np.arange(len(z)) if ordered else generator.permutation(len(z))
     train, test, strengths = np.empty((3, rows.n_factors))
     with warnings.catch_warnings(), one_thread():
@@ -139,24 +125,22 @@ def lr_accuracy(
         for j, codes in enumerate(rows.factors.T):
             model, strengths[j] = _logistic(z, codes, np.array_split(order, min(FOLDS, len(z))))
             train[j] = np.mean(_predict(model, z) == codes)
-            test[j] = np.mean(_predict(model, z_test) == held_out(rows)[1][:, j])
-    return _score(rows, train, test, chance, strength=rows.spread(strengths))
+            test[j] = np.mean(_predict(model, z_test) == rows.held_out.factors[:, j])
+    return _score(rows, train, test, chance, strength=strengths)
 
 
-@facts(
-    Facts(
-        title="data efficiency",
-        measures="explicitness",
-        bounds=(0.0, float("inf")),
-        chance="1: nothing is learned from either",
-        reference=REFERENCE,
-        cost="seconds",
-        asked=True,
-        also={"accuracy_few": "explicitness", "accuracy_many": "explicitness"},
-        identity=("model", "few", "many"),
-        invariances=frozenset({"latents"}),
-        version=2,
-    )
+@Facts(
+    title="data efficiency",
+    measures="explicitness",
+    bounds=(0.0, float("inf")),
+    chance="1: nothing is learned from either",
+    reference=REFERENCE,
+    cost="seconds",
+    asked=True,
+    also={"accuracy_few": "explicitness", "accuracy_many": "explicitness"},
+    identity=("model", "few", "many"),
+    invariances=frozenset({"latents"}),
+    version=2,
 )
 def data_efficiency(
     latents: Any,
@@ -186,8 +170,7 @@ def data_efficiency(
     Edge cases: a code that says nothing has 1, as neither accuracy exceeds chance: `parts` has both. An accuracy of
     0 with many rows gives NaN, with a note.
     """
-    if model not in ("gbt", "lr"):
-        raise unknown("model of data_efficiency", model, ("gbt", "lr"))
+    check_known("model of data_efficiency", model, ("gbt", "lr"))
     if not 0 < few < many:
         raise UnknotError(f"data_efficiency: few is {few} and many {many}; expected 0 < few < many.")
     metric = gbt_accuracy if model == "gbt" else lr_accuracy
@@ -212,7 +195,7 @@ def _prepared(
     check_chance(chance)
     if n < 1:
         raise UnknotError(f"{who}: n is {n}; at least one training row is needed.")
-    rows = prepare(who, latents, factors, latents_test, factors_test, held_out=True, rng=rng)
+    rows = prepare(who, latents, factors, latents_test, factors_test, rng=rng)
     available = len(rows.latents)
     if n < available:
         chosen = np.random.default_rng(rng).permutation(available)[:n]
@@ -222,24 +205,15 @@ def _prepared(
     return rows
 
 
-def _score(rows: Rows, train: NDArray[np.float64], test: NDArray[np.float64], chance: str, **more: Any) -> Score:
-    level = chance_levels(held_out(rows)[1], rows.factors, chance)
+def _score(rows: Rows, train: Floats, test: Floats, chance: str, **more: Any) -> Score:
+    level = chance_levels(rows.held_out.factors, rows.factors, chance)
     above = np.where(level < 1, adjusted(test, np.minimum(level, 1 - 1e-12)), test)
-    parts = {
-        **rows.about(),
-        "per_factor": rows.spread(test),
-        "min": float(test.min()),
-        "train": float(train.mean()),
-        "adjusted": float(above.mean()),
-        "adjusted_per_factor": rows.spread(above),
-        **more,
-    }
-    return Score(float(test.mean()), parts)
+    parts = {"per_factor": test, "adjusted_per_factor": above, **more}
+    means = {"min": float(test.min()), "train": float(train.mean()), "adjusted": float(above.mean())}
+    return rows.score(test.mean(), parts, **means)
 
 
-def _logistic(
-    z: NDArray[np.float64], codes: NDArray[np.int64], folds: list[NDArray[np.int64]]
-) -> tuple[Any, float]:
+def _logistic(z: Floats, codes: Ints, folds: list[Ints]) -> tuple[Any, float]:
     """Logistic regression with the penalty that predicts held-out folds best, or the only class there is."""
     from sklearn.linear_model import LogisticRegressionCV
 
@@ -251,7 +225,7 @@ def _logistic(
     return model, float(np.ravel(model.C_)[0])
 
 
-def _predict(model: Any, z: NDArray[np.float64]) -> Any:
+def _predict(model: Any, z: Floats) -> Any:
     return model if isinstance(model, np.integer) else model.predict(z)
 
 

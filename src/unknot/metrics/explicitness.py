@@ -3,29 +3,28 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics._logistic import standardised
-from unknot.metrics.accuracy import held_out
+from unknot.metrics._logistic import standardised, unit_range
+from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
+ITERATIONS = 100  # of Newton's method, at most
 
-@facts(
-    Facts(
-        title="Explicitness",
-        measures="explicitness",
-        bounds=(0.0, 1.0),
-        chance=0.5,
-        reference="Ridgeway & Mozer 2018, Learning Deep Disentangled Embeddings with the F-Statistic Loss, "
-        "arXiv:1802.05312",
-        cost="seconds",
-        identity=("one_vs_rest", "renormalised", "scaled"),
-        invariances=frozenset(),  # to shift, scale and order up to where the solver stops
-    )
+
+@Facts(
+    title="Explicitness",
+    measures="explicitness",
+    bounds=(0.0, 1.0),
+    chance=0.5,
+    reference="Ridgeway & Mozer 2018, Learning Deep Disentangled Embeddings with the F-Statistic Loss, "
+    "arXiv:1802.05312",
+    cost="seconds",
+    identity=("one_vs_rest", "renormalised", "scaled"),
+    invariances=frozenset(),  # to shift, scale and order up to where the solver stops
 )
 def explicitness(
     latents: Any,
@@ -72,15 +71,16 @@ def explicitness(
     """
     if renormalised and not one_vs_rest:
         raise UnknotError("explicitness: renormalised is a way of one_vs_rest; set that too.")
-    rows = prepare("explicitness", latents, factors, latents_test, factors_test, held_out=True, rng=rng)
-    z_test, y_test = held_out(rows)
-    z, z_test = (_unit_range if renormalised else standardised)(rows.latents, z_test)
+    rows = prepare("explicitness", latents, factors, latents_test, factors_test, rng=rng)
+    z, z_test = (unit_range if renormalised else standardised)(rows.latents, rows.held_out.latents)
     scores = _rest_scores if one_vs_rest else _softmax_scores
     with one_thread():
         ranked = [scores(z, rows.factors[:, j], z_test, rows, j) for j in range(rows.n_factors)]
     if renormalised:
         ranked = [_log_shares(logits) for logits in ranked]
-    per_class = [class_areas(ranked[j], y_test[:, j], int(size)) for j, size in enumerate(rows.sizes)]
+    per_class = [
+        class_areas(ranked[j], rows.held_out.factors[:, j], int(size)) for j, size in enumerate(rows.sizes)
+    ]
     present = [areas[np.isfinite(areas)] for areas in per_class]
     per_factor = np.array([areas.mean() if len(areas) else np.nan for areas in present])
     for column in rows.kept[np.isnan(per_factor)]:
@@ -89,15 +89,11 @@ def explicitness(
         raise UnknotError("explicitness: no factor varies in the test rows; pass more of them.")
     if scaled:
         per_factor = 2 * per_factor - 1
-    parts = {
-        **rows.about(),
-        "per_factor": rows.spread(per_factor),
-        "per_class": {rows.names[c]: areas for c, areas in zip(rows.kept, per_class, strict=True)},
-    }
-    return Score(float(np.nanmean(per_factor)), parts)
+    areas_of = {rows.names[c]: areas for c, areas in zip(rows.kept, per_class, strict=True)}
+    return rows.score(float(np.nanmean(per_factor)), {"per_factor": per_factor}, per_class=areas_of)
 
 
-def class_areas(scores: NDArray[np.float64], classes: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+def class_areas(scores: Floats, classes: Ints, size: int) -> Floats:
     """ROC area (size,) of scores (n, size), class c against the rest; NaN where c has no row or every row.
 
     The area is the probability that a row of the class scores above a row of the rest, ties counting a half; it
@@ -119,9 +115,7 @@ def class_areas(scores: NDArray[np.float64], classes: NDArray[np.int64], size: i
     return areas
 
 
-def _softmax_scores(
-    z: NDArray[np.float64], y: NDArray[np.int64], z_test: NDArray[np.float64], rows: Rows, j: int
-) -> NDArray[np.float64]:
+def _softmax_scores(z: Floats, y: Ints, z_test: Floats, rows: Rows, j: int) -> Floats:
     head, converged = fit_linear(z, y, int(rows.sizes[j]), penalty=1.0)
     if not converged:
         name = rows.names[rows.kept[j]]
@@ -129,37 +123,24 @@ def _softmax_scores(
     logits = head.logits(z_test)
     # Log-probabilities rank rows as probabilities do, and do not saturate.
     logits = logits - logits.max(axis=1, keepdims=True)
-    result: NDArray[np.float64] = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    result: Floats = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     return result
 
 
-def _rest_scores(
-    z: NDArray[np.float64], y: NDArray[np.int64], z_test: NDArray[np.float64], rows: Rows, j: int
-) -> NDArray[np.float64]:
+def _rest_scores(z: Floats, y: Ints, z_test: Floats, rows: Rows, j: int) -> Floats:
     weights = balanced_regressions(z, y, int(rows.sizes[j]))
-    scores: NDArray[np.float64] = z_test @ weights[:-1] + weights[-1]
+    scores: Floats = z_test @ weights[:-1] + weights[-1]
     return scores
 
 
-def _unit_range(
-    train: NDArray[np.float64], test: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both sets with the smallest training value at 0 and the largest at 1; dead latents become 0."""
-    low, width = train.min(axis=0), np.ptp(train, axis=0)
-    width = np.where(width > 0, width, 1.0)
-    return (train - low) / width, (test - low) / width
-
-
-def _log_shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_shares(logits: Floats) -> Floats:
     """Logarithms of sigmoid probabilities (n, classes) divided by their sum over classes."""
     log_p = -np.logaddexp(0, -logits)
-    shares: NDArray[np.float64] = log_p - np.logaddexp.reduce(log_p, axis=1, keepdims=True)
+    shares: Floats = log_p - np.logaddexp.reduce(log_p, axis=1, keepdims=True)
     return shares
 
 
-def balanced_regressions(
-    z: NDArray[np.float64], y: NDArray[np.int64], size: int, *, iterations: int = 100
-) -> NDArray[np.float64]:
+def balanced_regressions(z: Floats, y: Ints, size: int) -> Floats:
     """Weights (d + 1, size) of one logistic regression per class against the rest, bias last, by Newton's method.
 
     Minimises sum_i s_i log(1 + exp(-t_i f(z_i))) + |w|^2 / 2, rows of the class and rows of the rest having the
@@ -175,7 +156,7 @@ def balanced_regressions(
     weight = np.where(own, n / (2 * count), n / (2 * (n - count)))
     w = np.zeros((d + 1, size))
     loss = _rest_loss(x, own, weight, w, ridge)
-    for _ in range(iterations):
+    for _ in range(ITERATIONS):
         p = _sigmoid(x @ w)
         gradient = x.T @ (weight * (p - own)) + ridge[:, None] * w
         upper = products.T @ (weight * p * (1 - p))
@@ -196,18 +177,12 @@ def balanced_regressions(
     return w
 
 
-def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sigmoid(x: Floats) -> Floats:
     return 0.5 * (1 + np.tanh(0.5 * x))
 
 
-def _rest_loss(
-    x: NDArray[np.float64],
-    own: NDArray[np.bool_],
-    weight: NDArray[np.float64],
-    w: NDArray[np.float64],
-    ridge: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _rest_loss(x: Floats, own: Bools, weight: Floats, w: Floats, ridge: Floats) -> Floats:
     margins = x @ w
     losses = np.logaddexp(0, np.where(own, -margins, margins))
-    result: NDArray[np.float64] = (weight * losses).sum(axis=0) + 0.5 * (ridge[:, None] * w**2).sum(axis=0)
+    result: Floats = (weight * losses).sum(axis=0) + 0.5 * (ridge[:, None] * w**2).sum(axis=0)
     return result

@@ -3,25 +3,23 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Bools, Floats
 from unknot.metrics.inputs import Rng
 from unknot.metrics.interventions import InterventionSource, drawn
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 NONE = -1  # what a latent predicts that never won a training vote
 
 
-@facts(
-    Facts(
-        title="FactorVAE score",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="1 / number of factors that vary",
-        reference="Kim and Mnih 2018, Disentangling by Factorising, arXiv:1802.05983",
-        invariances=frozenset({"latents", "sign", "shift"}),
-    )
+@Facts(
+    title="FactorVAE score",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="1 / number of factors that vary",
+    reference="Kim and Mnih 2018, Disentangling by Factorising, arXiv:1802.05983",
+    invariances=frozenset({"latents", "sign", "shift"}),
 )
 def factor_vae_score(
     latents: Any = None,
@@ -91,15 +89,12 @@ def factor_vae_score(
         right = prediction[winner[votes:]] == labels[votes:]
     else:
         notes.append(f"no latent has a standard deviation of {threshold} or more; the score is 0 by convention.")
-    seen = np.bincount(labels[votes:], minlength=k)
-    per_factor = np.bincount(labels[votes:], weights=right, minlength=k) / np.maximum(seen, 1)
-    per_factor[seen == 0] = np.nan
     return Score(
         float(right.mean()),
         {
             **draw.about,
             "notes": notes,
-            "per_factor": draw.spread(per_factor),
+            "per_factor": draw.accuracy(labels[votes:], right),
             "votes": draw.spread(counts),
             "prediction": [draw.about["factor_names"][draw.columns[j]] if j != NONE else None for j in prediction],
             "active": active,
@@ -110,7 +105,7 @@ def factor_vae_score(
     )
 
 
-def _active(std: NDArray[np.float64], threshold: float, relative: bool) -> NDArray[np.bool_]:
+def _active(std: Floats, threshold: float, relative: bool) -> Bools:
     """Which latents may vote; one without any variance never does."""
     if threshold < 0:
         raise UnknotError(f"factor_vae_score: threshold is {threshold}; a standard deviation is never negative.")

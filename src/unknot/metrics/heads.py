@@ -6,11 +6,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import dead
 from unknot.metrics.net import Adam, Codes, Net
 
-Latents = NDArray[np.float64]
+Latents = Floats
 
 HIDDEN = 256  # units of the one hidden layer, in the paper and in the published code
 LEAST_VALIDATION_ROWS = 20
@@ -51,8 +52,7 @@ RECIPES = {
 
 def find_recipe(name: str) -> Recipe:
     """The recipe of that name."""
-    if name not in RECIPES:
-        raise unknown("recipe", name, RECIPES)
+    check_known("recipe", name, RECIPES)
     return RECIPES[name]
 
 
@@ -60,8 +60,8 @@ def find_recipe(name: str) -> Recipe:
 class Head:
     """A trained classifier: shift and scale, then one or two layers."""
 
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    mean: Floats
+    scale: Floats
     layers: tuple[NDArray[Any], ...]  # per layer (n_out, n_in + 1), the bias in the last column
 
     def logits(self, latents: Latents) -> NDArray[np.floating]:
@@ -77,7 +77,7 @@ class Head:
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
-def standardiser(latents: Latents) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def standardiser(latents: Latents) -> tuple[Floats, Floats]:
     """Mean and standard deviation of each latent; 1 in place of the deviation of a dead one."""
     return latents.mean(axis=0), np.where(dead(latents), 1.0, latents.std(axis=0))
 

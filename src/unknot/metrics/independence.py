@@ -3,15 +3,15 @@
 A rotated code of Gaussian latents is as good here as the code itself.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError
-from unknot.metrics.inputs import check_latents, dead
+from unknot.metrics.arrays import Floats
+from unknot.metrics.inputs import check_latents, dead, enough_rows
 from unknot.metrics.kernels.information import contingency, equal_width, table_information
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 REFERENCE = (
     "Locatello et al. 2019, Challenging Common Assumptions in the Unsupervised Learning of Disentangled "
@@ -21,17 +21,23 @@ CHUNK = 16_384
 BLOCK = 16  # latents counted against all others at once
 
 
-@facts(
-    Facts(
-        title="Gaussian total correlation",
-        measures="independence",
-        bounds=(0.0, float("inf")),
-        chance="no labels; independent latents have 0 (about d^2 / (4 n) by estimation noise)",
-        reference=REFERENCE,
-        higher_is_better=False,
-        invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
-        labels=False,
-    )
+_FACTS = Facts(
+    title="Gaussian Wasserstein correlation",
+    measures="independence",
+    bounds=(0.0, float("inf")),
+    chance="no labels; independent latents have 0",
+    reference=REFERENCE,
+    higher_is_better=False,
+    invariances=frozenset({"rows", "latents", "sign", "shift"}),
+    labels=False,
+)
+
+
+@replace(
+    _FACTS,
+    title="Gaussian total correlation",
+    chance="no labels; independent latents have 0 (about d^2 / (4 n) by estimation noise)",
+    invariances=_FACTS.invariances | {"scale"},
 )
 def gaussian_total_correlation(latents: Any, factors: Any = None) -> Score:
     """Total correlation of a Gaussian with the covariance of the latents, in nats.
@@ -64,18 +70,7 @@ def gaussian_total_correlation(latents: Any, factors: Any = None) -> Score:
     return Score(value, _parts(latents, covariance, notes))
 
 
-@facts(
-    Facts(
-        title="Gaussian Wasserstein correlation",
-        measures="independence",
-        bounds=(0.0, float("inf")),
-        chance="no labels; independent latents have 0",
-        reference=REFERENCE,
-        higher_is_better=False,
-        invariances=frozenset({"rows", "latents", "sign", "shift"}),
-        labels=False,
-    )
-)
+@_FACTS
 def gaussian_wasserstein_correlation(latents: Any, factors: Any = None) -> Score:
     """Squared Wasserstein distance from a Gaussian with the latents' covariance to one without correlations.
 
@@ -100,18 +95,7 @@ def gaussian_wasserstein_correlation(latents: Any, factors: Any = None) -> Score
     return Score(_wasserstein(covariance), _parts(latents, covariance, notes))
 
 
-@facts(
-    Facts(
-        title="Gaussian Wasserstein correlation over total variance",
-        measures="independence",
-        bounds=(0.0, 2.0),
-        chance="no labels; independent latents have 0",
-        reference=REFERENCE,
-        higher_is_better=False,
-        invariances=frozenset({"rows", "latents", "sign", "shift"}),
-        labels=False,
-    )
-)
+@replace(_FACTS, title="Gaussian Wasserstein correlation over total variance", bounds=(0.0, 2.0))
 def gaussian_wasserstein_correlation_norm(latents: Any, factors: Any = None) -> Score:
     """`gaussian_wasserstein_correlation` divided by the total variance tr S.
 
@@ -135,18 +119,12 @@ def gaussian_wasserstein_correlation_norm(latents: Any, factors: Any = None) -> 
     return Score(value, _parts(latents, covariance, notes))
 
 
-@facts(
-    Facts(
-        title="Mean mutual information of pairs of latents",
-        measures="independence",
-        bounds=(0.0, float("inf")),
-        chance="no labels; independent latents have 0 plus the counting bias (bins - 1)^2 / (2 n)",
-        reference=REFERENCE,
-        higher_is_better=False,
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-        labels=False,
-    )
+@replace(
+    _FACTS,
+    title="Mean mutual information of pairs of latents",
+    chance="no labels; independent latents have 0 plus the counting bias (bins - 1)^2 / (2 n)",
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def mutual_info_score(
     latents: Any, factors: Any = None, *, bins: int = 20, bias_correction: bool = False
@@ -169,8 +147,7 @@ def mutual_info_score(
     >>> round(mutual_info_score([[0, 0], [0, 0], [1, 1], [1, 1]]).value, 6)
     0.693147
     """
-    z = check_latents("mutual_info_score", latents)
-    _enough_rows("mutual_info_score", z)
+    z = enough_rows("mutual_info_score", check_latents("mutual_info_score", latents))
     codes = equal_width(z, bins)
     d = codes.shape[1]
     information = np.zeros((d, d))
@@ -186,7 +163,7 @@ def mutual_info_score(
     return Score(float(between.mean()) if d > 1 else 0.0, parts)
 
 
-def _wasserstein(covariance: NDArray[np.float64]) -> float:
+def _wasserstein(covariance: Floats) -> float:
     if len(covariance) < 2:
         return 0.0
     scale = np.sqrt(np.diag(covariance))
@@ -195,10 +172,9 @@ def _wasserstein(covariance: NDArray[np.float64]) -> float:
     return max(0.0, 2.0 * float(np.trace(covariance) - roots))
 
 
-def _covariance(who: str, latents: Any) -> tuple[NDArray[np.float64], list[str]]:
+def _covariance(who: str, latents: Any) -> tuple[Floats, list[str]]:
     """Covariance (ddof 1) of the latents that vary, and a note on those that do not."""
-    z = check_latents(who, latents)
-    _enough_rows(who, z)
+    z = enough_rows(who, check_latents(who, latents))
     notes = []
     gone = dead(z)
     if gone.any():
@@ -214,10 +190,5 @@ def _covariance(who: str, latents: Any) -> tuple[NDArray[np.float64], list[str]]
     return covariance / (len(z) - 1), notes
 
 
-def _enough_rows(who: str, latents: NDArray[np.float64]) -> None:
-    if len(latents) < 2:
-        raise UnknotError(f"{who}: {len(latents)} row(s); at least two samples are needed.")
-
-
-def _parts(latents: Any, covariance: NDArray[np.float64], notes: list[str]) -> dict[str, Any]:
+def _parts(latents: Any, covariance: Floats, notes: list[str]) -> dict[str, Any]:
     return {"covariance": covariance, "n_rows": len(latents), "notes": notes}

@@ -3,28 +3,26 @@
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import Bools, Floats
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.kernels.information import factor_entropy, mutual_information, width_information
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Estimator = Literal["neighbours", "bins", "discrete"]
 
 
-@facts(
-    Facts(
-        title="InfoMEC (InfoM, with InfoC and InfoE)",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="not 0: estimation noise is compared with its own maximum",
-        reference="Hsu et al. 2023, Disentanglement via Latent Quantization, arXiv:2305.18378",
-        cost="seconds",
-        also={"infoc": "compactness", "infoe": "explicitness"},
-        identity=("estimator",),
-        invariances=frozenset({"rows", "latents", "sign", "shift"}),
-    )
+@Facts(
+    title="InfoMEC (InfoM, with InfoC and InfoE)",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="not 0: estimation noise is compared with its own maximum",
+    reference="Hsu et al. 2023, Disentanglement via Latent Quantization, arXiv:2305.18378",
+    cost="seconds",
+    also={"infoc": "compactness", "infoe": "explicitness"},
+    identity=("estimator",),
+    invariances=frozenset({"rows", "latents", "sign", "shift"}),
 )
 def infomec(
     latents: Any,
@@ -84,8 +82,7 @@ def infomec(
     >>> round(infomec(factors * 1.0, factors, explicitness=False).value, 6)
     1.0
     """
-    if estimator not in get_args(Estimator):
-        raise unknown("estimator of infomec", estimator, get_args(Estimator))
+    check_known("estimator of infomec", estimator, get_args(Estimator))
     if neighbours < 1 or not 0 <= min_range < 1 or max_iter < 1:
         raise UnknotError(
             f"infomec: neighbours is {neighbours}, min_range {min_range}, max_iter {max_iter}; expected at least 1, "
@@ -107,22 +104,15 @@ def infomec(
         rows.notes.append("one active latent only: InfoC compares latents and is undefined.")
     if not active.all():
         rows.notes.append(f"inactive latent(s) left out: {', '.join(map(str, np.flatnonzero(~active)))}.")
-    parts: dict[str, Any] = {
-        "infom": infom,
-        "infoc": infoc,
-        "normalised_information": rows.spread(information),
-        "active": active,
-        "per_latent": per_latent,
-        "per_factor": rows.spread(per_factor),
-        "estimator": estimator,
-    }
+    parts = {"normalised_information": information, "per_factor": per_factor}
+    values = {"infom": infom, "infoc": infoc}
     if explicitness:
-        gained = _explicitness(rows, estimator == "discrete", held_out, max_iter, rng)
-        parts |= {"infoe": float(gained.mean()), "explicitness": rows.spread(gained)}
-    return Score(infom, {**rows.about(), **parts})
+        parts["explicitness"] = _explicitness(rows, estimator == "discrete", held_out, max_iter, rng)
+        values["infoe"] = float(parts["explicitness"].mean())
+    return rows.score(infom, parts, **values, active=active, per_latent=per_latent, estimator=estimator)
 
 
-def _information(rows: Rows, estimator: Estimator, neighbours: int, bins: int) -> NDArray[np.float64]:
+def _information(rows: Rows, estimator: Estimator, neighbours: int, bins: int) -> Floats:
     if estimator == "bins":
         return width_information(rows.latents, rows.factors, rows.sizes, bins)
     if estimator == "discrete":
@@ -133,35 +123,33 @@ def _information(rows: Rows, estimator: Estimator, neighbours: int, bins: int) -
     return neighbour_information(rows.latents, rows.factors, rows.sizes, neighbours)
 
 
-def _active(latents: NDArray[np.float64], min_range: float) -> NDArray[np.bool_]:
+def _active(latents: Floats, min_range: float) -> Bools:
     extent = np.ptp(latents, axis=0)
-    active: NDArray[np.bool_] = (extent > min_range * extent.max()) & ~dead(latents)
+    active: Bools = (extent > min_range * extent.max()) & ~dead(latents)
     return active
 
 
-def _dominance(information: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+def _dominance(information: Floats, axis: int) -> Floats:
     """Largest entry over the sum, along an axis; that of a uniform row where there is no information."""
     total = information.sum(axis=axis)
     uniform = 1.0 / max(information.shape[axis], 1)
     most = information.max(axis=axis, initial=0.0)
-    result: NDArray[np.float64] = np.divide(most, total, out=np.full(len(total), uniform), where=total > 0)
+    result: Floats = np.divide(most, total, out=np.full(len(total), uniform), where=total > 0)
     return result
 
 
-def _above_uniform(shares: NDArray[np.float64], n: int) -> float:
+def _above_uniform(shares: Floats, n: int) -> float:
     """Mean share, rescaled so that equal shares of n give 0."""
     if len(shares) == 0 or n == 0:
         return 0.0
     return max(0.0, float((shares.mean() - 1 / n) / (1 - 1 / n))) if n > 1 else float("nan")
 
 
-def _explicitness(rows: Rows, discrete: bool, held_out: bool, max_iter: int, rng: Rng) -> NDArray[np.float64]:
+def _explicitness(rows: Rows, discrete: bool, held_out: bool, max_iter: int, rng: Rng) -> Floats:
     from unknot.metrics._logistic import fit, hold_out, log_probabilities, one_hot, standardised
 
     split = hold_out(rows, rng) if held_out else rows
-    z_test, y_test = split.latents_test, split.factors_test
-    if not held_out or z_test is None or y_test is None:
-        z_test, y_test = split.latents, split.factors
+    z_test, y_test = split.held_out[:2] if held_out else (rows.latents, rows.factors)
     inputs, inputs_test = (one_hot if discrete else standardised)(split.latents, z_test)
     gained, unfinished = np.zeros(rows.n_factors), []
     for j, size in enumerate(rows.sizes):

@@ -4,15 +4,17 @@ Every metric calls `prepare` first, so that all of them treat labels, constants,
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.metrics.arrays import Bools, Floats, Ints
+from unknot.metrics.score import Score
 
 Rng = int | np.random.Generator
 UNSEEN = -1  # code of a test value that never occurs in the training rows
@@ -45,19 +47,27 @@ class Column(Protocol):
     ndim: int
 
 
+class HeldOut(NamedTuple):
+    """The rows that a metric is judged on."""
+
+    latents: Floats  # (n_test, d)
+    factors: Ints  # (n_test, k) codes of the factors that vary
+    numbers: Floats  # (n_test, k) the same as the caller gave them
+
+
 @dataclass(frozen=True)
 class Rows:
     """Latents and factors, checked; constant factors are gone from `factors` and listed in `skipped`."""
 
-    latents: NDArray[np.float64]  # (n, d)
-    factors: NDArray[np.int64]  # (n, k) codes 0..K-1 of the factors that vary
-    sizes: NDArray[np.int64]  # (k,) number of codes
+    latents: Floats  # (n, d)
+    factors: Ints  # (n, k) codes 0..K-1 of the factors that vary
+    sizes: Ints  # (k,) number of codes
     given: NDArray[Any]  # (n, all columns) the factors as the caller gave them
-    kept: NDArray[np.int64]  # (k,) which of the caller's columns these are
+    kept: Ints  # (k,) which of the caller's columns these are
     names: tuple[str, ...]  # of all the caller's columns
-    continuous: NDArray[np.bool_]  # (k,) whether a factor was given as real numbers
-    latents_test: NDArray[np.float64] | None = None
-    factors_test: NDArray[np.int64] | None = None  # UNSEEN where a value is not among the training rows
+    continuous: Bools  # (k,) whether a factor was given as real numbers
+    latents_test: Floats | None = None
+    factors_test: Ints | None = None  # UNSEEN where a value is not among the training rows
     given_test: NDArray[Any] | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -68,21 +78,22 @@ class Rows:
         return len(self.kept)
 
     @cached_property
-    def numbers(self) -> NDArray[np.float64]:
+    def numbers(self) -> Floats:
         """The varying factors (n, k) as the caller gave them, for regressions."""
         return self.given[:, self.kept].astype(np.float64)
 
     @cached_property
-    def numbers_test(self) -> NDArray[np.float64] | None:
-        """The same of the held-out rows, (n_test, k)."""
-        return None if self.given_test is None else self.given_test[:, self.kept].astype(np.float64)
+    def held_out(self) -> HeldOut:
+        """The held-out rows, of what was prepared with an `rng` or with test rows."""
+        if self.latents_test is None or self.factors_test is None or self.given_test is None:
+            raise UnknotError("rows were prepared without held-out rows; pass an rng to prepare.")
+        return HeldOut(
+            self.latents_test, self.factors_test, self.given_test[:, self.kept].astype(np.float64, copy=False)
+        )
 
-    def spread(self, per_factor: Any) -> NDArray[np.float64]:
+    def spread(self, per_factor: Any) -> Floats:
         """Values of the varying factors at the caller's columns along the last axis, NaN where skipped."""
-        values = np.asarray(per_factor, dtype=np.float64)
-        full = np.full((*values.shape[:-1], len(self.names)), np.nan)
-        full[..., self.kept] = values
-        return full
+        return spread(per_factor, self.kept, len(self.names))
 
     def about(self) -> dict[str, Any]:
         """The entries every score's `parts` should have."""
@@ -95,6 +106,36 @@ class Rows:
             "n_test_rows": n_test,
         }
 
+    def score(self, value: float, per_factor: Mapping[str, Any], **parts: Any) -> Score:
+        """A score of these rows.
+
+        Args:
+            value: the headline.
+            per_factor: parts whose last axis is the factors that vary; see `spread`.
+            parts: all others.
+        """
+        by_column = {name: self.spread(values) for name, values in per_factor.items()}
+        return Score(float(value), {**self.about(), **by_column, **parts})
+
+    def note_continuous(self, how: str) -> None:
+        """Note what is done with each factor that was given as real numbers."""
+        self.notes.extend(f"factor '{self.names[j]}' is continuous: {how}." for j in self.kept[self.continuous])
+
+    def need_two_factors(self, who: str) -> None:
+        """Refuse rows of which one factor alone varies."""
+        if self.n_factors < 2:
+            raise UnknotError(
+                f"{who}: needs at least 2 factors that vary; got {self.n_factors} ({self.names[self.kept[0]]})."
+            )
+
+
+def spread(per_factor: Any, columns: Ints, n: int) -> Floats:
+    """Values at some of n columns along the last axis, NaN at the others."""
+    values = np.asarray(per_factor, dtype=np.float64)
+    full = np.full((*values.shape[:-1], n), np.nan)
+    full[..., columns] = values
+    return full
+
 
 class Checked:
     """Finite latents (n, d) that many metrics are given in turn: rows are held out and coded once for all of them.
@@ -102,7 +143,7 @@ class Checked:
     Metrics take it in place of the array; none changes what it shares.
     """
 
-    def __init__(self, array: NDArray[np.float64]) -> None:
+    def __init__(self, array: Floats) -> None:
         self.array = array
         self._rows: dict[tuple[Any, ...], tuple[Rows, Any]] = {}
 
@@ -121,15 +162,6 @@ class Checked:
         return replace(rows, skipped=dict(rows.skipped), notes=list(rows.notes))
 
 
-class _Passed(NamedTuple):
-    """What a caller passed to a metric."""
-
-    latents: Any
-    factors: Any
-    latents_test: Any
-    factors_test: Any
-
-
 def prepare(
     who: str,
     latents: Any,
@@ -137,11 +169,9 @@ def prepare(
     latents_test: Any = None,
     factors_test: Any = None,
     *,
-    held_out: bool = False,
-    rng: Rng = 0,
-    continuous: Literal["bin", "keep", "refuse"] = "bin",
+    rng: Rng | None = None,
+    continuous: Literal["bin", "keep"] = "bin",
     names: Sequence[str] | None = None,
-    min_factors: int = 1,
 ) -> Rows:
     """Check what the caller passed and bring it into the one form metrics compute with.
 
@@ -149,33 +179,22 @@ def prepare(
         who: the metric's name, for messages.
         latents: (n, d) numbers: numpy, torch, pandas or nested lists.
         factors: (n, k) whole numbers, or real numbers where `continuous` allows.
-        latents_test: held-out latents; with `held_out`, a third of the rows is split off where they are missing.
+        latents_test: held-out latents.
         factors_test: held-out factors.
-        held_out: whether the metric evaluates on held-out rows.
-        rng: decides the split.
-        continuous: what to do with a real-valued factor: cut it into 20 bins of equal count, keep one code
-            per distinct value (for metrics that only regress on `numbers`), or refuse.
+        rng: of a metric that is judged on held-out rows: splits off a third where they are missing.
+        continuous: what to do with a real-valued factor: cut it into 20 bins of equal count, or keep one code
+            per distinct value (for metrics that only regress on `numbers`).
         names: factor names; a pandas table brings its own.
-        min_factors: how many varying factors the definition needs.
     """
-    passed = _Passed(latents, factors, latents_test, factors_test)
-
-    def make() -> Rows:
-        return _prepared(who, passed, held_out, rng, continuous, names)
-
-    splits = held_out and latents_test is None
+    of_split = rng if latents_test is None else None
+    passed = latents, factors, latents_test, factors_test
+    make = partial(_prepared, who, passed, of_split, continuous, names)
     # A generator moves on with every split, so that no two metrics see the same one.
-    if not isinstance(latents, Checked) or (splits and isinstance(rng, np.random.Generator)):
+    if not isinstance(latents, Checked) or isinstance(of_split, np.random.Generator):
         rows = make()
     else:
         real = factors is not None and as_array(factors).dtype.kind == "f"
-        rows = latents.rows(
-            make, passed[1:], rng if splits else None, continuous if real else None, names and tuple(names)
-        )
-    if len(rows.kept) < min_factors:
-        raise UnknotError(
-            f"{who}: needs at least {min_factors} factors that vary; got {len(rows.kept)} ({rows.names[rows.kept[0]]})."
-        )
+        rows = latents.rows(make, passed[1:], of_split, continuous if real else None, names and tuple(names))
     if rows.skipped:
         text = f"{who}: left out constant factor(s) {', '.join(rows.skipped)}."
         warnings.warn(text, UnknotWarning, stacklevel=3)
@@ -183,29 +202,28 @@ def prepare(
 
 
 def _prepared(
-    who: str, passed: _Passed, held_out: bool, rng: Rng, continuous: str, names: Sequence[str] | None
+    who: str, passed: tuple[Any, ...], rng: Rng | None, continuous: str, names: Sequence[str] | None
 ) -> Rows:
-    z = check_latents(who, passed.latents)
-    y, own_names = _as_table(who, passed.factors)
+    latents, factors, latents_test, factors_test = passed
+    z = check_latents(who, latents)
+    y, own_names = _as_table(who, factors)
     labels = tuple(names) if names is not None else own_names
     if len(labels) != y.shape[1]:
         raise UnknotError(f"{who}: {len(labels)} factor names for {y.shape[1]} factors; give one name each.")
     _same_length(who, z, y, "latents", "factors")
-    if len(z) < 2:
-        raise UnknotError(f"{who}: {len(z)} row(s); at least two samples are needed.")
-    if (passed.latents_test is None) != (passed.factors_test is None):
+    enough_rows(who, z)
+    if (latents_test is None) != (factors_test is None):
         raise UnknotError(f"{who}: latents_test and factors_test go together; only one was given.")
     z_test = y_test = None
-    if passed.latents_test is not None:
-        z_test = check_latents(who, passed.latents_test, "latents_test")
-        y_test, _ = _as_table(who, passed.factors_test, "factors_test")
+    if latents_test is not None:
+        z_test = check_latents(who, latents_test, "latents_test")
+        y_test, _ = _as_table(who, factors_test, "factors_test")
         _same_length(who, z_test, y_test, "latents_test", "factors_test")
         for name, a, b in (("latents", z, z_test), ("factors", y, y_test)):
             if a.shape[1] != b.shape[1]:
                 raise UnknotError(f"{who}: {name} has {a.shape[1]} columns, {name}_test {b.shape[1]}.")
-    elif held_out:
-        order = np.random.default_rng(rng).permutation(len(z))
-        test, train = order[: max(1, len(z) // 3)], order[max(1, len(z) // 3) :]
+    elif rng is not None:
+        test, train = third(len(z), rng)
         if not np.any(y[train] != y[train[0]]) and np.any(y != y[0]):
             raise UnknotError(
                 f"{who}: {len(z)} rows are too few: no factor varies among the {len(train)} left for training after a "
@@ -215,7 +233,13 @@ def _prepared(
     return _encode(who, z, y, z_test, y_test, labels, continuous)
 
 
-def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool = True) -> NDArray[np.float64]:
+def third(n: int, rng: Rng) -> tuple[Ints, Ints]:
+    """A random third of n rows, at least one, and the rest."""
+    order = np.random.default_rng(rng).permutation(n)
+    return order[: max(1, n // 3)], order[max(1, n // 3) :]
+
+
+def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool = True) -> Floats:
     """Latents as a finite (n, d) float64 array, or an error that names the columns at fault.
 
     Without a copy the caller's own array may come back, which is not to be changed.
@@ -239,7 +263,14 @@ def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool =
     return array
 
 
-def _refuse_entries(who: str, array: NDArray[np.float64], what: str, largest: float) -> None:
+def enough_rows(who: str, latents: Floats) -> Floats:
+    """The latents, of which there must be two rows or more."""
+    if len(latents) < 2:
+        raise UnknotError(f"{who}: {len(latents)} row(s); at least two samples are needed.")
+    return latents
+
+
+def _refuse_entries(who: str, array: Floats, what: str, largest: float) -> None:
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array).all(axis=0))
         count = int((~np.isfinite(array)).sum())
@@ -263,9 +294,7 @@ def as_array(values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def dead(
-    latents: NDArray[np.float64], extent: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-) -> NDArray[np.bool_]:
+def dead(latents: Floats, extent: tuple[Floats, Floats] | None = None) -> Bools:
     """Which latents have no variance, up to rounding: a standard deviation within 1e-12 of max(1, |mean|).
 
     Args:
@@ -318,7 +347,7 @@ def _same_length(who: str, a: NDArray[Any], b: NDArray[Any], name_a: str, name_b
         )
 
 
-def distinct(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def distinct(column: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """Distinct values and the code of each row; whole numbers of small range are counted, not sorted."""
     low, high = column.min(), column.max()
     if column.dtype.kind == "f" or int(high) - int(low) > 4 * len(column) + 1024:
@@ -332,9 +361,9 @@ def distinct(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 def _encode(
     who: str,
-    z: NDArray[np.float64],
+    z: Floats,
     y: NDArray[Any],
-    z_test: NDArray[np.float64] | None,
+    z_test: Floats | None,
     y_test: NDArray[Any] | None,
     names: tuple[str, ...],
     continuous: str,
@@ -345,10 +374,6 @@ def _encode(
     for j, name in enumerate(names):
         column, test = y[:, j], None if y_test is None else y_test[:, j]
         is_real = y.dtype.kind == "f" and bool(np.any(column != np.round(column)))
-        if is_real and continuous == "refuse":
-            raise UnknotError(
-                f"{who}: factor '{name}' holds real numbers; {who} is defined for classes. Discretise it first."
-            )
         if is_real and continuous == "bin":
             edges = np.unique(np.quantile(column, np.linspace(0, 1, BINS_OF_CONTINUOUS + 1)[1:-1]))
             column = np.searchsorted(edges, column, side="right")

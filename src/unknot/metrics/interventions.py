@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Classes, FactorSpace
-from unknot.metrics.inputs import Checked, as_array, check_latents, distinct, prepare
+from unknot.metrics.arrays import Bools, Floats, Ints
+from unknot.metrics.inputs import Checked, as_array, check_latents, distinct, prepare, spread
 
-Latents = NDArray[np.float64]
+Latents = Floats
 Encode = Callable[[NDArray[np.uint8]], Any]  # (n, height, width, channels) uint8 -> (n, d)
 
 
@@ -33,7 +34,7 @@ class InterventionSource(Protocol):
         """How many values each factor has; constants have one."""
 
     @property
-    def support(self) -> Mapping[str, NDArray[np.int64]]:
+    def support(self) -> Mapping[str, Ints]:
         """How many rows each value of a factor has, where rows are limited."""
 
     def latents(self, n: int, rng: np.random.Generator) -> Latents:
@@ -80,7 +81,7 @@ class TableSource:
         self.sizes = tuple(len(counts) for counts in self._groups.counts)
 
     @property
-    def support(self) -> Mapping[str, NDArray[np.int64]]:
+    def support(self) -> Mapping[str, Ints]:
         """How many rows each value of each factor has, values in ascending order."""
         return dict(zip(self.names, self._groups.counts, strict=True))
 
@@ -142,7 +143,7 @@ class ImagesByFactors(Protocol):
         """The factors of variation and their grid."""
 
     @property
-    def rows(self) -> NDArray[np.int64] | None:
+    def rows(self) -> Ints | None:
         """The classes of every image there is; None when the grid is complete."""
 
     @property
@@ -172,7 +173,7 @@ class WorldSource:
         self._groups = None if world.rows is None else _Groups(world.rows)
 
     @property
-    def support(self) -> Mapping[str, NDArray[np.int64]]:
+    def support(self) -> Mapping[str, Ints]:
         """How many images each value has in an incomplete world; empty where any point can be had."""
         return {} if self._groups is None else dict(zip(self.names, self._groups.counts, strict=True))
 
@@ -251,7 +252,7 @@ class _Groups:
 
     def __init__(self, table: NDArray[Any]) -> None:
         n, k = table.shape
-        self.counts: list[NDArray[np.int64]] = []
+        self.counts: list[Ints] = []
         self.codes, self.order = np.empty((k, n), dtype=np.int64), np.empty((k, n), dtype=np.int64)
         for j in range(k):
             column = table[:, j]
@@ -271,7 +272,7 @@ class _Groups:
         self.usable = np.array([counts[counts > 1].sum() for counts in self.counts], dtype=np.int64)
 
     @property
-    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+    def arrays(self) -> tuple[Ints, ...]:
         """What the compiled draws take."""
         return self.codes, self.order, self.starts, self.sizes, self.usable
 
@@ -283,7 +284,7 @@ class _Groups:
         ends = begins + np.take_along_axis(self.sizes, codes, axis=1)
         return *(table.astype(np.int32) for table in (self.order, begins, ends)), self.usable
 
-    def check(self, factors: ArrayLike) -> NDArray[np.int64]:
+    def check(self, factors: ArrayLike) -> Ints:
         """Factor numbers, all of which have a value that two rows share."""
         chosen = np.ascontiguousarray(factors, dtype=np.int64)
         for j in np.unique(chosen):
@@ -294,7 +295,7 @@ class _Groups:
                 )
         return chosen
 
-    def pairs(self, factor: int, n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def pairs(self, factor: int, n: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """Two different rows each time that share the factor's value."""
         place = rng.integers(0, self.usable[self.check([factor])[0]], size=n)
         first = self.order[factor, place]
@@ -302,11 +303,11 @@ class _Groups:
         other = start + (place - start + rng.integers(1, size)) % size
         return first, self.order[factor, other]
 
-    def sharing(self, factor: int, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def sharing(self, factor: int, n: int, rng: np.random.Generator) -> Ints:
         """Rows that all share one value of the factor."""
         value = self.codes[factor, self.order[factor, rng.integers(0, self.usable[self.check([factor])[0]])]]
         start = self.starts[factor, value]
-        rows: NDArray[np.int64] = self.order[factor, start + rng.integers(0, self.sizes[factor, value], size=n)]
+        rows: Ints = self.order[factor, start + rng.integers(0, self.sizes[factor, value], size=n)]
         return rows
 
 
@@ -315,16 +316,19 @@ class Drawn:
     """A source ready for a metric: which of its factors vary, and what `parts` should say."""
 
     source: InterventionSource
-    factors: NDArray[np.int64]  # (k,) the source's factors that vary
-    columns: NDArray[np.int64]  # (k,) where their values belong among all factors
+    factors: Ints  # (k,) the source's factors that vary
+    columns: Ints  # (k,) where their values belong among all factors
     about: dict[str, Any]
 
-    def spread(self, values: ArrayLike) -> NDArray[np.float64]:
+    def spread(self, values: ArrayLike) -> Floats:
         """Values of the varying factors among all factors, along the last axis, NaN where skipped."""
-        array = np.asarray(values, dtype=np.float64)
-        full = np.full((*array.shape[:-1], len(self.about["factor_names"])), np.nan)
-        full[..., self.columns] = array
-        return full
+        return spread(values, self.columns, len(self.about["factor_names"]))
+
+    def accuracy(self, labels: Ints, right: Bools) -> Floats:
+        """Share of right answers for each factor, among all factors; NaN for one that was never drawn."""
+        asked = np.bincount(labels, minlength=len(self.factors))
+        share = np.bincount(labels, weights=right, minlength=len(self.factors)) / np.maximum(asked, 1)
+        return self.spread(np.where(asked > 0, share, np.nan))
 
 
 def drawn(who: str, latents: Any, factors: Any, source: InterventionSource | None) -> Drawn:
@@ -334,7 +338,8 @@ def drawn(who: str, latents: Any, factors: Any, source: InterventionSource | Non
             raise UnknotError(
                 f"{who}: needs latents and factors, or source=WorldSource(world, encode); got neither."
             )
-        rows = prepare(who, latents, factors, min_factors=2)
+        rows = prepare(who, latents, factors)
+        rows.need_two_factors(who)
         names = tuple(rows.names[j] for j in rows.kept)
         ready = Drawn(
             TableSource(Checked(rows.latents), rows.factors, names),

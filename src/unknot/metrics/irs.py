@@ -3,23 +3,21 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rows, dead, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 
-@facts(
-    Facts(
-        title="Interventional robustness score",
-        measures="robustness",
-        bounds=(-1.0, 1.0),
-        chance="not 0: about 0.4 for noise at quantile 0.99; at quantile 1 it falls as rows are added",
-        reference="Suter et al. 2019, Robustly Disentangled Causal Mechanisms, arXiv:1811.00007",
-        identity=("quantile",),
-        invariances=frozenset({"rows", "latents", "sign", "shift"}),
-    )
+@Facts(
+    title="Interventional robustness score",
+    measures="robustness",
+    bounds=(-1.0, 1.0),
+    chance="not 0: about 0.4 for noise at quantile 0.99; at quantile 1 it falls as rows are added",
+    reference="Suter et al. 2019, Robustly Disentangled Causal Mechanisms, arXiv:1811.00007",
+    identity=("quantile",),
+    invariances=frozenset({"rows", "latents", "sign", "shift"}),
 )
 def irs(
     latents: Any, factors: Any, *, quantile: float = 0.99, weighted: bool = False, rebin: int | None = None
@@ -67,23 +65,14 @@ def irs(
     per_latent[alive] = matrix[alive].max(axis=1)
     parents = np.full(len(matrix), -1)
     parents[alive] = rows.kept[matrix[alive].argmax(axis=1)]
-    notes = list(rows.notes)
     if len(alive) < len(matrix):
-        notes.append(f"{len(matrix) - len(alive)} latent(s) without variance left out of the average.")
-    return Score(
-        float(np.average(per_latent[alive], weights=norm[alive])) if len(alive) else 0.0,
-        {
-            **rows.about(),
-            "notes": notes,
-            "per_latent": per_latent,
-            "robustness": rows.spread(matrix),
-            "parents": parents,
-            "weights": np.where(np.isnan(per_latent), 0.0, norm),
-        },
-    )
+        rows.notes.append(f"{len(matrix) - len(alive)} latent(s) without variance left out of the average.")
+    value = np.average(per_latent[alive], weights=norm[alive]) if len(alive) else 0.0
+    weights = np.where(np.isnan(per_latent), 0.0, norm)
+    return rows.score(value, {"robustness": matrix}, per_latent=per_latent, parents=parents, weights=weights)
 
 
-def _codes(rows: Rows, j: int, rebin: int | None) -> NDArray[np.int64]:
+def _codes(rows: Rows, j: int, rebin: int | None) -> Ints:
     if rebin is None:
         return rows.factors[:, j]
     if rebin < 1:
@@ -92,9 +81,7 @@ def _codes(rows: Rows, j: int, rebin: int | None) -> NDArray[np.int64]:
     return np.unique(np.digitize(rows.numbers[:, j], edges), return_inverse=True)[1].astype(np.int64)
 
 
-def _effect(
-    columns: NDArray[np.float64], codes: NDArray[np.int64], quantile: float, weighted: bool
-) -> NDArray[np.float64]:
+def _effect(columns: Floats, codes: Ints, quantile: float, weighted: bool) -> Floats:
     """E_ij of one factor for latents (d, n): mean over its values of the deviation within the value."""
     from unknot.metrics.kernels.deviations import group_deviations
 

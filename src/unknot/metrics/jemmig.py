@@ -6,21 +6,19 @@ import numpy as np
 
 from unknot.metrics.inputs import prepare
 from unknot.metrics.kernels.information import factor_entropy, joint_entropy, table_information, width_contingency
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 
-@facts(
-    Facts(
-        title="Joint entropy minus mutual information gap (JEMMIG), normalised",
-        measures="holistic",
-        bounds=(0.0, 1.0),
-        chance="above 0 for latents that fill their bins unevenly (0.13 for Gaussian noise): "
-        "1 - (H(z) + H(y)) / (log bins + H(y))",
-        reference="Do and Tran 2020, Theory and Evaluation Metrics for Learning Disentangled Representations, "
-        "arXiv:1908.09961",
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="Joint entropy minus mutual information gap (JEMMIG), normalised",
+    measures="holistic",
+    bounds=(0.0, 1.0),
+    chance="above 0 for latents that fill their bins unevenly (0.13 for Gaussian noise): "
+    "1 - (H(z) + H(y)) / (log bins + H(y))",
+    reference="Do and Tran 2020, Theory and Evaluation Metrics for Learning Disentangled Representations, "
+    "arXiv:1908.09961",
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def jemmig(latents: Any, factors: Any, *, bins: int = 20) -> Score:
     """The information gap, less what the best latent says beyond the factor.
@@ -59,14 +57,10 @@ def jemmig(latents: Any, factors: Any, *, bins: int = 20) -> Score:
     per_factor = 1.0 - raw / largest
     if len(information) == 1:
         rows.notes.append("one latent only: there is no runner-up, so it counts as knowing nothing.")
-    return Score(
-        float(per_factor.mean()),
-        {
-            **rows.about(),
-            "per_factor": rows.spread(per_factor),
-            "mutual_information": rows.spread(information),
-            "joint_entropy": rows.spread(joint),
-            "best_latent": rows.spread(best),
-            "bins": bins,
-        },
-    )
+    parts = {
+        "per_factor": per_factor,
+        "mutual_information": information,
+        "joint_entropy": joint,
+        "best_latent": best,
+    }
+    return rows.score(per_factor.mean(), parts, bins=bins)

@@ -3,28 +3,26 @@
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import check_known
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
 from unknot.metrics.ranks import average_ranks, correlation
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Mode = Literal["pearson", "spearman", "affine"]
 
 
-@facts(
-    Facts(
-        title="Mean correlation coefficient",
-        measures="holistic",
-        bounds=(0.0, 1.0),
-        chance="above 0: the best of d correlations of noise, each about 1 / sqrt(n)",
-        reference="Hyvarinen and Morioka 2016, Unsupervised Feature Extraction by Time-Contrastive Learning and "
-        "Nonlinear ICA, arXiv:1605.06336; affine: Khemakhem et al. 2020, ICE-BeeM, arXiv:2002.11537",
-        cost="instant",
-        identity=("mode",),
-        invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
-    )
+@Facts(
+    title="Mean correlation coefficient",
+    measures="holistic",
+    bounds=(0.0, 1.0),
+    chance="above 0: the best of d correlations of noise, each about 1 / sqrt(n)",
+    reference="Hyvarinen and Morioka 2016, Unsupervised Feature Extraction by Time-Contrastive Learning and "
+    "Nonlinear ICA, arXiv:1605.06336; affine: Khemakhem et al. 2020, ICE-BeeM, arXiv:2002.11537",
+    cost="instant",
+    identity=("mode",),
+    invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
 )
 def mcc(
     latents: Any,
@@ -67,14 +65,11 @@ def mcc(
     """
     from scipy.optimize import linear_sum_assignment
 
-    if mode not in get_args(Mode):
-        raise unknown("mode of mcc", mode, get_args(Mode))
+    check_known("mode of mcc", mode, get_args(Mode))
     affine = mode == "affine"
-    rows = prepare(
-        "mcc", latents, factors, latents_test, factors_test, held_out=affine, rng=rng, continuous="keep"
-    )
-    for j in rows.kept[rows.continuous]:
-        rows.notes.append(f"factor '{rows.names[j]}' is continuous: used as real numbers.")
+    of_split = rng if affine else None
+    rows = prepare("mcc", latents, factors, latents_test, factors_test, rng=of_split, continuous="keep")
+    rows.note_continuous("used as real numbers")
     matrix = _affine(rows) if affine else _correlation(rows, mode)
     latent, factor = linear_sum_assignment(np.abs(matrix), maximize=True)
     matched = np.full(rows.n_factors, -1)
@@ -84,19 +79,11 @@ def mcc(
     if len(factor) < rows.n_factors:
         names = ", ".join(rows.names[rows.kept[j]] for j in np.flatnonzero(matched < 0))
         rows.notes.append(f"{len(matrix)} latent(s) for {rows.n_factors} factors: {names} counted as 0.")
-    return Score(
-        float(per_factor.mean()),
-        {
-            **rows.about(),
-            "per_factor": rows.spread(per_factor),
-            "matched_latent": rows.spread(matched),
-            "correlation": rows.spread(matrix),
-            "mode": mode,
-        },
-    )
+    parts = {"per_factor": per_factor, "matched_latent": matched, "correlation": matrix}
+    return rows.score(per_factor.mean(), parts, mode=mode)
 
 
-def _correlation(rows: Rows, mode: Mode) -> NDArray[np.float64]:
+def _correlation(rows: Rows, mode: Mode) -> Floats:
     z = rows.latents
     gone = dead(z)
     if mode == "spearman":
@@ -107,11 +94,9 @@ def _correlation(rows: Rows, mode: Mode) -> NDArray[np.float64]:
     return matrix
 
 
-def _affine(rows: Rows) -> NDArray[np.float64]:
-    if rows.latents_test is None or rows.numbers_test is None:
-        raise UnknotError("mcc: the affine mode needs held-out rows.")
+def _affine(rows: Rows) -> Floats:
     from unknot.metrics._logistic import standardised
 
-    z, z_test = standardised(rows.latents, rows.latents_test)
+    z, z_test = standardised(rows.latents, rows.held_out.latents)
     weights, *_ = np.linalg.lstsq(z, rows.numbers - rows.numbers.mean(axis=0), rcond=None)
-    return correlation(z_test @ weights, rows.numbers_test)
+    return correlation(z_test @ weights, rows.held_out.numbers)

@@ -3,28 +3,26 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics._importance import completeness, disentanglement
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.kernels.information import share, width_information
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 
-@facts(
-    Facts(
-        title="MED: DCI with mutual information",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="near 0 (0.005 for noise at 10,000 rows); completeness of few uninformed latents can be higher",
-        reference="Cao et al. 2022, An Empirical Study on Disentanglement of Negative-free Contrastive Learning, "
-        "arXiv:2206.04756",
-        cost="seconds",
-        also={"completeness": "compactness", "informativeness": "explicitness"},
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="MED: DCI with mutual information",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="near 0 (0.005 for noise at 10,000 rows); completeness of few uninformed latents can be higher",
+    reference="Cao et al. 2022, An Empirical Study on Disentanglement of Negative-free Contrastive Learning, "
+    "arXiv:2206.04756",
+    cost="seconds",
+    also={"completeness": "compactness", "informativeness": "explicitness"},
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def med(
     latents: Any,
@@ -92,23 +90,15 @@ def med(
         rows.notes.append("one latent only: completeness compares latents and is undefined.")
     spread_latent = np.full(len(importance), np.nan)
     spread_latent[used] = per_latent
-    parts: dict[str, Any] = {
-        "disentanglement": d_value,
-        "completeness": c_value,
-        "per_latent": spread_latent,
-        "per_factor": rows.spread(per_factor),
-        "importance": rows.spread(importance),
-        "mutual_information": rows.spread(information),
-        "latents_used": used,
-        "bins": bins,
-    }
+    parts = {"per_factor": per_factor, "importance": importance, "mutual_information": information}
+    values = {"disentanglement": d_value, "completeness": c_value}
     if informativeness:
-        accuracies = _accuracies(rows, used, rng)
-        parts |= {"informativeness": float(accuracies.mean()), "accuracy": rows.spread(accuracies)}
-    return Score(d_value, {**rows.about(), **parts})
+        parts["accuracy"] = _accuracies(rows, used, rng)
+        values["informativeness"] = float(parts["accuracy"].mean())
+    return rows.score(d_value, parts, **values, per_latent=spread_latent, latents_used=used, bins=bins)
 
 
-def _best(importance: NDArray[np.float64], top: int) -> NDArray[np.int64]:
+def _best(importance: Floats, top: int) -> Ints:
     """Latents that are among the `top` most disentangled of those that know the same factor best."""
     _, scores = disentanglement(importance)
     factor = importance.argmax(axis=1)
@@ -121,18 +111,16 @@ def _best(importance: NDArray[np.float64], top: int) -> NDArray[np.int64]:
     return used if len(used) else np.arange(len(importance))
 
 
-def _accuracies(rows: Rows, used: NDArray[np.int64], rng: Rng) -> NDArray[np.float64]:
+def _accuracies(rows: Rows, used: Ints, rng: Rng) -> Floats:
     from unknot.metrics._logistic import accuracy, fit, hold_out, standardised
 
     split = hold_out(rows, rng)
-    if split.latents_test is None or split.factors_test is None:
-        raise UnknotError("med: informativeness needs held-out rows.")
-    z, z_test = standardised(split.latents[:, used], split.latents_test[:, used])
+    z, z_test = standardised(split.latents[:, used], split.held_out.latents[:, used])
     result = np.empty(rows.n_factors)
     for j in range(rows.n_factors):
         codes = split.factors[:, j]
         model, converged = fit(z, codes, max_iter=1000)
-        result[j] = accuracy(model, z_test, split.factors_test[:, j], int(codes[0]))
+        result[j] = accuracy(model, z_test, split.held_out.factors[:, j], int(codes[0]))
         if not converged:
             name = rows.names[rows.kept[j]]
             rows.notes.append(f"the logistic regression for '{name}' stopped before it converged.")

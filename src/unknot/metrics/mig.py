@@ -4,8 +4,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unknot.errors import unknown
-from unknot.metrics.inputs import prepare
+from unknot.errors import check_known
+from unknot.metrics.arrays import Floats
+from unknot.metrics.inputs import Rows, prepare
 from unknot.metrics.kernels.information import (
     bin_entropy,
     factor_entropy,
@@ -13,29 +14,22 @@ from unknot.metrics.kernels.information import (
     table_information,
     width_contingency,
 )
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Normaliser = Literal["factor", "code"]
 
 
-@facts(
-    Facts(
-        title="Mutual information gap",
-        measures="compactness",
-        bounds=(0.0, 1.0),
-        chance="about 0; the bias of counting cancels in the gap (0.0005 for noise at 10,000 rows)",
-        reference="Chen et al. 2018, Isolating Sources of Disentanglement in VAEs, arXiv:1802.04942",
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="Mutual information gap",
+    measures="compactness",
+    bounds=(0.0, 1.0),
+    chance="about 0; the bias of counting cancels in the gap (0.0005 for noise at 10,000 rows)",
+    reference="Chen et al. 2018, Isolating Sources of Disentanglement in VAEs, arXiv:1802.04942",
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def mig(
-    latents: Any,
-    factors: Any,
-    *,
-    bins: int = 20,
-    normaliser: Normaliser = "factor",
-    bias_correction: bool = False,
+    latents: Any, factors: Any, *, bins: int = 20, normaliser: Normaliser = "factor", bias_correction: bool = False
 ) -> Score:
     """How much more the best latent knows about each factor than the runner-up.
 
@@ -65,26 +59,27 @@ def mig(
     >>> round(mig(factors[:, ::-1] * 1.0, factors).value, 6)
     1.0
     """
-    if normaliser not in get_args(Normaliser):
-        raise unknown("normaliser of mig", normaliser, get_args(Normaliser))
-    rows = prepare("mig", latents, factors)
-    tables = width_contingency(rows.latents, rows.factors, rows.sizes, bins)
-    information = table_information(tables, correct=bias_correction)
-    entropies = factor_entropy(rows.factors, rows.sizes)
-    whole = entropies if normaliser == "factor" else bin_entropy(tables)[:, None]
-    ranked = np.sort(np.vstack([np.zeros(rows.n_factors), share(information, whole)]), axis=0)
+    rows, information, shares = shared_information("mig", latents, factors, bins, normaliser, bias_correction)
+    ranked = np.sort(np.vstack([np.zeros(rows.n_factors), shares]), axis=0)
     per_factor = ranked[-1] - ranked[-2]
     if len(information) == 1:
         rows.notes.append("one latent only: there is no runner-up, so the gap is all that the latent knows.")
-    return Score(
-        float(per_factor.mean()),
-        {
-            **rows.about(),
-            "per_factor": rows.spread(per_factor),
-            "mutual_information": rows.spread(information),
-            "entropy": rows.spread(entropies),
-            "best_latent": rows.spread(information.argmax(axis=0)),
-            "bins": bins,
-            "normaliser": normaliser,
-        },
-    )
+    parts = {
+        "per_factor": per_factor,
+        "mutual_information": information,
+        "entropy": factor_entropy(rows.factors, rows.sizes),
+        "best_latent": information.argmax(axis=0),
+    }
+    return rows.score(per_factor.mean(), parts, bins=bins, normaliser=normaliser)
+
+
+def shared_information(
+    who: str, latents: Any, factors: Any, bins: int, normaliser: str, bias_correction: bool
+) -> tuple[Rows, Floats, Floats]:
+    """The rows, I(z_i; y_j) (d, k) in nats, and the same as a share of what the normaliser names."""
+    check_known(f"normaliser of {who}", normaliser, get_args(Normaliser))
+    rows = prepare(who, latents, factors)
+    tables = width_contingency(rows.latents, rows.factors, rows.sizes, bins)
+    information = table_information(tables, correct=bias_correction)
+    whole = factor_entropy(rows.factors, rows.sizes) if normaliser == "factor" else bin_entropy(tables)[:, None]
+    return rows, information, share(information, whole)

@@ -1,42 +1,26 @@
 """MIG-sup: how much more each latent knows about its best factor than about the next."""
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
-from unknot.errors import unknown
-from unknot.metrics.inputs import dead, prepare
-from unknot.metrics.kernels.information import (
-    bin_entropy,
-    factor_entropy,
-    share,
-    table_information,
-    width_contingency,
-)
-from unknot.metrics.score import Facts, Score, facts
-
-Normaliser = Literal["factor", "code"]
+from unknot.metrics.inputs import dead
+from unknot.metrics.mig import Normaliser, shared_information
+from unknot.metrics.score import Facts, Score
 
 
-@facts(
-    Facts(
-        title="Mutual information gap per latent (MIG-sup)",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="near 0, above it by the spread of the counting bias over factors (0.0005 for noise at 10,000 rows)",
-        reference="Li et al. 2020, Progressive Learning and Disentanglement of Hierarchical Representations, "
-        "arXiv:2002.10549",
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="Mutual information gap per latent (MIG-sup)",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="near 0, above it by the spread of the counting bias over factors (0.0005 for noise at 10,000 rows)",
+    reference="Li et al. 2020, Progressive Learning and Disentanglement of Hierarchical Representations, "
+    "arXiv:2002.10549",
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def mig_sup(
-    latents: Any,
-    factors: Any,
-    *,
-    bins: int = 20,
-    normaliser: Normaliser = "factor",
-    bias_correction: bool = False,
+    latents: Any, factors: Any, *, bins: int = 20, normaliser: Normaliser = "factor", bias_correction: bool = False
 ) -> Score:
     """How much more each latent knows about its best factor than about the next: MIG turned by ninety degrees.
 
@@ -64,13 +48,7 @@ def mig_sup(
     >>> round(mig_sup(np.hstack([factors, factors]) * 1.0, factors).value, 6)
     1.0
     """
-    if normaliser not in get_args(Normaliser):
-        raise unknown("normaliser of mig_sup", normaliser, get_args(Normaliser))
-    rows = prepare("mig_sup", latents, factors)
-    tables = width_contingency(rows.latents, rows.factors, rows.sizes, bins)
-    information = table_information(tables, correct=bias_correction)
-    whole = factor_entropy(rows.factors, rows.sizes) if normaliser == "factor" else bin_entropy(tables)[:, None]
-    shares = share(information, whole)
+    rows, information, shares = shared_information("mig_sup", latents, factors, bins, normaliser, bias_correction)
     gone = dead(rows.latents)
     per_latent = np.full(len(shares), np.nan)
     if rows.n_factors == 1:
@@ -82,14 +60,11 @@ def mig_sup(
         value = 0.0 if gone.all() else float(per_latent[~gone].mean())
     if gone.any():
         rows.notes.append(f"left out latent(s) without variance: {', '.join(map(str, np.flatnonzero(gone)))}.")
-    return Score(
+    return rows.score(
         value,
-        {
-            **rows.about(),
-            "per_latent": per_latent,
-            "mutual_information": rows.spread(information),
-            "best_factor": rows.kept[shares.argmax(axis=1)],
-            "bins": bins,
-            "normaliser": normaliser,
-        },
+        {"mutual_information": information},
+        per_latent=per_latent,
+        best_factor=rows.kept[shares.argmax(axis=1)],
+        bins=bins,
+        normaliser=normaliser,
     )

@@ -7,21 +7,19 @@ import numpy as np
 from unknot.errors import UnknotError
 from unknot.metrics.inputs import prepare
 from unknot.metrics.kernels.information import table_information, width_contingency
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 
-@facts(
-    Facts(
-        title="Modularity",
-        measures="modularity",
-        bounds=(0.0, 1.0),
-        chance="not 0: estimation noise is compared with its own maximum (0.62 for noise with five factors); "
-        "min_mi takes such latents out",
-        reference="Ridgeway and Mozer 2018, Learning Deep Disentangled Embeddings with the F-Statistic Loss, "
-        "arXiv:1802.05312",
-        identity=("bins",),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="Modularity",
+    measures="modularity",
+    bounds=(0.0, 1.0),
+    chance="not 0: estimation noise is compared with its own maximum (0.62 for noise with five factors); "
+    "min_mi takes such latents out",
+    reference="Ridgeway and Mozer 2018, Learning Deep Disentangled Embeddings with the F-Statistic Loss, "
+    "arXiv:1802.05312",
+    identity=("bins",),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def modularity(
     latents: Any, factors: Any, *, bins: int = 20, min_mi: float = 0.0, bias_correction: bool = False
@@ -72,13 +70,6 @@ def modularity(
     else:
         relative = (information[alive] / most[alive, None]) ** 2
         per_latent[alive] = 1.0 - (relative.sum(axis=1) - 1.0) / (rows.n_factors - 1)
-    return Score(
-        float(per_latent.mean()),
-        {
-            **rows.about(),
-            "per_latent": per_latent,
-            "mutual_information": rows.spread(information),
-            "best_factor": rows.kept[information.argmax(axis=1)],
-            "bins": bins,
-        },
-    )
+    best = rows.kept[information.argmax(axis=1)]
+    parts = {"mutual_information": information}
+    return rows.score(per_latent.mean(), parts, per_latent=per_latent, best_factor=best, bins=bins)

@@ -7,8 +7,10 @@ everything is written into buffers that are made once.
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Ints
+
 F32 = NDArray[np.float32]
-Codes = NDArray[np.int64]
+Codes = Ints
 
 CHUNK = 1024  # rows whose activations stay in the cache; the gradient of a larger batch is summed from chunks
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # Adam's, as in the paper and in every framework

@@ -4,29 +4,27 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics.accuracy import adjusted, chance_levels, held_out
+from unknot.metrics.accuracy import adjusted, chance_levels
 from unknot.metrics.alignment import UNALIGNED, Alignment, align, alignment_information, alignment_notes
+from unknot.metrics.arrays import Floats
 from unknot.metrics.heads import HIDDEN, Recipe
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.probes import RecipeName, check_probe_options, head_accuracy, probe_seed
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 
-@facts(
-    Facts(
-        title="Neuron knock-out (NK)",
-        measures="compactness",
-        bounds=(-1.0, 1.0),
-        chance=0.0,
-        reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
-        cost="seconds",
-        also={"nk_adjusted": "compactness", "mlp": "explicitness", "linear": "explicitness"},
-        identity=("recipe",),
-        invariances=frozenset(),
-    )
+@Facts(
+    title="Neuron knock-out (NK)",
+    measures="compactness",
+    bounds=(-1.0, 1.0),
+    chance=0.0,
+    reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
+    cost="seconds",
+    also={"nk_adjusted": "compactness", "mlp": "explicitness", "linear": "explicitness"},
+    identity=("recipe",),
+    invariances=frozenset(),
 )
 def nk(
     latents: Any,
@@ -87,51 +85,46 @@ def nk(
     (1.0, True)
     """
     chosen = check_probe_options("nk", recipe, restarts, chance)
-    rows = prepare("nk", latents, factors, latents_test, factors_test, held_out=True, rng=rng)
+    rows = prepare("nk", latents, factors, latents_test, factors_test, rng=rng)
     seed = probe_seed(rng)
     information = alignment_information(rows)
     f = align(information) if alignment is None else _checked_alignment(rows, alignment)
     aligned = f.latents != UNALIGNED
     mlp = head_accuracy(rows, HIDDEN, chosen, restarts, seed)
     linear = head_accuracy(rows, 0, chosen, restarts, seed)
-    level = chance_levels(held_out(rows)[1], rows.factors, chance)
+    level = chance_levels(rows.held_out.factors, rows.factors, chance)
 
-    def without(removed: list[list[int]]) -> NDArray[np.float64]:
+    def without(removed: list[list[int]]) -> Floats:
         accuracy = _without(rows, removed, mlp.test, chosen, restarts, seed)
         return np.where(aligned, accuracy, np.nan)
 
     knockout = without([[i] if i != UNALIGNED else [] for i in f.latents.tolist()])
     per_factor = mlp.test - knockout
     per_factor_adjusted = np.where(aligned, adjusted(mlp.test, level) - adjusted(knockout, level), np.nan)
-    parts: dict[str, Any] = {
-        **rows.about(),
-        "per_factor": rows.spread(per_factor),
-        "per_factor_adjusted": rows.spread(per_factor_adjusted),
-        "nk_adjusted": float(np.nanmean(per_factor_adjusted)),
-        "mlp": float(mlp.test.mean()),
-        "linear": float(linear.test.mean()),
-        "knockout": float(np.nanmean(knockout)),
-        "mlp_per_factor": rows.spread(mlp.test),
-        "linear_per_factor": rows.spread(linear.test),
-        "knockout_per_factor": rows.spread(knockout),
-        "sd_over_restarts": rows.spread(mlp.spread),
-        "chance": rows.spread(level),
-        "alignment": rows.spread(f.latents),
-        "mutual_information": rows.spread(information),
-        "recipe": recipe,
+    parts = {
+        "per_factor": per_factor,
+        "per_factor_adjusted": per_factor_adjusted,
+        "mlp_per_factor": mlp.test,
+        "linear_per_factor": linear.test,
+        "knockout_per_factor": knockout,
+        "sd_over_restarts": mlp.spread,
+        "chance": level,
+        "alignment": f.latents,
+        "mutual_information": information,
     }
+    means = {"nk_adjusted": per_factor_adjusted, "mlp": mlp.test, "linear": linear.test, "knockout": knockout}
     if nk2:
-        two = mlp.test - without(_two_best(information, f))
-        parts |= {"nk2": float(np.nanmean(two)), "nk2_per_factor": rows.spread(two)}
+        means["nk2"] = parts["nk2_per_factor"] = mlp.test - without(_two_best(information, f))
+    more: dict[str, Any] = {name: float(np.nanmean(values)) for name, values in means.items()}
     if cross:
-        parts["cross"] = _cross(rows, f, knockout, mlp.test, chosen, restarts, seed)
-    parts["notes"] = [*rows.notes, *alignment_notes(rows, f)]
-    return Score(float(np.nanmean(per_factor)), parts)
+        more["cross"] = _cross(rows, f, knockout, mlp.test, chosen, restarts, seed)
+    rows.notes.extend(alignment_notes(rows, f))
+    return rows.score(float(np.nanmean(per_factor)), parts, recipe=recipe, **more)
 
 
 def _without(
-    rows: Rows, removed: list[list[int]], full: NDArray[np.float64], recipe: Recipe, restarts: int, seed: int
-) -> NDArray[np.float64]:
+    rows: Rows, removed: list[list[int]], full: Floats, recipe: Recipe, restarts: int, seed: int
+) -> Floats:
     """Accuracy (k,) of nets that go without `removed[j]`; where nothing is removed, that of the full net."""
     knocked_out = [j for j, gone in enumerate(removed) if gone]
     result = full.copy()
@@ -141,7 +134,7 @@ def _without(
     return result
 
 
-def _two_best(information: NDArray[np.float64], f: Alignment) -> list[list[int]]:
+def _two_best(information: Floats, f: Alignment) -> list[list[int]]:
     """For each factor its latent and, with that one gone, the next it is aligned to, if any is left."""
     removed = []
     for j, first in enumerate(f.latents.tolist()):
@@ -155,14 +148,8 @@ def _two_best(information: NDArray[np.float64], f: Alignment) -> list[list[int]]
 
 
 def _cross(
-    rows: Rows,
-    f: Alignment,
-    knockout: NDArray[np.float64],
-    full: NDArray[np.float64],
-    recipe: Recipe,
-    restarts: int,
-    seed: int,
-) -> NDArray[np.float64]:
+    rows: Rows, f: Alignment, knockout: Floats, full: Floats, recipe: Recipe, restarts: int, seed: int
+) -> Floats:
     k = rows.n_factors
     result = np.full((k, k), np.nan)
     for b, latent in enumerate(f.latents.tolist()):

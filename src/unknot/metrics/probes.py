@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics.accuracy import adjusted, chance_levels, check_chance, held_out
+from unknot.metrics.accuracy import adjusted, chance_levels, check_chance
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.heads import HIDDEN, Recipe, find_recipe, train_head
 from unknot.metrics.inputs import UNSEEN, Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 RecipeName = Literal["converged", "paper", "paper_text"]
@@ -23,9 +23,9 @@ LEAST_PENALTY = 1e-3  # of the converged linear head: keeps its weights finite w
 class Accuracy:
     """Accuracies of heads (k,), averaged over restarts."""
 
-    test: NDArray[np.float64]
-    train: NDArray[np.float64]
-    spread: NDArray[np.float64]  # standard deviation of `test` over restarts
+    test: Floats
+    train: Floats
+    spread: Floats  # standard deviation of `test` over restarts
 
 
 _MLP_FACTS = Facts(
@@ -42,7 +42,7 @@ _MLP_FACTS = Facts(
 )
 
 
-@facts(_MLP_FACTS)
+@_MLP_FACTS
 def mlp_accuracy(
     latents: Any,
     factors: Any,
@@ -85,11 +85,11 @@ def mlp_accuracy(
     >>> mlp_accuracy(y - 0.5, y).value
     1.0
     """
-    rows = prepare("mlp_accuracy", latents, factors, latents_test, factors_test, held_out=True, rng=rng)
+    rows = prepare("mlp_accuracy", latents, factors, latents_test, factors_test, rng=rng)
     return _score(rows, HIDDEN, recipe, restarts, chance, rng)
 
 
-@facts(replace(_MLP_FACTS, title="Linear accuracy"))
+@replace(_MLP_FACTS, title="Linear accuracy")
 def linear_accuracy(
     latents: Any,
     factors: Any,
@@ -117,7 +117,7 @@ def linear_accuracy(
     >>> linear_accuracy(y - 0.5, y).value
     1.0
     """
-    rows = prepare("linear_accuracy", latents, factors, latents_test, factors_test, held_out=True, rng=rng)
+    rows = prepare("linear_accuracy", latents, factors, latents_test, factors_test, rng=rng)
     return _score(rows, 0, recipe, restarts, chance, rng)
 
 
@@ -144,7 +144,7 @@ def head_accuracy(
     Every head has its own generator, made of `seed`, its kind, its factor and what it goes without, so that the
     same head gets the same accuracy whichever metric asks for it.
     """
-    z_test, y_test = held_out(rows)
+    z_test, y_test, _ = rows.held_out
     table = np.zeros((rows.n_factors, restarts, 2))
     with one_thread():
         for j in range(rows.n_factors) if only is None else only:
@@ -160,15 +160,15 @@ def head_accuracy(
 
 
 def _guesses(
-    z: NDArray[np.float64],
-    z_held: NDArray[np.float64],
-    y: NDArray[np.int64],
+    z: Floats,
+    z_held: Floats,
+    y: Ints,
     n_classes: int,
     hidden: int,
     recipe: Recipe,
     rng: np.random.Generator,
     rows: Rows,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Ints, Ints]:
     if z.shape[1] == 0:  # nothing to look at: the most common class
         most = np.bincount(y).argmax()
         return np.full(len(z_held), most), np.full(len(z), most)
@@ -184,22 +184,17 @@ def _guesses(
 def _score(rows: Rows, hidden: int, recipe: str, restarts: int, chance: str, rng: Rng) -> Score:
     chosen = check_probe_options("probe", recipe, restarts, chance)
     accuracy = head_accuracy(rows, hidden, chosen, restarts, probe_seed(rng))
-    level = chance_levels(held_out(rows)[1], rows.factors, chance)
+    level = chance_levels(rows.held_out.factors, rows.factors, chance)
     per_factor_adjusted = adjusted(accuracy.test, level)
-    return Score(
-        float(accuracy.test.mean()),
-        {
-            **rows.about(),
-            "per_factor": rows.spread(accuracy.test),
-            "per_factor_train": rows.spread(accuracy.train),
-            "per_factor_adjusted": rows.spread(per_factor_adjusted),
-            "adjusted": float(per_factor_adjusted.mean()),
-            "train": float(accuracy.train.mean()),
-            "sd_over_restarts": rows.spread(accuracy.spread),
-            "chance": rows.spread(level),
-            "recipe": recipe,
-        },
-    )
+    parts = {
+        "per_factor": accuracy.test,
+        "per_factor_train": accuracy.train,
+        "per_factor_adjusted": per_factor_adjusted,
+        "sd_over_restarts": accuracy.spread,
+        "chance": level,
+    }
+    means = {"adjusted": float(per_factor_adjusted.mean()), "train": float(accuracy.train.mean())}
+    return rows.score(accuracy.test.mean(), parts, **means, recipe=recipe)
 
 
 def probe_seed(rng: Rng) -> int:

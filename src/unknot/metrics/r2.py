@@ -11,19 +11,21 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.factors import FactorSpace
+from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 Readout = Literal["linear", "mlp"]
+RATIO_BINS, RATIO_TOP = 40, 2.0  # of the histogram of ratios, and its last edge
 HIDDEN, EPOCHS, BATCH, LEAST_STEPS = (40, 40, 40), 8, 64, 3_000
 
 
-def full_variance(targets: FactorSpace | ArrayLike) -> NDArray[np.float64]:
+def full_variance(targets: FactorSpace | ArrayLike) -> Floats:
     """Variance of each factor over the full dataset, for targets scaled to [0, 1].
 
     A factor of K equally frequent values has (K + 1) / (12 (K - 1)); a table of targets has what it has.
@@ -59,7 +61,7 @@ class SquaredErrors:
         self.total += np.where(mask, squares, 0.0).sum(axis=0)
         self.count += np.broadcast_to(mask, squares.shape).sum(axis=0)
 
-    def r2(self, variance: ArrayLike) -> NDArray[np.float64]:
+    def r2(self, variance: ArrayLike) -> Floats:
         """The share 1 - MSE / variance of each factor; NaN for a constant factor or one without rows (see `count`)."""
         sigma = np.asarray(variance, dtype=np.float64)
         if sigma.shape != self.total.shape:
@@ -72,7 +74,7 @@ class SquaredErrors:
         return result
 
 
-def r2_per_factor(predictions: ArrayLike, targets: ArrayLike, variance: ArrayLike) -> NDArray[np.float64]:
+def r2_per_factor(predictions: ArrayLike, targets: ArrayLike, variance: ArrayLike) -> Floats:
     """R²_j = 1 - mean (f_j - y_j)² / variance_j, in (-inf, 1]; NaN for a factor whose variance is 0.
 
     Args:
@@ -85,7 +87,7 @@ def r2_per_factor(predictions: ArrayLike, targets: ArrayLike, variance: ArrayLik
     return errors.r2(variance)
 
 
-def unseen_values(classes: ArrayLike, train_classes: ArrayLike) -> NDArray[np.bool_]:
+def unseen_values(classes: ArrayLike, train_classes: ArrayLike) -> Bools:
     """Which entries (n, k) hold a factor value that never occurs in the training rows."""
     table, train = np.asarray(classes), np.asarray(train_classes)
     return np.stack([~np.isin(table[:, j], np.unique(train[:, j])) for j in range(table.shape[1])], axis=1)
@@ -103,9 +105,9 @@ class OneOOD:
     """
 
     count: int
-    counts: NDArray[np.int64]
-    ood: NDArray[np.float64]
-    in_distribution: NDArray[np.float64]
+    counts: Ints
+    ood: Floats
+    in_distribution: Floats
 
 
 def one_ood(predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike, variance: ArrayLike) -> OneOOD:
@@ -139,22 +141,14 @@ class RatioToMean:
         edges: (bins + 1,).
     """
 
-    median: NDArray[np.float64]
-    share: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    histogram: NDArray[np.int64]
-    edges: NDArray[np.float64]
+    median: Floats
+    share: Floats
+    counts: Ints
+    histogram: Ints
+    edges: Floats
 
 
-def ratio_to_mean(
-    predictions: ArrayLike,
-    targets: ArrayLike,
-    unseen: ArrayLike,
-    mean: ArrayLike,
-    *,
-    bins: int = 40,
-    top: float = 2.0,
-) -> RatioToMean:
+def ratio_to_mean(predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike, mean: ArrayLike) -> RatioToMean:
     """|f_j - mean_j| / |y_j - mean_j| of the unseen factor, on rows with exactly one (eq. 2).
 
     Rows whose target is the mean itself are left out. The paper only says "the mean of the factor" and speaks of the
@@ -165,8 +159,6 @@ def ratio_to_mean(
         targets: (n, k).
         unseen: (n, k) which values never occur in training.
         mean: (k,) of the training targets.
-        bins: of the histogram.
-        top: its last edge.
     """
     strange = np.asarray(unseen, dtype=np.bool_)
     k = strange.shape[1]
@@ -176,27 +168,25 @@ def ratio_to_mean(
         raise UnknotError(f"ratio_to_mean: mean has shape {centre.shape}; expected one number for {k} factors.")
     away = np.abs(wanted - centre)
     use = strange & (strange.sum(axis=1, keepdims=True) == 1) & (away >= 1e-12)
-    edges = np.linspace(0.0, top, bins + 1)
+    edges = np.linspace(0.0, RATIO_TOP, RATIO_BINS + 1)
     median, share = np.full(k, np.nan), np.full(k, np.nan)
-    histogram = np.zeros((k, bins), dtype=np.int64)
+    histogram = np.zeros((k, RATIO_BINS), dtype=np.int64)
     for j in range(k):
         ratio = np.abs(predicted[use[:, j], j] - centre[j]) / away[use[:, j], j]
-        histogram[j] = np.histogram(np.minimum(ratio, top), edges)[0]
+        histogram[j] = np.histogram(np.minimum(ratio, RATIO_TOP), edges)[0]
         if len(ratio):
             median[j], share[j] = np.median(ratio), np.mean(ratio <= 1)
     return RatioToMean(median, share, use.sum(axis=0), histogram, edges)
 
 
-@facts(
-    Facts(
-        title="R² of a readout",
-        measures="explicitness",
-        bounds=(float("-inf"), 1.0),
-        chance=0.0,
-        reference="Schott et al. 2022, arXiv:2107.08221, eq. 1",
-        identity=("readout",),
-        invariances=frozenset({"rows", "latents", "sign", "scale", "shift", "rotation"}),
-    )
+@Facts(
+    title="R² of a readout",
+    measures="explicitness",
+    bounds=(float("-inf"), 1.0),
+    chance=0.0,
+    reference="Schott et al. 2022, arXiv:2107.08221, eq. 1",
+    identity=("readout",),
+    invariances=frozenset({"rows", "latents", "sign", "scale", "shift", "rotation"}),
 )
 def r2(
     latents: Any,
@@ -231,57 +221,40 @@ def r2(
     >>> round(r2(latents, latents @ [[1.0, 0.0], [2.0, 1.0], [0.0, 1.0]]).value, 6)
     1.0
     """
-    if readout not in get_args(Readout):
-        raise unknown("readout of r2", readout, get_args(Readout))
+    check_known("readout of r2", readout, get_args(Readout))
     generator = np.random.default_rng(rng)
     # The network draws on from where the split left the generator; least squares draws nothing.
     of_split = generator if readout == "mlp" else rng
-    rows = prepare(
-        "r2", latents, factors, latents_test, factors_test, held_out=True, rng=of_split, continuous="keep"
-    )
+    rows = prepare("r2", latents, factors, latents_test, factors_test, rng=of_split, continuous="keep")
     x, y, x_test, y_test = _scaled(rows)
     predicted = (_linear if readout == "linear" else _mlp)(x, y, x_test, generator)
     variance = full_variance(np.concatenate([y, y_test]))
     per_factor = r2_per_factor(predicted, y_test, variance)
-    real = [rows.names[j] for j in rows.kept[rows.continuous]]
-    notes = [*rows.notes, *(f"factor '{name}' is continuous: regressed as it is." for name in real)]
-    return Score(
-        float(per_factor.mean()),
-        {
-            **rows.about(),
-            "notes": notes,
-            "per_factor": rows.spread(per_factor),
-            "variance": rows.spread(variance),
-        },
-    )
+    rows.note_continuous("regressed as it is")
+    return rows.score(per_factor.mean(), {"per_factor": per_factor, "variance": variance})
 
 
-def _scaled(rows: Rows) -> tuple[NDArray[np.float64], ...]:
+def _scaled(rows: Rows) -> tuple[Floats, ...]:
     """Latents with mean 0 and variance 1, factors in [0, 1], of the training and the test rows."""
-    if rows.latents_test is None or rows.numbers_test is None:
-        raise UnknotError("r2: needs held-out rows.")
+    z_test, _, y_test = rows.held_out
     mean, std = rows.latents.mean(axis=0), rows.latents.std(axis=0)
     std[std <= 1e-12 * np.maximum(1.0, np.abs(mean))] = np.inf
-    low = np.minimum(rows.numbers.min(axis=0), rows.numbers_test.min(axis=0))
-    span = np.maximum(rows.numbers.max(axis=0), rows.numbers_test.max(axis=0)) - low
-    tables = [rows.latents - mean, rows.numbers - low, rows.latents_test - mean, rows.numbers_test - low]
+    low = np.minimum(rows.numbers.min(axis=0), y_test.min(axis=0))
+    span = np.maximum(rows.numbers.max(axis=0), y_test.max(axis=0)) - low
+    tables = [rows.latents - mean, rows.numbers - low, z_test - mean, y_test - low]
     for table, scale in zip(tables, (std, span, std, span), strict=True):
         table /= scale
     return tuple(tables)
 
 
-def _linear(
-    x: NDArray[np.float64], y: NDArray[np.float64], x_test: NDArray[np.float64], _: np.random.Generator
-) -> NDArray[np.float64]:
+def _linear(x: Floats, y: Floats, x_test: Floats, _: np.random.Generator) -> Floats:
     mean = y.mean(axis=0)
     weights = np.linalg.lstsq(x, y - mean, rcond=None)[0]
-    result: NDArray[np.float64] = x_test @ weights + mean
+    result: Floats = x_test @ weights + mean
     return result
 
 
-def _mlp(
-    x: NDArray[np.float64], y: NDArray[np.float64], x_test: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _mlp(x: Floats, y: Floats, x_test: Floats, rng: np.random.Generator) -> Floats:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPRegressor
 
@@ -301,14 +274,14 @@ def _mlp(
         return np.asarray(network.predict(x_test)).reshape(len(x_test), -1)
 
 
-def _table(values: ArrayLike, what: str) -> NDArray[np.float64]:
+def _table(values: ArrayLike, what: str) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2:
         raise UnknotError(f"r2: {what} has shape {array.shape}; expected (n_samples, n_factors).")
     return array
 
 
-def _pair(predictions: ArrayLike, targets: ArrayLike, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _pair(predictions: ArrayLike, targets: ArrayLike, k: int) -> tuple[Floats, Floats]:
     """Predictions and targets of k factors, same shape and finite."""
     predicted, wanted = _table(predictions, "predictions"), _table(targets, "targets")
     if predicted.shape != wanted.shape or predicted.shape[1] != k:

@@ -1,12 +1,13 @@
 """Ranks with ties averaged, without importing scipy.stats."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from unknot.metrics.arrays import Floats
 
 CHUNK = 16_384  # rows that the cache holds
 
 
-def average_ranks(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def average_ranks(columns: Floats) -> Floats:
     """Rank 1..n of each entry within its column (n, c); equal entries share the mean of their ranks.
 
     >>> average_ranks(np.array([[3.0], [1.0], [3.0], [2.0]])).ravel()
@@ -14,9 +15,7 @@ def average_ranks(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     ranks = np.empty(columns.shape)
     for i, column in enumerate(columns.T):
-        order = np.argsort(
-            column,
-        )
+        order = np.argsort(column)
         ordered = column[order]
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         ends = np.concatenate([starts[1:], [len(ordered)]])
@@ -24,7 +23,7 @@ def average_ranks(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     return ranks
 
 
-def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def correlation(a: Floats, b: Floats) -> Floats:
     """Pearson correlation (p, q) of the columns of a (n, p) and b (n, q); 0 where a column does not vary."""
     (mean_a, scale_a), (mean_b, scale_b) = _scale(a), _scale(b)
     products = np.zeros((a.shape[1], b.shape[1]))
@@ -39,7 +38,7 @@ def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.fl
     return np.clip(np.divide(products, norms, out=np.zeros_like(products), where=norms > 0), -1.0, 1.0)
 
 
-def _scale(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scale(columns: Floats) -> tuple[Floats, Floats]:
     """Mean and largest deviation from it, infinite where a column does not vary.
 
     Dividing by it keeps squares of tiny or huge columns inside the range of floats.

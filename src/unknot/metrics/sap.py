@@ -4,26 +4,23 @@ import warnings
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
-from unknot.metrics.accuracy import held_out
+from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rng, Rows, dead, prepare
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Mode = Literal["classification", "regression", "liblinear"]
 
 
-@facts(
-    Facts(
-        title="Separated attribute predictability",
-        measures="compactness",
-        bounds=(0.0, 1.0),
-        chance=0.0,
-        reference="Kumar et al. 2018, Variational Inference of Disentangled Latent Concepts, arXiv:1711.00848",
-        identity=("mode",),
-        invariances=frozenset({"rows", "latents", "sign"}),
-    )
+@Facts(
+    title="Separated attribute predictability",
+    measures="compactness",
+    bounds=(0.0, 1.0),
+    chance=0.0,
+    reference="Kumar et al. 2018, Variational Inference of Disentangled Latent Concepts, arXiv:1711.00848",
+    identity=("mode",),
+    invariances=frozenset({"rows", "latents", "sign"}),
 )
 def sap(
     latents: Any,
@@ -72,50 +69,31 @@ def sap(
     >>> round(sap(factors * 1.0, factors, mode="regression").value, 6)
     1.0
     """
-    if mode not in get_args(Mode):
-        raise unknown("mode of sap", mode, get_args(Mode))
+    check_known("mode of sap", mode, get_args(Mode))
     if not cost > 0:
         raise UnknotError(f"sap: cost is {cost}; the penalty C must be positive (the literature uses 0.01).")
-    regress = mode == "regression"
-    rows = prepare(
-        "sap",
-        latents,
-        factors,
-        latents_test,
-        factors_test,
-        held_out=not regress,
-        rng=rng,
-        continuous="keep" if regress else "bin",
-    )
-    matrix = {"classification": _accuracy, "regression": _squared_correlation, "liblinear": _liblinear}[mode](
-        rows, cost
-    )
-    notes = list(rows.notes)
-    if regress:
-        real = [rows.names[j] for j in rows.kept[rows.continuous]]
-        notes += [f"factor '{name}' is continuous: correlated as it is." for name in real]
+    test = latents_test, factors_test
+    if mode == "regression":
+        rows = prepare("sap", latents, factors, *test, continuous="keep")
+        rows.note_continuous("correlated as it is")
+    else:
+        rows = prepare("sap", latents, factors, *test, rng=rng)
+    measure = {"classification": _accuracy, "regression": _squared_correlation, "liblinear": _liblinear}[mode]
+    matrix = measure(rows, cost)
     if len(matrix) == 1:
-        notes.append("one latent only: there is no runner-up, so its predictability counts as 0.")
+        rows.notes.append("one latent only: there is no runner-up, so its predictability counts as 0.")
     ranked = np.sort(np.vstack([np.zeros_like(matrix[:1]), matrix]), axis=0)
     per_factor = ranked[-1] - ranked[-2]
-    return Score(
-        float(per_factor.mean()),
-        {
-            **rows.about(),
-            "notes": notes,
-            "per_factor": rows.spread(per_factor),
-            "predictability": rows.spread(matrix),
-            "best_latent": rows.spread(matrix.argmax(axis=0)),
-        },
-    )
+    parts = {"per_factor": per_factor, "predictability": matrix, "best_latent": matrix.argmax(axis=0)}
+    return rows.score(per_factor.mean(), parts)
 
 
-def _accuracy(rows: Rows, cost: float) -> NDArray[np.float64]:
+def _accuracy(rows: Rows, cost: float) -> Floats:
     from unknot.metrics.kernels.svm import accuracies
 
-    z_test, y_test = held_out(rows)
+    z_test, y_test, _ = rows.held_out
     columns = np.ascontiguousarray(rows.latents.T)
-    result: NDArray[np.float64] = accuracies(
+    result: Floats = accuracies(
         columns,
         np.argsort(columns, axis=1),
         np.ascontiguousarray(rows.factors.T),
@@ -127,11 +105,11 @@ def _accuracy(rows: Rows, cost: float) -> NDArray[np.float64]:
     return result
 
 
-def _liblinear(rows: Rows, cost: float) -> NDArray[np.float64]:
+def _liblinear(rows: Rows, cost: float) -> Floats:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
-    z_test, y_test = held_out(rows)
+    z_test, y_test, _ = rows.held_out
     result = np.empty((rows.latents.shape[1], rows.n_factors))
     machine = LinearSVC(C=cost, class_weight="balanced", dual=False)
     with warnings.catch_warnings():
@@ -142,7 +120,7 @@ def _liblinear(rows: Rows, cost: float) -> NDArray[np.float64]:
     return result
 
 
-def _squared_correlation(rows: Rows, _: float) -> NDArray[np.float64]:
+def _squared_correlation(rows: Rows, _: float) -> Floats:
     z, y = rows.latents - rows.latents.mean(axis=0), rows.numbers - rows.numbers.mean(axis=0)
     alive = ~dead(rows.latents)
     result = np.zeros((z.shape[1], y.shape[1]))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar, cast
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 
 Measure = Literal[
     "modularity", "compactness", "explicitness", "holistic", "robustness", "independence", "fairness"
@@ -31,9 +31,12 @@ class Score:
         return float(self.value)
 
 
+F = TypeVar("F", bound=Callable[..., Score])
+
+
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a metric without running it; tables, tests and reports read it here.
+    """What is known of a metric without running it, written as its decorator; tables, tests and reports read it here.
 
     Attributes:
         title: the metric's name in a sentence.
@@ -65,6 +68,11 @@ class Facts:
     asked: bool = False
     version: int = 1
 
+    def __call__(self, function: F) -> F:
+        """Record the facts beside the metric they decorate; the function itself is unchanged."""
+        cast(Any, function).facts = self
+        return function
+
 
 class Metric(Protocol):
     """A metric: `metric(latents, factors, *, options) -> Score`, with its facts as an attribute."""
@@ -75,19 +83,6 @@ class Metric(Protocol):
 
     def __call__(self, latents: Any, factors: Any = None, /, **options: Any) -> Score:
         """Score latents (n, d) against factors (n, k)."""
-
-
-F = TypeVar("F", bound=Callable[..., Score])
-
-
-def facts(record: Facts) -> Callable[[F], F]:
-    """Record the facts of a metric beside it; the function itself is unchanged."""
-
-    def attach(function: F) -> F:
-        cast(Any, function).facts = record
-        return function
-
-    return attach
 
 
 def identity(metric: Metric, **options: Any) -> str:
@@ -115,8 +110,7 @@ def parse_identity(text: str, metrics: Mapping[str, Metric]) -> tuple[str, dict[
     if match is None:
         raise UnknotError(f"metric '{text}' is not a name like mig, mig[bins=20] or dci[lasso].")
     name, inside = match.groups()
-    if name not in metrics:
-        raise unknown("metric", name, metrics)
+    check_known("metric", name, metrics)
     metric = metrics[name]
     parameters = inspect.signature(metric).parameters
     words = [n for n in metric.facts.identity if isinstance(parameters[n].default, str)]

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import as_array, distinct
 from unknot.metrics.score import Score
 
-F64 = NDArray[np.float64]
 CELLS = 1 << 24  # of the tables in memory at a time
 
 
@@ -49,7 +49,7 @@ def fg_ari(true: Any, predicted: Any, *, background: int = 0) -> Score:
     1.0
     """
 
-    def measure(tables: "_Tables") -> F64:
+    def measure(tables: "_Tables") -> Floats:
         objects = tables.counts[:, tables.true != background]
         values = _ari(objects)
         values[objects.sum(axis=(1, 2)) == 0] = np.nan
@@ -87,12 +87,12 @@ def covering(true: Any, predicted: Any, *, background: int | None = 0) -> Score:
 
 
 class _Tables(NamedTuple):
-    counts: F64  # (n, true segments, predicted segments) pixels
+    counts: Floats  # (n, true segments, predicted segments) pixels
     true: NDArray[Any]  # what the true segments are called
 
 
-def _ari(counts: F64) -> F64:
-    def pairs(many: F64) -> F64:
+def _ari(counts: Floats) -> Floats:
+    def pairs(many: Floats) -> Floats:
         return many * (many - 1) / 2
 
     together = pairs(counts).sum(axis=(1, 2))
@@ -102,11 +102,11 @@ def _ari(counts: F64) -> F64:
     most = (rows + columns) / 2
     # Both partitions trivial (one segment, or every pixel its own): they agree.
     trivial = most == expected
-    index: F64 = np.where(trivial, 1.0, (together - expected) / np.where(trivial, 1.0, most - expected))
+    index: Floats = np.where(trivial, 1.0, (together - expected) / np.where(trivial, 1.0, most - expected))
     return index
 
 
-def _best_overlap(tables: _Tables, background: int | None, *, weighted: bool) -> F64:
+def _best_overlap(tables: _Tables, background: int | None, *, weighted: bool) -> Floats:
     counts = tables.counts
     sizes, areas = counts.sum(axis=2), counts.sum(axis=1)
     union = sizes[:, :, None] + areas[:, None, :] - counts
@@ -116,11 +116,11 @@ def _best_overlap(tables: _Tables, background: int | None, *, weighted: bool) ->
     )
     weight = np.where(present, sizes if weighted else 1.0, 0.0)
     total = weight.sum(axis=1)
-    means: F64 = np.divide((weight * best).sum(axis=1), total, out=np.full(len(total), np.nan), where=total > 0)
+    means: Floats = np.divide((weight * best).sum(axis=1), total, out=np.full(len(total), np.nan), where=total > 0)
     return means
 
 
-def _averaged(who: str, true: Any, predicted: Any, measure: Callable[[_Tables], F64]) -> Score:
+def _averaged(who: str, true: Any, predicted: Any, measure: Callable[[_Tables], Floats]) -> Score:
     truth, guess = _segments(who, true, predicted)
     names, truth = _codes(truth)
     guesses, guess = _codes(guess)
@@ -166,6 +166,6 @@ def _segments(who: str, true: Any, predicted: Any) -> tuple[NDArray[Any], NDArra
     return truth.reshape(len(truth), -1), guess.reshape(len(guess), -1)
 
 
-def _codes(segments: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _codes(segments: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     values, codes = distinct(segments.astype(np.int64).ravel())
     return values, codes.reshape(segments.shape)

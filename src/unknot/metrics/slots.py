@@ -8,18 +8,17 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import Bools, Floats
 from unknot.metrics.inputs import as_array
 
-F64 = NDArray[np.float64]
 Blank = Literal["corpus", "batch"]
 DUPLICATE = 0.15  # half chord between unit slots: an angle of 17 degrees, a cosine of 0.955
 TUPLES_OF_A_BATCH = 4  # images of four tuples share a blank vector in the published code
 
 
-def align(a: Any, b: Any, c: Any, d: Any) -> tuple[F64, F64, F64, F64]:
+def align(a: Any, b: Any, c: Any, d: Any) -> tuple[Floats, Floats, Floats, Floats]:
     """The slots of four images in matching order, greedily.
 
     In each of k rounds the free quadruple with the smallest |b - a + c - d|^2 is taken; ties go to the first in index
@@ -51,7 +50,7 @@ def align(a: Any, b: Any, c: Any, d: Any) -> tuple[F64, F64, F64, F64]:
     return first, second, third, fourth
 
 
-def nearest_sums(one: F64, other: F64, beside: F64 | None = None) -> tuple[F64, F64]:
+def nearest_sums(one: Floats, other: Floats, beside: Floats | None = None) -> tuple[Floats, Floats]:
     """Sums of squared distances between every set of `one` (n, k, d) and every set of `other` (m, k, d), (n, m).
 
     Slots of two sets are matched greedily, the closest pair first. With `beside` (n, k, d), its slots travel with those
@@ -71,7 +70,7 @@ def nearest_sums(one: F64, other: F64, beside: F64 | None = None) -> tuple[F64, 
     return matched, carried
 
 
-def squared_distances(one: F64, other: F64) -> F64:
+def squared_distances(one: Floats, other: Floats) -> Floats:
     """Squared distances |one[i, a] - other[j, b]|^2 as (i, j, a, b), by one product of matrices."""
     width = one.shape[2]
     centre = other.reshape(-1, width).mean(axis=0)
@@ -79,11 +78,11 @@ def squared_distances(one: F64, other: F64) -> F64:
     products = x.reshape(-1, width) @ y.reshape(-1, width).T
     products = products.reshape(len(x), x.shape[1], len(y), y.shape[1]).transpose(0, 2, 1, 3)
     squares = (x**2).sum(axis=2)[:, None, :, None] + (y**2).sum(axis=2)[None, :, None, :] - 2 * products
-    apart: F64 = np.maximum(squares, 0.0)
+    apart: Floats = np.maximum(squares, 0.0)
     return apart
 
 
-def duplicates(slots: Any, threshold: float = DUPLICATE) -> NDArray[np.bool_]:
+def duplicates(slots: Any, threshold: float = DUPLICATE) -> Bools:
     """Which slots (n, k) repeat an earlier slot of the same image.
 
     Slot j is a duplicate if some i < j has |s_i / |s_i| - s_j / |s_j|| / 2 < threshold, which is the sine of half the
@@ -102,13 +101,11 @@ def duplicates(slots: Any, threshold: float = DUPLICATE) -> NDArray[np.bool_]:
     square = (unit**2).sum(axis=2)
     chord = square[:, :, None] + square[:, None, :] - 2 * unit @ unit.transpose(0, 2, 1)
     near = np.sqrt(np.maximum(chord, 0.0)) / 2 < threshold
-    marked: NDArray[np.bool_] = np.triu(near, k=1).any(axis=1)
+    marked: Bools = np.triu(near, k=1).any(axis=1)
     return marked
 
 
-def blanked(
-    codes: Mapping[str, Any], marked: Mapping[str, NDArray[np.bool_]], blank: Blank = "corpus"
-) -> dict[str, F64]:
+def blanked(codes: Mapping[str, Any], marked: Mapping[str, Bools], blank: Blank = "corpus") -> dict[str, Floats]:
     """The slots of every role with the marked ones replaced by a blank vector, the mean of all slots.
 
     Args:
@@ -117,8 +114,7 @@ def blanked(
         blank: mean over the whole "corpus", constant everywhere; or over a "batch" of four tuples in their order, as
             published code has it.
     """
-    if blank not in get_args(Blank):
-        raise unknown("blank", blank, get_args(Blank))
+    check_known("blank", blank, get_args(Blank))
     slots = {role: check_slots("blanked", role, one) for role, one in codes.items()}
     n = len(next(iter(slots.values())))
     size = n if blank == "corpus" else TUPLES_OF_A_BATCH
@@ -131,12 +127,12 @@ def blanked(
 
 def without_duplicates(
     codes: Mapping[str, Any], threshold: float = DUPLICATE, blank: Blank = "corpus"
-) -> dict[str, F64]:
+) -> dict[str, Floats]:
     """The slots of every role with duplicates replaced by a blank vector; see `duplicates` and `blanked`."""
     return blanked(codes, {role: duplicates(one, threshold) for role, one in codes.items()}, blank)
 
 
-def check_slots(who: str, what: str, slots: Any) -> F64:
+def check_slots(who: str, what: str, slots: Any) -> Floats:
     """Slots as a finite (n, k, d) float64 array."""
     array = as_array(slots)
     if array.ndim != 3 or 0 in array.shape or array.dtype.kind not in "fiub":

@@ -1,40 +1,31 @@
 """Single-neuron classification: how well one latent alone, cut into steps, gives one factor."""
 
 from math import gcd
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
-from unknot.metrics.accuracy import adjusted, chance_levels, held_out
-from unknot.metrics.alignment import (
-    UNALIGNED,
-    Cuts,
-    align,
-    alignment_information,
-    alignment_notes,
-    published_cuts,
-)
+from unknot.errors import UnknotError, check_known
+from unknot.metrics.accuracy import adjusted, chance_levels
+from unknot.metrics.alignment import UNALIGNED, Cuts, align, alignment_information, alignment_notes, published_cuts
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, prepare
 from unknot.metrics.kernels.information import code, equal_frequency_cuts
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
 Bins = Literal["auto", "classes", "gcd"]
 Adjustment = Literal["eq3", "table1", "none"]
 MOST_BINS = 4096  # the assignment of bins to classes takes cubic time
 
 
-@facts(
-    Facts(
-        title="Single-neuron classification (SNC)",
-        measures="holistic",
-        bounds=(0.0, 1.0),
-        chance=0.0,
-        reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
-        identity=("bins", "adjustment"),
-        invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    )
+@Facts(
+    title="Single-neuron classification (SNC)",
+    measures="holistic",
+    bounds=(0.0, 1.0),
+    chance=0.0,
+    reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
+    identity=("bins", "adjustment"),
+    invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def snc(
     latents: Any,
@@ -94,8 +85,8 @@ def snc(
     0.25
     """
     _check(bins, min_bin_size, adjustment, cuts)
-    rows = prepare("snc", latents, factors, latents_test, factors_test, held_out=True, rng=rng)
-    z_test, y_test = held_out(rows)
+    rows = prepare("snc", latents, factors, latents_test, factors_test, rng=rng)
+    z_test, y_test, _ = rows.held_out
     information = alignment_information(rows, cuts)
     alignment = align(information, share=share)
     accuracy = np.zeros((2, rows.n_factors))
@@ -112,24 +103,20 @@ def snc(
     values = _adjust(accuracy, level, adjustment)
     values[:, alignment.latents == UNALIGNED] = 0.0
     parts = {
-        **rows.about(),
-        "per_factor": rows.spread(values[1]),
-        "per_factor_train": rows.spread(values[0]),
-        "train": float(values[0].mean()),
-        "accuracy": rows.spread(accuracy[1]),
-        "accuracy_train": rows.spread(accuracy[0]),
-        "chance": rows.spread(level[1]),
-        "alignment": rows.spread(alignment.latents),
-        "mutual_information": rows.spread(information),
-        "n_bins": rows.spread(n_bins),
+        "per_factor": values[1],
+        "per_factor_train": values[0],
+        "accuracy": accuracy[1],
+        "accuracy_train": accuracy[0],
+        "chance": level[1],
+        "alignment": alignment.latents,
+        "mutual_information": information,
+        "n_bins": n_bins,
     }
-    parts["notes"] += alignment_notes(rows, alignment)
-    return Score(float(values[1].mean()), parts)
+    rows.notes.extend(alignment_notes(rows, alignment))
+    return rows.score(values[1].mean(), parts, train=float(values[0].mean()))
 
 
-def _steps(
-    z: NDArray[np.float64], y: NDArray[np.int64], bins: Bins, min_bin_size: int | None, cuts: Cuts
-) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
+def _steps(z: Floats, y: Ints, bins: Bins, min_bin_size: int | None, cuts: Cuts) -> tuple[Floats, Ints, int]:
     """Cut points, the class of every bin, and how many rows that gets right of a latent (n,) and its factor (n,)."""
     from scipy.optimize import linear_sum_assignment
 
@@ -153,7 +140,7 @@ def _steps(
     return points, class_of, int(table[used, slots[chosen]].sum())
 
 
-def _bins_of_classes(counts: NDArray[np.int64], bins: Bins, min_bin_size: int | None) -> NDArray[np.int64]:
+def _bins_of_classes(counts: Ints, bins: Bins, min_bin_size: int | None) -> Ints:
     """How many bins each class receives."""
     n, k = int(counts.sum()), len(counts)
     size = gcd(*map(int, counts))
@@ -177,19 +164,15 @@ def _bins_of_classes(counts: NDArray[np.int64], bins: Bins, min_bin_size: int | 
     return capacity
 
 
-def _adjust(accuracy: NDArray[np.float64], level: NDArray[np.float64], adjustment: str) -> NDArray[np.float64]:
+def _adjust(accuracy: Floats, level: Floats, adjustment: str) -> Floats:
     if adjustment == "eq3":
         return adjusted(accuracy, level)
     return accuracy.copy() if adjustment == "none" else np.maximum(0.0, accuracy - level)
 
 
 def _check(bins: str, min_bin_size: int | None, adjustment: str, cuts: str) -> None:
-    for kind, name, known in (
-        ("bins", bins, ("auto", "classes", "gcd")),
-        ("adjustment", adjustment, ("eq3", "table1", "none")),
-        ("cuts", cuts, ("tie_safe", "published")),
-    ):
-        if name not in known:
-            raise unknown(kind, name, known)
+    check_known("bins", bins, get_args(Bins))
+    check_known("adjustment", adjustment, get_args(Adjustment))
+    check_known("cuts", cuts, get_args(Cuts))
     if min_bin_size is not None and min_bin_size < 1:
         raise UnknotError(f"snc: min_bin_size is {min_bin_size}; expected at least 1.")

@@ -3,28 +3,26 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics.inputs import Rows, as_array, check_latents, dead, prepare
+from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.inputs import Rows, as_array, check_latents, dead, enough_rows, prepare
 from unknot.metrics.kernels.information import entropy
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 CHUNK = 16_384
 
 
-@facts(
-    Facts(
-        title="RankMe",
-        measures="explicitness",
-        bounds=(0.0, float("inf")),
-        chance="no labels; isotropic noise has about d",
-        reference="Garrido et al. 2023, RankMe: Assessing the Downstream Performance of Pretrained Self-Supervised "
-        "Representations by Their Rank, arXiv:2210.02885",
-        invariances=frozenset({"rows", "latents", "sign", "rotation"}),
-        labels=False,
-    )
+@Facts(
+    title="RankMe",
+    measures="explicitness",
+    bounds=(0.0, float("inf")),
+    chance="no labels; isotropic noise has about d",
+    reference="Garrido et al. 2023, RankMe: Assessing the Downstream Performance of Pretrained Self-Supervised "
+    "Representations by Their Rank, arXiv:2210.02885",
+    invariances=frozenset({"rows", "latents", "sign", "rotation"}),
+    labels=False,
 )
 def rankme(latents: Any, factors: Any = None) -> Score:
     """Smooth rank of the latents as a matrix; a guide to linear-probe accuracy that needs no labels.
@@ -47,22 +45,19 @@ def rankme(latents: Any, factors: Any = None) -> Score:
     >>> round(rankme([[3, 0], [0, 3], [-3, 0], [0, -3]]).value, 6)
     2.0
     """
-    z = check_latents("rankme", latents)
-    _enough_rows("rankme", z)
+    z = enough_rows("rankme", check_latents("rankme", latents))
     values = _singular(z)
     return Score(_smooth_rank(values), {"spectrum": values, "n_rows": len(z), "notes": []})
 
 
-@facts(
-    Facts(
-        title="Effective rank of the covariance",
-        measures="independence",
-        bounds=(0.0, float("inf")),
-        chance="no labels; isotropic noise has about d",
-        reference="Roy and Vetterli 2007, The Effective Rank: A Measure of Effective Dimensionality, EUSIPCO",
-        invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
-        labels=False,
-    )
+@Facts(
+    title="Effective rank of the covariance",
+    measures="independence",
+    bounds=(0.0, float("inf")),
+    chance="no labels; isotropic noise has about d",
+    reference="Roy and Vetterli 2007, The Effective Rank: A Measure of Effective Dimensionality, EUSIPCO",
+    invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
+    labels=False,
 )
 def effective_rank(latents: Any, factors: Any = None) -> Score:
     """How many principal directions share the variance of the latents.
@@ -83,8 +78,7 @@ def effective_rank(latents: Any, factors: Any = None) -> Score:
     >>> round(effective_rank([[4, 1], [1, 4], [-2, 1], [1, -2]]).value, 6)
     2.0
     """
-    z = check_latents("effective_rank", latents)
-    _enough_rows("effective_rank", z)
+    z = enough_rows("effective_rank", check_latents("effective_rank", latents))
     gone = dead(z)
     notes = []
     if gone.any():
@@ -94,16 +88,14 @@ def effective_rank(latents: Any, factors: Any = None) -> Score:
     return Score(_smooth_rank(values), {"spectrum": values, "n_rows": len(z), "notes": notes})
 
 
-@facts(
-    Facts(
-        title="LiDAR",
-        measures="explicitness",
-        bounds=(0.0, float("inf")),
-        chance="noise has about min(d, classes - 1): directions are counted whether or not they separate well",
-        reference="Thilak et al. 2023, LiDAR: Sensing Linear Probing Performance in Joint Embedding SSL "
-        "Architectures, arXiv:2312.04000",
-        invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
-    )
+@Facts(
+    title="LiDAR",
+    measures="explicitness",
+    bounds=(0.0, float("inf")),
+    chance="noise has about min(d, classes - 1): directions are counted whether or not they separate well",
+    reference="Thilak et al. 2023, LiDAR: Sensing Linear Probing Performance in Joint Embedding SSL "
+    "Architectures, arXiv:2312.04000",
+    invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
 )
 def lidar(latents: Any, factors: Any = None, *, groups: Any = None, delta: float = 1e-4) -> Score:
     """Smooth rank of what separates surrogate classes from one another.
@@ -158,16 +150,14 @@ def lidar(latents: Any, factors: Any = None, *, groups: Any = None, delta: float
     return Score(_smooth_rank(values), {**about, **parts})
 
 
-def _combinations(rows: Rows) -> NDArray[np.int64]:
+def _combinations(rows: Rows) -> Ints:
     """A number for each row's combination of factor values, by way of one whole number for each where it fits."""
     if np.prod(rows.sizes.astype(np.float64)) < 2**62:
         return np.unique(np.ravel_multi_index(tuple(rows.factors.T), tuple(rows.sizes)), return_inverse=True)[1]
     return np.unique(rows.factors, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _separation(
-    z: NDArray[np.float64], classes: NDArray[np.int64], n_classes: int, delta: float
-) -> NDArray[np.float64]:
+def _separation(z: Floats, classes: Ints, n_classes: int, delta: float) -> Floats:
     """Eigenvalues of the whitened covariance of class means, largest first."""
     sums = np.stack([np.bincount(classes, weights=column, minlength=n_classes) for column in z.T], axis=1)
     means = sums / np.bincount(classes)[:, None]
@@ -175,11 +165,11 @@ def _separation(
     variances, axes = np.linalg.eigh(residual.T @ residual / len(z))
     # B = centred' centred / classes, so W^(-1/2) B W^(-1/2) has the squared singular values of centred W^(-1/2).
     whitened = centred @ axes / np.sqrt(np.maximum(variances, 0.0) + delta)
-    result: NDArray[np.float64] = _singular(whitened) ** 2 / n_classes
+    result: Floats = _singular(whitened) ** 2 / n_classes
     return result
 
 
-def _singular(matrix: NDArray[np.float64], mean: NDArray[np.float64] | float = 0.0) -> NDArray[np.float64]:
+def _singular(matrix: Floats, mean: Floats | float = 0.0) -> Floats:
     """Singular values of a matrix less its mean, largest first."""
     if min(matrix.shape) == 0:
         return np.zeros(0)
@@ -194,10 +184,5 @@ def _singular(matrix: NDArray[np.float64], mean: NDArray[np.float64] | float = 0
         return np.linalg.svd(np.concatenate(triangles), compute_uv=False)
 
 
-def _smooth_rank(values: NDArray[np.float64]) -> float:
+def _smooth_rank(values: Floats) -> float:
     return float(np.exp(entropy(values))) if values.sum() > 0 else 0.0
-
-
-def _enough_rows(who: str, latents: NDArray[np.float64]) -> None:
-    if len(latents) < 2:
-        raise UnknotError(f"{who}: {len(latents)} row(s); at least two samples are needed.")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
 from unknot.metrics.score import Score
 
 
@@ -60,8 +60,7 @@ def subset(score: Score, factors: Iterable[str | int], *, product: bool = False)
 
 def _column(factor: str | int, names: list[str]) -> int:
     if isinstance(factor, str):
-        if factor not in names:
-            raise unknown("factor", factor, names)
+        check_known("factor", factor, names)
         return names.index(factor)
     if not 0 <= factor < len(names):
         raise UnknotError(f"subset: column {factor} does not exist; there are {len(names)} factors, from 0.")

@@ -3,14 +3,13 @@
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import Bools, Floats
 from unknot.metrics.inputs import Rng, as_array, check_latents
 from unknot.metrics.score import Score
 from unknot.processes.threads import threads_of_torch
 
-F64 = NDArray[np.float64]
 Composition = Literal["add", "transformer"]
 HELD_OUT = 0.2
 GROUPS = 5  # of which some can be held out
@@ -67,8 +66,7 @@ def tre(
     >>> tre(codes, objects, np.ones((200, 4), bool), context, penalty=0).value < 1e-9
     True
     """
-    if composition not in get_args(Composition):
-        raise unknown("composition of tre", composition, get_args(Composition))
+    check_known("composition of tre", composition, get_args(Composition))
     z = check_latents("tre", codes)
     things, there, around = _check(z, objects, present, context)
     generator = np.random.default_rng(rng)
@@ -96,7 +94,7 @@ def tre(
     )
 
 
-def _check(z: F64, objects: Any, present: Any, context: Any) -> tuple[F64, NDArray[np.bool_], F64]:
+def _check(z: Floats, objects: Any, present: Any, context: Any) -> tuple[Floats, Bools, Floats]:
     things, there, around = as_array(objects), as_array(present), as_array(context)
     if things.ndim != 3 or there.shape != things.shape[:2] or around.ndim != 2:
         raise UnknotError(
@@ -110,39 +108,30 @@ def _check(z: F64, objects: Any, present: Any, context: Any) -> tuple[F64, NDArr
     return things.astype(np.float64), there.astype(np.bool_), around.astype(np.float64)
 
 
-def _held_out(n: int, groups: Any, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _held_out(n: int, groups: Any, rng: np.random.Generator) -> Bools:
     group = np.arange(n) if groups is None else np.unique(as_array(groups), return_inverse=True)[1].reshape(-1)
     if group.shape != (n,) or group.max() < GROUPS - 1:
         raise UnknotError(f"tre: groups are {group.shape}; expected at least five groups over {n} rows.")
     many = int(group.max()) + 1
     chosen = rng.permutation(many)[: max(1, round(HELD_OUT * many))]
-    test: NDArray[np.bool_] = np.isin(group, chosen)
+    test: Bools = np.isin(group, chosen)
     return test
 
 
-def _added(
-    z: F64, things: F64, there: NDArray[np.bool_], around: F64, train: NDArray[np.bool_], penalty: float
-) -> F64:
+def _added(z: Floats, things: Floats, there: Bools, around: Floats, train: Bools, penalty: float) -> Floats:
     """The fit of z by sums of vectors: ridge regression on summed attributes."""
     x = np.hstack([(things * there[:, :, None]).sum(axis=1), around])
     gram = x[train].T @ x[train]
     ridge = penalty * np.trace(gram) / len(gram)
     # One-hot attributes add up to the number of objects, so that without a penalty the least solution is meant.
     weights, *_ = np.linalg.lstsq(gram + ridge * np.eye(len(gram)), x[train].T @ z[train], rcond=1e-12)
-    fitted: F64 = x @ weights
+    fitted: Floats = x @ weights
     return fitted
 
 
 def _transformed(
-    z: F64,
-    things: F64,
-    there: NDArray[np.bool_],
-    around: F64,
-    train: NDArray[np.bool_],
-    steps: int,
-    batch_size: int,
-    seed: int,
-) -> F64:
+    z: Floats, things: Floats, there: Bools, around: Floats, train: Bools, steps: int, batch_size: int, seed: int
+) -> Floats:
     """The fit of z by a transformer over objects and context."""
     try:
         import torch
@@ -177,5 +166,5 @@ def _transformed(
         parts.eval()
         with torch.inference_mode():
             pieces = [composed(at) for at in torch.split(torch.arange(len(z)), 1024)]
-    fitted: F64 = torch.cat(pieces).double().numpy() * scale
+    fitted: Floats = torch.cat(pieces).double().numpy() * scale
     return fitted

@@ -12,12 +12,12 @@ from itertools import combinations_with_replacement
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.errors import UnknotError, UnknotWarning, check_known
+from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import as_array, check_latents
 from unknot.metrics.ranks import average_ranks
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 Method = Literal["lasso", "spearman"]
@@ -31,8 +31,8 @@ BLOCK = 1024  # columns whose products are held at once
 class Informative:
     """The informative latents of one model, in the form that pairs are compared in."""
 
-    columns: NDArray[np.float64]  # (m, n) a row per latent: mean 0, standard deviation 1; ranks for Spearman
-    mask: NDArray[np.bool_]  # (d,) which latents these are
+    columns: Floats  # (m, n) a row per latent: mean 0, standard deviation 1; ranks for Spearman
+    mask: Bools  # (d,) which latents these are
     method: Method
     notes: list[str] = field(default_factory=list)
 
@@ -50,8 +50,7 @@ def informative(
         threshold: smallest KL (exclusive) of an informative latent.
         who: what messages call it.
     """
-    if method not in get_args(Method):
-        raise unknown("method of udr", method, get_args(Method))
+    check_known("method of udr", method, get_args(Method))
     # One latent a row: sums over contiguous memory are several times faster.
     z = np.array(check_latents(who, latents, copy=False).T, order="C")
     mean = z.mean(axis=1, keepdims=True)
@@ -78,18 +77,16 @@ def informative(
     return Informative(z if mask.all() else z[mask], mask, method, notes)
 
 
-@facts(
-    Facts(
-        title="Unsupervised disentanglement ranking, one pair",
-        measures="modularity",
-        bounds=(0.0, float("inf")),
-        chance="below 0.3",
-        reference="Duan et al. 2020, Unsupervised Model Selection for Variational Disentangled Representation "
-        "Learning, arXiv:1905.12614, eq. 2",
-        identity=("method",),
-        invariances=frozenset({"latents", "sign", "scale", "shift"}),
-        labels=False,
-    )
+@Facts(
+    title="Unsupervised disentanglement ranking, one pair",
+    measures="modularity",
+    bounds=(0.0, float("inf")),
+    chance="below 0.3",
+    reference="Duan et al. 2020, Unsupervised Model Selection for Variational Disentangled Representation "
+    "Learning, arXiv:1905.12614, eq. 2",
+    identity=("method",),
+    invariances=frozenset({"latents", "sign", "scale", "shift"}),
+    labels=False,
 )
 def udr_pair(
     latents_a: Any,
@@ -167,7 +164,7 @@ def udr_pair(
 
 def similarity(
     a: Informative, b: Informative, *, alpha: float | Literal["cv"] = 0.1
-) -> tuple[NDArray[np.float64], float | None]:
+) -> tuple[Floats, float | None]:
     """Similarity (m_a, m_b) of the informative latents of two models, and the penalty it was found with."""
     from unknot.metrics.kernels.lasso import lasso, multi_task_lasso_cv, part
 
@@ -190,7 +187,7 @@ def udr_scores(
     *,
     alpha: float | Literal["cv"] = 0.1,
     normaliser: Normaliser = "paper",
-) -> NDArray[np.float64]:
+) -> Floats:
     """Pair scores of many (predictor, target) pairs at once: rows are read once per model, not once per pair.
 
     Args:
@@ -227,9 +224,7 @@ def udr_scores(
     return scores
 
 
-def _blocks(
-    models: Sequence[Informative], pairs: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _blocks(models: Sequence[Informative], pairs: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Sets of models whose products fit in memory together, each with the pairs found inside it first."""
     widths = np.cumsum([len(m.columns) for m in models])
     block = widths // BLOCK if widths[-1] > BLOCK else np.zeros(len(models), dtype=np.int64)
@@ -240,16 +235,16 @@ def _blocks(
             yield np.unique(pairs[inside]), inside
 
 
-def _products(models: Sequence[Informative]) -> NDArray[np.float64]:
+def _products(models: Sequence[Informative]) -> Floats:
     """Mean products (D, D) of the columns of all models: their correlations."""
     columns = np.concatenate([m.columns for m in models])
     with one_thread():
-        products: NDArray[np.float64] = columns @ columns.T
+        products: Floats = columns @ columns.T
     products /= columns.shape[1]
     return products
 
 
-def _fold_products(models: Sequence[Informative]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _fold_products(models: Sequence[Informative]) -> tuple[Floats, Floats]:
     """Mean products outside each contiguous fold (and of all rows) about their means, and inside about the same."""
     parts = np.array_split(np.concatenate([m.columns for m in models]), FOLDS, axis=1)
     n = sum(part.shape[1] for part in parts)
@@ -280,7 +275,12 @@ def _check(models: Sequence[Informative], alpha: float | str, normaliser: str, w
         raise UnknotError(f"{who}: {rows[0]} rows; at least {2 * FOLDS} are needed to compare latents.")
     if len({m.method for m in models}) > 1:
         raise UnknotError(f"{who}: some models were prepared for Lasso and some for Spearman; use one method.")
-    if normaliser not in get_args(Normaliser):
-        raise unknown("normaliser of udr", normaliser, get_args(Normaliser))
+    check_options(who, models[0].method, alpha, normaliser)
+
+
+def check_options(who: str, method: str, alpha: float | str, normaliser: str) -> None:
+    """Refuse a way to compare models that does not exist."""
+    check_known("method of udr", method, get_args(Method))
+    check_known("normaliser of udr", normaliser, get_args(Normaliser))
     if alpha != "cv" and not (isinstance(alpha, int | float) and alpha > 0):
         raise UnknotError(f"{who}: alpha is {alpha!r}; expected a positive number, or 'cv'.")

@@ -1,36 +1,37 @@
 """Unfairness: how much predictions of one factor move when another one is changed."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics._predictors import canonical_order
-from unknot.metrics.accuracy import held_out
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.boosting import fit_trees, tabulate
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.interventions import InterventionSource, TableSource
-from unknot.metrics.score import Facts, Score, facts
+from unknot.metrics.score import Facts, Score
 
-Predict = Callable[[int, NDArray[np.float64]], NDArray[np.int64]]
+Predict = Callable[[int, Floats], Ints]
 REFERENCE = "Locatello et al. 2019, On the Fairness of Disentangled Representations, arXiv:1905.13662"
 
 
-@facts(
-    Facts(
-        title="unfairness",
-        measures="fairness",
-        bounds=(0.0, 1.0),
-        chance="above 0: predictions at random differ a little between any two groups",
-        higher_is_better=False,
-        reference=REFERENCE,
-        cost="seconds",
-        also={"max": "fairness"},
-        invariances=frozenset({"latents"}),
-    )
+_FACTS = Facts(
+    title="unfairness",
+    measures="fairness",
+    bounds=(0.0, 1.0),
+    chance="above 0: predictions at random differ a little between any two groups",
+    higher_is_better=False,
+    reference=REFERENCE,
+    cost="seconds",
+    also={"max": "fairness"},
+    invariances=frozenset({"latents"}),
 )
+
+
+@_FACTS
 def unfairness(
     latents: Any,
     factors: Any,
@@ -77,9 +78,8 @@ def unfairness(
     >>> unfairness(grid * 1.0, grid, rounds=5).value
     0.0
     """
-    rows = prepare(
-        "unfairness", latents, factors, latents_test, factors_test, held_out=True, rng=rng, min_factors=2
-    )
+    rows = prepare("unfairness", latents, factors, latents_test, factors_test, rng=rng)
+    rows.need_two_factors("unfairness")
     if points < 1:
         raise UnknotError(f"unfairness: points is {points}; at least one is needed.")
     generator = np.random.default_rng(rng)
@@ -102,19 +102,7 @@ def unfairness(
     return _score(rows, {"mean_tv": mean_tv, "max_tv": max_tv, "shuffled_tv": shuffled_tv}, **more)
 
 
-@facts(
-    Facts(
-        title="conditional unfairness",
-        measures="fairness",
-        bounds=(0.0, 1.0),
-        chance="above 0: predictions at random differ a little between any two groups",
-        higher_is_better=False,
-        reference=REFERENCE,
-        cost="seconds",
-        also={"max": "fairness"},
-        invariances=frozenset({"latents"}),
-    )
-)
+@replace(_FACTS, title="conditional unfairness")
 def conditional_unfairness(
     latents: Any,
     factors: Any,
@@ -144,17 +132,9 @@ def conditional_unfairness(
     Edge cases: values of which there is no held-out row are left out; constant factors are neither targets nor
     sensitive; a single factor is an error. Groups of few rows lift the floor.
     """
-    rows = prepare(
-        "conditional_unfairness",
-        latents,
-        factors,
-        latents_test,
-        factors_test,
-        held_out=True,
-        rng=rng,
-        min_factors=2,
-    )
-    latents_seen, factors_seen = held_out(rows)
+    rows = prepare("conditional_unfairness", latents, factors, latents_test, factors_test, rng=rng)
+    rows.need_two_factors("conditional_unfairness")
+    latents_seen, factors_seen, _ = rows.held_out
     predict = _classifiers(rows, rounds, np.random.default_rng(rng))
     k = rows.n_factors
     mean_tv, max_tv = np.full((k, k), np.nan), np.full((k, k), np.nan)
@@ -176,13 +156,13 @@ def _classifiers(rows: Rows, rounds: int, rng: np.random.Generator) -> Predict:
     return lambda j, latents: trees[j].predict(latents[:, columns])
 
 
-def _accuracy(rows: Rows, predict: Predict) -> NDArray[np.float64]:
+def _accuracy(rows: Rows, predict: Predict) -> Floats:
     """Of each classifier on held-out rows."""
-    latents, factors = held_out(rows)
+    latents, factors, _ = rows.held_out
     return rows.spread([np.mean(predict(j, latents) == factors[:, j]) for j in range(rows.n_factors)])
 
 
-def _settable(rows: Rows, source: InterventionSource | None) -> tuple[InterventionSource, NDArray[np.int64]]:
+def _settable(rows: Rows, source: InterventionSource | None) -> tuple[InterventionSource, Ints]:
     """What to intervene on, and its numbers of the factors that vary."""
     if source is not None:
         sizes = np.array(source.sizes)
@@ -192,7 +172,7 @@ def _settable(rows: Rows, source: InterventionSource | None) -> tuple[Interventi
                 f"of which {rows.n_factors} vary; expected the same factors in the same order."
             )
         return source, rows.kept
-    latents, factors = held_out(rows)
+    latents, factors, _ = rows.held_out
     if not _complete(factors):
         latents, factors = np.concatenate([rows.latents, latents]), np.concatenate([rows.factors, factors])
         if not _complete(factors):
@@ -208,12 +188,12 @@ def _settable(rows: Rows, source: InterventionSource | None) -> tuple[Interventi
     return TableSource(latents, factors), np.arange(rows.n_factors)
 
 
-def _complete(factors: NDArray[np.int64]) -> bool:
+def _complete(factors: Ints) -> bool:
     cells = np.prod([float(len(np.unique(column))) for column in factors.T])
     return bool(cells <= len(factors) and len(np.unique(factors, axis=0)) == cells)
 
 
-def total_variation(groups: Iterable[NDArray[np.int64]], everyone: NDArray[np.int64]) -> NDArray[np.float64]:
+def total_variation(groups: Iterable[Ints], everyone: Ints) -> Floats:
     """Half the l1 distance between each group's histogram and everyone's.
 
     >>> total_variation([np.array([0, 0]), np.array([1, 0])], np.array([0, 0, 1, 0]))
@@ -221,26 +201,17 @@ def total_variation(groups: Iterable[NDArray[np.int64]], everyone: NDArray[np.in
     """
     classes, overall = np.unique(everyone, return_counts=True)
     shares = np.array([[np.mean(group == c) for c in classes] for group in groups])
-    result: NDArray[np.float64] = 0.5 * np.abs(shares - overall / overall.sum()).sum(axis=1)
+    result: Floats = 0.5 * np.abs(shares - overall / overall.sum()).sum(axis=1)
     return result
 
 
-def _score(rows: Rows, tv: Mapping[str, NDArray[np.float64]], **more: Any) -> Score:
+def _score(rows: Rows, tv: Mapping[str, Floats], **more: Any) -> Score:
     combinations = {
         f"{over_values}_{over_sensitive}": float(gather(tv[f"{over_values}_tv"], axis=1).mean())
         for over_values in ("mean", "max")
         for over_sensitive, gather in (("mean", np.nanmean), ("max", np.nanmax))
     }
-    size = (len(rows.names), len(rows.names))
-    matrices = {name: np.full(size, np.nan) for name in tv}
-    for name, matrix in tv.items():
-        matrices[name][np.ix_(rows.kept, rows.kept)] = matrix
-    parts = {
-        **rows.about(),
-        **more,
-        **matrices,
-        **combinations,
-        "max": combinations["max_mean"],
-        "per_factor": rows.spread(np.nanmean(tv["mean_tv"], axis=1)),
-    }
-    return Score(combinations["mean_mean"], parts)
+    matrices = {name: rows.spread(rows.spread(matrix).T).T for name, matrix in tv.items()}
+    per_factor = {"per_factor": np.nanmean(tv["mean_tv"], axis=1)}
+    more |= matrices | combinations | {"max": combinations["max_mean"]}
+    return rows.score(combinations["mean_mean"], per_factor, **more)

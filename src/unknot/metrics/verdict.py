@@ -5,12 +5,11 @@ of counting), as a share of what there is to know about the factor.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rows
 from unknot.metrics.kernels.information import factor_entropy, width_information
 
@@ -41,19 +40,19 @@ class Verdict:
     text: str
 
 
-def information_shares(rows: Rows) -> NDArray[np.float64]:
+def information_shares(rows: Rows) -> Floats:
     """Mutual information (d, k) as a share of each varying factor's entropy, corrected for bias."""
     information = width_information(rows.latents, rows.factors, rows.sizes, BINS, correct=True)
-    shares: NDArray[np.float64] = information / factor_entropy(rows.factors, rows.sizes)
+    shares: Floats = information / factor_entropy(rows.factors, rows.sizes)
     return shares
 
 
-def verdicts(shares: NDArray[np.float64], names: Sequence[str]) -> list[Verdict]:
+def verdicts(shares: Floats, names: Sequence[str]) -> list[Verdict]:
     """One verdict for each column of `information_shares`."""
     return [_verdict(shares, j, names) for j in range(shares.shape[1])]
 
 
-def _verdict(shares: NDArray[np.float64], j: int, names: Sequence[str]) -> Verdict:
+def _verdict(shares: Floats, j: int, names: Sequence[str]) -> Verdict:
     order = np.argsort(-shares[:, j], kind="stable")
     best = int(order[0])
     share = float(shares[best, j])
@@ -67,8 +66,3 @@ def _verdict(shares: NDArray[np.float64], j: int, names: Sequence[str]) -> Verdi
     others = [names[f] for f in np.argsort(-shares[best]) if f != j and shares[best, f] >= ALSO * share]
     also = f"; z{best} also carries {', '.join(others[:2])}" if others else ""
     return Verdict(names[j], best, share, share - second, exclusivity, f"z{best} {how}, {alone}{also}")
-
-
-def as_record(verdict: Verdict) -> dict[str, Any]:
-    """The verdict as plain values."""
-    return asdict(verdict)

@@ -1,9 +1,7 @@
 """Things that learn a representation, one file per published model."""
 
 import inspect
-import sys
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 from torch import nn
@@ -36,6 +34,7 @@ from unknot.models.slow_vae import SlowVAE
 from unknot.models.spatial_transformer import SpatialTransformer
 from unknot.models.weak_de import WeakDE
 from unknot.papers import renamed
+from unknot.trust import imported
 
 MODELS: dict[str, type[Model]] = {
     "vae": VAE,
@@ -75,16 +74,9 @@ def find(name: str) -> type[Model]:
     """The class of a model by its name in MODELS, or by `package.module:Class` for anyone's own."""
     if name in MODELS:
         return MODELS[name]
-    module, colon, attribute = name.partition(":")
-    if not colon:
+    if ":" not in name:
         raise unknown("model", name, MODELS, field="model")
-    sys.path.insert(0, "")  # a model beside the place the command is run from
-    try:
-        own = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise UnknotError(f"model '{name}': cannot be imported ({error}).", field="model") from None
-    finally:
-        sys.path.remove("")
+    own = imported(name, "model")
     if not (isinstance(own, type) and issubclass(own, nn.Module)):
         raise UnknotError(f"model '{name}': is not a class of torch.nn.Module.", field="model")
     kind = adapted(own)
@@ -106,9 +98,16 @@ def find_preset(model: str, name: str) -> Preset:
 
 
 def options_of(model: type[Model]) -> dict[str, inspect.Parameter]:
-    """The options of a model: the keyword-only arguments of its class."""
-    parameters = inspect.signature(model).parameters
-    return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    """The options of a model: the keyword-only arguments of its class, and those of the one it hands `**extras` to."""
+    options: dict[str, inspect.Parameter] = {}
+    for kind in model.__mro__:
+        parameters = inspect.signature(kind).parameters.values()
+        for parameter in parameters:
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                options.setdefault(parameter.name, parameter)
+        if all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+            break
+    return options
 
 
 def build(name: str, setting: Setting, options: Mapping[str, Any]) -> tuple[Model, dict[str, Any]]:

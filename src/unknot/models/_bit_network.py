@@ -5,12 +5,13 @@ Tensors have the names timm gives them, and `npz_names` says what they are calle
 Reference: Kolesnikov et al. 2020, Big Transfer (BiT): General Visual Representation Learning, arXiv:1912.11370.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from unknot.models._pretrained import named
 
 GROUPS = 32  # of every group norm
 EPSILON = 1e-10  # of the standardisation
@@ -38,13 +39,13 @@ class BiTNetwork(nn.Module):
     def __init__(self, channels: int, units: Sequence[int], width: float) -> None:
         super().__init__()
         base = int(64 * width)
-        self.stem = _named(conv=StandardisedConv(channels, base, 7, stride=2, padding=3, bias=False))
+        self.stem = named(conv=StandardisedConv(channels, base, 7, stride=2, padding=3, bias=False))
         self.stages = nn.Sequential()
         n_in = base
         for i, n in enumerate(units):
             middle = base * 2**i
             rows = [_Unit(4 * middle if j else n_in, middle, 2 if i and not j else 1) for j in range(n)]
-            self.stages.append(_named(blocks=nn.Sequential(*rows)))
+            self.stages.append(named(blocks=nn.Sequential(*rows)))
             n_in = 4 * middle
         self.norm = nn.GroupNorm(GROUPS, n_in)
         self.width = n_in
@@ -68,7 +69,7 @@ class _Unit(nn.Module):
         n_out = 4 * middle
         self.downsample: nn.Module | None = None
         if n_in != n_out or stride != 1:
-            self.downsample = _named(conv=StandardisedConv(n_in, n_out, 1, stride=stride, bias=False))
+            self.downsample = named(conv=StandardisedConv(n_in, n_out, 1, stride=stride, bias=False))
         self.norm1, self.conv1 = nn.GroupNorm(GROUPS, n_in), StandardisedConv(n_in, middle, 1, bias=False)
         self.norm2 = nn.GroupNorm(GROUPS, middle)
         self.conv2 = StandardisedConv(middle, middle, 3, stride=stride, padding=1, bias=False)
@@ -81,11 +82,6 @@ class _Unit(nn.Module):
         y = self.conv2(self.norm2(self.conv1(before)).relu())
         result: Tensor = shortcut + self.conv3(self.norm3(y).relu())
         return result
-
-
-def _named(**parts: nn.Module) -> nn.Sequential:
-    """The parts one after the other, under their names."""
-    return nn.Sequential(OrderedDict(parts))
 
 
 def npz_names(network: BiTNetwork) -> dict[str, str]:

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+SHRINK = 0.1  # what the covariances are multiplied by
+
 
 class ClassGaussians(nn.Module):
     """Gathers codes class by class, fits a Gaussian to each class, and draws from them.
@@ -12,7 +14,6 @@ class ClassGaussians(nn.Module):
     Args:
         n_classes: how many.
         latents: size of the codes.
-        shrink: what the covariances are multiplied by.
 
     Edge cases: a class with fewer than two codes takes the covariance of all codes, one with none their mean too.
     """
@@ -23,9 +24,8 @@ class ClassGaussians(nn.Module):
     mean: Tensor
     root: Tensor
 
-    def __init__(self, n_classes: int, latents: int, *, shrink: float = 0.1) -> None:
+    def __init__(self, n_classes: int, latents: int) -> None:
         super().__init__()
-        self.shrink = shrink
         self.register_buffer("count", torch.zeros(n_classes))
         self.register_buffer("total", torch.zeros(n_classes, latents))
         self.register_buffer("products", torch.zeros(n_classes, latents, latents))
@@ -49,7 +49,7 @@ class ClassGaussians(nn.Module):
         self.mean.copy_(torch.where(self.count[:, None] > 0, mean, all_mean))
         covariance = torch.where(self.count[:, None, None] > 1, covariance, all_covariance)
         # A class with few codes has a flat Gaussian, for which there is a root but no Cholesky factor.
-        values, vectors = torch.linalg.eigh(self.shrink * covariance)
+        values, vectors = torch.linalg.eigh(SHRINK * covariance)
         self.root.copy_(vectors * values.clamp(min=0).sqrt()[:, None, :])
 
     def covariance(self) -> Tensor:

@@ -160,5 +160,4 @@ def overlaps(prior: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def _gaussian(out: Tensor) -> Posterior:
-    mean, logvar = out.float().chunk(2, dim=1)
-    return Posterior(mean, logvar)
+    return Posterior(*out.float().chunk(2, dim=1))

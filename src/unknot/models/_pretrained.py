@@ -1,6 +1,6 @@
 """Published weights from a local file, or from timm, into a network of ours."""
 
-import hashlib
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,21 +10,33 @@ import torch
 from torch import Tensor, nn
 
 from unknot.errors import UnknotError
+from unknot.files import file_hash
 from unknot.models.hub import hub_or_cache
+from unknot.models.model import Setting
 
 FROM_TIMM = "timm"
+TRANSFER: dict[str, float | int | str] = {"weights": FROM_TIMM, "lr": 1e-4, "steps": 50_000, "batch_size": 64}
 SUFFIXES = (".npz", ".safetensors", ".pth", ".pt")
 
 
-def check_weights(model: str, weights: str, suffixes: Sequence[str]) -> str:
-    """The option `weights`, or an error if it can be no file of weights; whether the file is there is asked later."""
-    if weights in ("", FROM_TIMM) or Path(weights).suffix in suffixes:
-        return weights
-    raise UnknotError(
-        f"{model}: weights is '{weights}'; expected a file ({', '.join(suffixes)}), or '{FROM_TIMM}' for the published "
-        "weights by way of timm.",
-        field="weights",
-    )
+def check_published(model: str, setting: Setting, weights: str, suffixes: Sequence[str]) -> None:
+    """An error if `weights` can be no file of weights (whether it is there is asked later), or images do not fit."""
+    if weights not in ("", FROM_TIMM) and Path(weights).suffix not in suffixes:
+        raise UnknotError(
+            f"{model}: weights is '{weights}'; expected a file ({', '.join(suffixes)}), or '{FROM_TIMM}' for the "
+            "published weights by way of timm.",
+            field="weights",
+        )
+    if setting.pixels < 32:
+        raise UnknotError(
+            f"{model}: images of {setting.pixels} pixels; expected at least 32. Set image_size.",
+            field="image_size",
+        )
+    if weights and setting.channels not in (1, 3):
+        raise UnknotError(
+            f"{model}: published weights are for colour or grey images, not {setting.channels} channels.",
+            field="weights",
+        )
 
 
 def read_tensors(weights: str) -> dict[str, Tensor]:
@@ -69,10 +81,7 @@ def timm_tensors(model: str, name: str) -> dict[str, Tensor]:
 
 def identity(weights: str) -> str:
     """What tells these weights from others: a digest of the file, or "timm"."""
-    if weights == FROM_TIMM:
-        return weights
-    with Path(weights).expanduser().open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+    return weights if weights == FROM_TIMM else file_hash(Path(weights).expanduser(), 12)
 
 
 @torch.no_grad()
@@ -127,6 +136,11 @@ def _sizes(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape)) or "a number"
 
 
+def named(**parts: nn.Module) -> nn.Sequential:
+    """The parts one after the other, under the names that published files give them."""
+    return nn.Sequential(OrderedDict(parts))
+
+
 class Normalised(nn.Module):
     """Images as published weights want them: grey ones repeated to three channels, then shifted and scaled.
 
@@ -135,7 +149,7 @@ class Normalised(nn.Module):
 
     def __init__(self, channels: int, mean: Sequence[float], std: Sequence[float]) -> None:
         super().__init__()
-        self.apply_to = channels in (1, 3)
+        self.apply_to, self.channels = channels in (1, 3), 3 if channels == 1 else channels
         self.register_buffer("mean", torch.tensor(mean).view(1, -1, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1), persistent=False)
 

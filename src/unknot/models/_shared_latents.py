@@ -1,4 +1,4 @@
-"""Which latents the two images of a pair share, and what becomes of them.
+"""The VAEs of pairs: which latents the two images share, and what becomes of them.
 
 The latents whose posteriors differ little between the images are taken to encode the factors that did not change;
 both posteriors get the same average there.
@@ -6,12 +6,13 @@ both posteriors get the same average there.
 
 import math
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from unknot.errors import unknown
-from unknot.models.model import Batch, Posterior, Terms, required
+from unknot.models.model import Batch, Posterior, Preset, Setting, Supervision, Terms, not_negative, required
 from unknot.models.networks import GaussianAutoencoder
 from unknot.models.terms import kl, logvar, reconstruction, sample
 
@@ -19,25 +20,36 @@ Average = Callable[[Posterior, Posterior], Posterior]
 DIVERGENCES = ("kl", "symmetric_kl")
 
 
-def shared_latents_loss(
-    model: GaussianAutoencoder,
-    batch: Batch,
-    generator: torch.Generator,
-    *,
-    name: str,
-    beta: float,
-    divergence: str,
-    average: Average,
-) -> Terms:
-    """The objective of a pair: mean over its two images of reconstruction + beta KL, on the averaged posteriors."""
-    images = (batch.images, required(batch.pair, name, "pairs"))
-    first, second = (model.represent(x) for x in images)
-    both = share(first, second, is_shared(divergences(first, second, divergence)), average)
-    fits = [
-        reconstruction(x, model.decoder(sample(q, generator)), model.likelihood)
-        for x, q in zip(images, both, strict=True)
-    ]
-    return {"reconstruction": 0.5 * (fits[0] + fits[1]), "kl": beta * 0.5 * (kl(both[0]) + kl(both[1]))}
+LOCATELLO2020 = Preset(
+    "Locatello et al. 2020; pairs as its public code draws them",
+    {"beta": (1, 2, 4, 6, 8, 16)},
+    {"steps": 300_000, "batch_size": 64, "pairs": "k_factors[compat=locatello]"},
+)
+
+
+class SharedLatentsVAE(GaussianAutoencoder):
+    """What Ada-GVAE and Ada-ML-VAE share: all but how posteriors are averaged."""
+
+    supervision: ClassVar[Supervision] = "pairs"
+    pairs: ClassVar[str] = "one_factor"
+
+    def __init__(self, setting: Setting, name: str, beta: float, divergence: str, average: Average) -> None:
+        super().__init__(setting)
+        if divergence not in DIVERGENCES:
+            raise unknown("divergence", divergence, DIVERGENCES, field="divergence")
+        self.name, self.beta = name, not_negative(name, beta=beta)
+        self.divergence, self.average = divergence, average
+
+    def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
+        """Reconstruction and weighted KL of both images, on the averaged posteriors, each the mean of the two."""
+        images = (batch.images, required(batch.pair, self.name, "pairs"))
+        first, second = (self.represent(x) for x in images)
+        both = share(first, second, is_shared(divergences(first, second, self.divergence)), self.average)
+        fits = [
+            reconstruction(x, self.decoder(sample(q, generator)), self.likelihood)
+            for x, q in zip(images, both, strict=True)
+        ]
+        return {"reconstruction": 0.5 * (fits[0] + fits[1]), "kl": self.beta * 0.5 * (kl(both[0]) + kl(both[1]))}
 
 
 def divergences(first: Posterior, second: Posterior, kind: str) -> Tensor:
@@ -45,8 +57,6 @@ def divergences(first: Posterior, second: Posterior, kind: str) -> Tensor:
 
     delta_j = KL(q1_j || q2_j) = 1/2 (v1/v2 + (m2 - m1)^2 / v2 - 1 + ln v2 - ln v1), or the mean of both directions.
     """
-    if kind not in DIVERGENCES:
-        raise unknown("divergence", kind, DIVERGENCES)
     forward = _kl(first, second)
     return forward if kind == "kl" else 0.5 * (forward + _kl(second, first))
 

@@ -4,9 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unknot.errors import UnknotError
-
-DEPTHS = {32: 4, 64: 5, 128: 6}  # blocks, so that the narrowest map is 4 x 4
+from unknot.models.networks import halvings
 
 
 class UNet(nn.Module):
@@ -18,13 +16,8 @@ class UNet(nn.Module):
 
     def __init__(self, model: str, inputs: int, pixels: int, channels: int) -> None:
         super().__init__()
-        if pixels not in DEPTHS:
-            raise UnknotError(
-                f"{model}: images of {pixels} pixels; expected one of {', '.join(map(str, DEPTHS))}. "
-                "Set image_size (--image-size), which resizes them.",
-                field="image_size",
-            )
-        widths = [*[channels] * (DEPTHS[pixels] - 3), *[2 * channels] * 3]
+        # As many blocks as make the narrowest map 4 x 4.
+        widths = [*[channels] * (halvings(model, pixels) - 2), *[2 * channels] * 3]
         self.down = nn.ModuleList(map(_block, [inputs, *widths[:-1]], widths))
         flat = 16 * widths[-1]
         self.mlp = nn.Sequential(

@@ -2,20 +2,16 @@
 
 from typing import ClassVar
 
-import torch
-
-from unknot.errors import unknown
 from unknot.models._shared_latents import (
-    DIVERGENCES,
+    LOCATELLO2020,
+    SharedLatentsVAE,
     mean_of_precisions,
     product_of_gaussians,
-    shared_latents_loss,
 )
-from unknot.models.model import Batch, Preset, Setting, Supervision, Terms, not_negative
-from unknot.models.networks import GaussianAutoencoder
+from unknot.models.model import Preset, Setting
 
 
-class AdaMLVAE(GaussianAutoencoder):
+class AdaMLVAE(SharedLatentsVAE):
     """The VAE of pairs that differ in few factors: latents that hardly differ are shared by averaging precisions.
 
     delta_j = KL(q(z_j|x1) || q(z_j|x2)),  j is shared iff delta_j < (min delta + max delta) / 2
@@ -34,33 +30,10 @@ class AdaMLVAE(GaussianAutoencoder):
     grouping is that of Bouchacourt et al. 2018, arXiv:1705.08841.
     """
 
-    supervision: ClassVar[Supervision] = "pairs"
-    pairs: ClassVar[str] = "one_factor"
-    presets: ClassVar[dict[str, Preset]] = {
-        "locatello2020": Preset(
-            "Locatello et al. 2020; pairs as its public code draws them",
-            {"beta": (1, 2, 4, 6, 8, 16)},
-            {"steps": 300_000, "batch_size": 64, "pairs": "k_factors[compat=locatello]"},
-        ),
-    }
+    presets: ClassVar[dict[str, Preset]] = {"locatello2020": LOCATELLO2020}
 
     def __init__(
         self, setting: Setting, *, beta: float = 1.0, product: bool = False, divergence: str = "kl"
     ) -> None:
-        super().__init__(setting)
-        if divergence not in DIVERGENCES:
-            raise unknown("divergence", divergence, DIVERGENCES, field="divergence")
-        self.beta, self.divergence = not_negative("ada_ml_vae", beta=beta), divergence
-        self.average = product_of_gaussians if product else mean_of_precisions
-
-    def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
-        """Reconstruction and weighted KL of both images, each the mean of the two."""
-        return shared_latents_loss(
-            self,
-            batch,
-            generator,
-            name="ada_ml_vae",
-            beta=self.beta,
-            divergence=self.divergence,
-            average=self.average,
-        )
+        average = product_of_gaussians if product else mean_of_precisions
+        super().__init__(setting, "ada_ml_vae", beta, divergence, average)

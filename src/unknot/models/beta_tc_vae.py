@@ -90,7 +90,7 @@ class BetaTCVAE(GaussianAutoencoder):
         self.beta = not_negative("beta_tc_vae", beta=beta)
         self.alpha = not_negative("beta_tc_vae", alpha=alpha)
         self.gamma = not_negative("beta_tc_vae", gamma=gamma)
-        self.anneal = int(not_negative("beta_tc_vae", anneal=anneal))
+        self.anneal = not_negative("beta_tc_vae", anneal=anneal)
         if estimator not in ESTIMATORS:
             raise unknown("estimator of beta_tc_vae", estimator, ESTIMATORS, field="estimator")
         self.estimator, self.n_images = estimator, setting.n_images

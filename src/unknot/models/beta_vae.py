@@ -54,7 +54,7 @@ class BetaVAE(GaussianAutoencoder):
     def __init__(self, setting: Setting, *, beta: float = 4.0, anneal: int = 0) -> None:
         super().__init__(setting)
         self.beta = not_negative("beta_vae", beta=beta)
-        self.anneal = int(not_negative("beta_vae", anneal=anneal))
+        self.anneal = not_negative("beta_vae", anneal=anneal)
 
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
         """Reconstruction and weighted KL."""

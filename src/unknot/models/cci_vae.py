@@ -48,7 +48,7 @@ class CCIVAE(GaussianAutoencoder):
         super().__init__(setting)
         self.c_max = not_negative("cci_vae", c_max=c_max)
         self.gamma = not_negative("cci_vae", gamma=gamma)
-        self.c_steps = int(not_negative("cci_vae", c_steps=c_steps))
+        self.c_steps = not_negative("cci_vae", c_steps=c_steps)
 
     def capacity(self, step: int) -> float:
         """C at a step, in nats."""

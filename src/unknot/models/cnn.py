@@ -1,12 +1,12 @@
 """The convolutional network of the benchmark of systematic generalisation, trained on factors."""
 
 from itertools import pairwise
+from typing import Unpack
 
 from torch import nn
 
-from unknot.errors import UnknotError
 from unknot.models.model import Setting, not_negative
-from unknot.models.networks import SIZES
+from unknot.models.networks import strided_channels
 from unknot.models.regression import Extras, FactorRegressor, scaled_width
 
 
@@ -29,32 +29,12 @@ class CNN(FactorRegressor):
     """
 
     def __init__(
-        self,
-        setting: Setting,
-        *,
-        extra_layers: int = 0,
-        width: float = 1.0,
-        dropout: float = 0.0,
-        l2: float = 0.0,
-        augmentation: str = "none",
+        self, setting: Setting, *, extra_layers: int = 0, width: float = 1.0, **extras: Unpack[Extras]
     ) -> None:
-        extras = Extras("cnn", dropout, l2, augmentation)
         not_negative("cnn", extra_layers=extra_layers)
         channels = scaled_width("cnn", width, [*strided_channels("cnn", setting.pixels), 256])
-        super().__init__(setting, cnn_body(setting.channels, channels, extra_layers), channels[-1], extras)
-
-
-def strided_channels(model: str, pixels: int) -> list[int]:
-    """Channels of the convolutions with stride 2, which lead to a 4x4 map."""
-    base = [32, 32, 64, 64]
-    sizes = {32: base[1:], 64: base, 128: [base[0], *base]}
-    if pixels not in sizes:
-        raise UnknotError(
-            f"{model}: images of {pixels} pixels; expected one of {', '.join(map(str, SIZES))}. Set image_size "
-            "(--image-size), which resizes them.",
-            field="image_size",
-        )
-    return sizes[pixels]
+        body = cnn_body(setting.channels, channels, extra_layers)
+        super().__init__(setting, "cnn", body, channels[-1], **extras)
 
 
 def cnn_body(image_channels: int, channels: list[int], extra_layers: int = 0) -> nn.Sequential:

@@ -1,11 +1,14 @@
 """CoordConv: a convolutional network whose first layer sees where it is."""
 
+from typing import Unpack
+
 import torch
 from torch import Tensor, nn
 
 from unknot.errors import UnknotError
 from unknot.models.model import Setting
-from unknot.models.regression import Extras, FactorRegressor, dense
+from unknot.models.networks import dense
+from unknot.models.regression import Extras, FactorRegressor
 
 
 class CoordConv(FactorRegressor):
@@ -27,10 +30,7 @@ class CoordConv(FactorRegressor):
     arXiv:1807.03247; Schott et al. 2022, arXiv:2107.08221, appendix H.4.
     """
 
-    def __init__(
-        self, setting: Setting, *, dropout: float = 0.0, l2: float = 0.0, augmentation: str = "none"
-    ) -> None:
-        extras = Extras("coord_conv", dropout, l2, augmentation)
+    def __init__(self, setting: Setting, **extras: Unpack[Extras]) -> None:
         if setting.pixels < 8:
             raise UnknotError(
                 f"coord_conv: images of {setting.pixels} pixels; expected at least 8.", field="image_size"
@@ -39,7 +39,7 @@ class CoordConv(FactorRegressor):
         for i in range(min(6, setting.pixels.bit_length() - 1)):
             parts += [nn.Conv2d(16 if i else setting.channels + 2, 16, 4, stride=2, padding=1), nn.ReLU()]
         body = nn.Sequential(*parts, nn.AdaptiveMaxPool2d(1), nn.Flatten(), *dense([16, 32]))
-        super().__init__(setting, body, 32, extras)
+        super().__init__(setting, "coord_conv", body, 32, **extras)
 
 
 class AddCoordinates(nn.Module):

@@ -1,9 +1,7 @@
 """DenseNet-121, trained on factors from scratch or from published weights."""
 
 import re
-from collections import OrderedDict
-from collections.abc import Mapping
-from typing import ClassVar, cast
+from typing import ClassVar, Unpack, cast
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +10,12 @@ from torch.nn import functional
 from unknot.errors import UnknotError
 from unknot.models._pretrained import (
     FROM_TIMM,
+    TRANSFER,
     Normalised,
-    check_weights,
+    check_published,
     fill,
     identity,
+    named,
     read_tensors,
     timm_tensors,
 )
@@ -51,38 +51,17 @@ class DenseNet121(FactorRegressor):
     presets: ClassVar[dict[str, Preset]] = {
         "schott2022": Preset("Schott et al. 2022, appendix H.3, from scratch", fixed={**FROM_SCRATCH, "lr": 1e-4}),
         "schott2022_transfer": Preset(
-            "Schott et al. 2022, appendix H.3, from ImageNet weights, all of them tuned",
-            fixed={"weights": FROM_TIMM, "lr": 1e-4, "steps": 50_000, "batch_size": 64},
+            "Schott et al. 2022, appendix H.3, from ImageNet weights, all of them tuned", fixed=TRANSFER
         ),
     }
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        weights: str = "",
-        growth: int = 32,
-        dropout: float = 0.0,
-        l2: float = 0.0,
-        augmentation: str = "none",
-    ) -> None:
-        extras = Extras("densenet121", dropout, l2, augmentation)
-        check_weights("densenet121", weights, (".safetensors", ".pth", ".pt"))
+    def __init__(self, setting: Setting, *, weights: str = "", growth: int = 32, **extras: Unpack[Extras]) -> None:
+        check_published("densenet121", setting, weights, (".safetensors", ".pth", ".pt"))
         if growth < 1:
             raise UnknotError(f"densenet121: growth is {growth}; expected at least one map.", field="growth")
-        if setting.pixels < 32:
-            raise UnknotError(
-                f"densenet121: images of {setting.pixels} pixels; expected at least 32. Set image_size.",
-                field="image_size",
-            )
-        if weights and setting.channels not in (1, 3):
-            raise UnknotError(
-                f"densenet121: published weights are for colour or grey images, not {setting.channels} channels.",
-                field="weights",
-            )
-        network = DenseNetwork(3 if setting.channels == 1 else setting.channels, growth)
-        body = nn.Sequential(Normalised(setting.channels, *IMAGENET), network)
-        super().__init__(setting, body, network.width, extras)
+        normalised = Normalised(setting.channels, *IMAGENET)
+        network = DenseNetwork(normalised.channels, growth)
+        super().__init__(setting, "densenet121", nn.Sequential(normalised, network), network.width, **extras)
         self.weights = weights
 
     def load_pretrained(self) -> str:
@@ -120,19 +99,17 @@ class DenseNetwork(nn.Module):
         n = STEM
         for i, layers in enumerate(LAYERS, start=1):
             block = {f"denselayer{j + 1}": _Layer(n + j * growth, growth) for j in range(layers)}
-            parts[f"denseblock{i}"] = _named(block)
+            parts[f"denseblock{i}"] = named(**block)
             n += layers * growth
             if i < len(LAYERS):
-                parts[f"transition{i}"] = _named(
-                    {
-                        "norm": nn.BatchNorm2d(n),
-                        "relu": nn.ReLU(),
-                        "conv": nn.Conv2d(n, n // 2, 1, bias=False),
-                        "pool": nn.AvgPool2d(2),
-                    }
+                parts[f"transition{i}"] = named(
+                    norm=nn.BatchNorm2d(n),
+                    relu=nn.ReLU(),
+                    conv=nn.Conv2d(n, n // 2, 1, bias=False),
+                    pool=nn.AvgPool2d(2),
                 )
                 n //= 2
-        self.features = _named({**parts, "norm5": nn.BatchNorm2d(n)})
+        self.features = named(**parts, norm5=nn.BatchNorm2d(n))
         self.width = n
 
     def forward(self, images: Tensor) -> Tensor:
@@ -154,8 +131,3 @@ class _Layer(nn.Module):
         """All maps, (b, n_in + growth, h, w)."""
         more = self.conv2(functional.relu(self.norm2(self.conv1(functional.relu(self.norm1(maps))))))
         return torch.cat([maps, more], 1)
-
-
-def _named(parts: Mapping[str, nn.Module]) -> nn.Sequential:
-    """The parts one after the other, under their names."""
-    return nn.Sequential(OrderedDict(parts))

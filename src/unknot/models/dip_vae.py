@@ -1,5 +1,6 @@
 """DIP-VAE-I and DIP-VAE-II."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -15,7 +16,35 @@ _SLIP = (
 )
 
 
-class DIPVAEI(GaussianAutoencoder):
+class DIPVAE(GaussianAutoencoder):
+    """What both share: the KL and two penalties on a covariance S, that of the means or of the latents."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        name: str,
+        lambda_od: float,
+        lambda_d_factor: float,
+        S: Callable[[Posterior], Tensor],
+    ) -> None:
+        super().__init__(setting)
+        self.lambda_od = not_negative(name, lambda_od=lambda_od)
+        self.lambda_d = lambda_od * not_negative(name, lambda_d_factor=lambda_d_factor)
+        self.S = S
+
+    def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
+        """Reconstruction, KL, and the two penalties on the covariance."""
+        q, _, fit = self.autoencode(batch.images, generator)
+        off, on = covariance_penalties(self.S(q))
+        return {
+            "reconstruction": fit,
+            "kl": kl(q),
+            "off_diagonal": self.lambda_od * off,
+            "diagonal": self.lambda_d * on,
+        }
+
+
+class DIPVAEI(DIPVAE):
     """A VAE whose posterior means should be uncorrelated and of variance one over the data.
 
     loss = reconstruction + KL + lambda_od sum_{i != j} S_ij^2 + lambda_d sum_i (S_ii - 1)^2,   S = Cov[mean(x)]
@@ -37,23 +66,10 @@ class DIPVAEI(GaussianAutoencoder):
     }
 
     def __init__(self, setting: Setting, *, lambda_od: float = 10.0, lambda_d_factor: float = 10.0) -> None:
-        super().__init__(setting)
-        self.lambda_od = not_negative("dip_vae_i", lambda_od=lambda_od)
-        self.lambda_d = lambda_od * not_negative("dip_vae_i", lambda_d_factor=lambda_d_factor)
-
-    def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
-        """Reconstruction, KL, and the two penalties on the covariance of means."""
-        q, _, fit = self.autoencode(batch.images, generator)
-        off, on = covariance_penalties(covariance(q.mean))
-        return {
-            "reconstruction": fit,
-            "kl": kl(q),
-            "off_diagonal": self.lambda_od * off,
-            "diagonal": self.lambda_d * on,
-        }
+        super().__init__(setting, "dip_vae_i", lambda_od, lambda_d_factor, mean_covariance)
 
 
-class DIPVAEII(GaussianAutoencoder):
+class DIPVAEII(DIPVAE):
     """A VAE whose latents, samples rather than means, should be uncorrelated and of variance one over the data.
 
     loss = reconstruction + KL + lambda_od sum_{i != j} S_ij^2 + lambda_d sum_i (S_ii - 1)^2,
@@ -73,20 +89,12 @@ class DIPVAEII(GaussianAutoencoder):
     }
 
     def __init__(self, setting: Setting, *, lambda_od: float = 10.0, lambda_d_factor: float = 1.0) -> None:
-        super().__init__(setting)
-        self.lambda_od = not_negative("dip_vae_ii", lambda_od=lambda_od)
-        self.lambda_d = lambda_od * not_negative("dip_vae_ii", lambda_d_factor=lambda_d_factor)
+        super().__init__(setting, "dip_vae_ii", lambda_od, lambda_d_factor, latent_covariance)
 
-    def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
-        """Reconstruction, KL, and the two penalties on the covariance of latents."""
-        q, _, fit = self.autoencode(batch.images, generator)
-        off, on = covariance_penalties(latent_covariance(q))
-        return {
-            "reconstruction": fit,
-            "kl": kl(q),
-            "off_diagonal": self.lambda_od * off,
-            "diagonal": self.lambda_d * on,
-        }
+
+def mean_covariance(q: Posterior) -> Tensor:
+    """Covariance (d, d) of the means of q over the batch."""
+    return covariance(q.mean)
 
 
 def latent_covariance(q: Posterior) -> Tensor:

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unknot.errors import UnknotError
-from unknot.models.model import Batch, Player, Preset, Setting, Terms, not_negative
-from unknot.models.networks import GaussianAutoencoder
+from unknot.models.model import Batch, Player, Preset, Setting, Terms, above_zero, at_least_one, not_negative
+from unknot.models.networks import GaussianAutoencoder, dense
 from unknot.models.terms import kl, linear_ramp, sample
 
 _STUDY = "150k updates each of VAE and discriminator in its public code, which counts both"
@@ -75,13 +74,9 @@ class FactorVAE(GaussianAutoencoder):
     ) -> None:
         super().__init__(setting)
         self.gamma = not_negative("factor_vae", gamma=gamma)
-        self.anneal = int(not_negative("factor_vae", anneal=anneal))
-        if not discriminator_lr > 0:
-            raise UnknotError(
-                f"factor_vae: discriminator_lr is {discriminator_lr}; expected a number above zero.",
-                field="discriminator_lr",
-            )
-        self.discriminator_lr = discriminator_lr
+        self.anneal = not_negative("factor_vae", anneal=anneal)
+        self.discriminator_lr = above_zero("factor_vae", discriminator_lr=discriminator_lr)
+        at_least_one("factor_vae", discriminator_layers=discriminator_layers)
         self.discriminator = discriminator(setting.latents, discriminator_layers)
         self.wants_other = not same_batch
 
@@ -122,13 +117,7 @@ class FactorVAE(GaussianAutoencoder):
 
 def discriminator(latents: int, layers: int) -> nn.Sequential:
     """Hidden layers of 1000 units with leaks of 0.2, then two logits."""
-    if layers < 1:
-        raise UnknotError(
-            f"factor_vae: discriminator_layers is {layers}; expected at least one.", field="discriminator_layers"
-        )
-    stack: list[nn.Module] = []
-    for inputs in (latents, *[1000] * (layers - 1)):
-        stack += [nn.Linear(inputs, 1000), nn.LeakyReLU(0.2)]
+    stack = dense([latents, *[1000] * layers], lambda: nn.LeakyReLU(0.2))
     return nn.Sequential(*stack, nn.Linear(1000, 2))
 
 

@@ -1,10 +1,13 @@
 """A multilayer perceptron trained on factors."""
 
+from typing import Unpack
+
 from torch import nn
 
 from unknot.errors import UnknotError
 from unknot.models.model import Setting
-from unknot.models.regression import Extras, FactorRegressor, dense
+from unknot.models.networks import dense
+from unknot.models.regression import Extras, FactorRegressor
 
 
 class MLP(FactorRegressor):
@@ -24,17 +27,7 @@ class MLP(FactorRegressor):
     Reference: Schott et al. 2022, arXiv:2107.08221, appendix H.4.
     """
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        layers: int = 6,
-        units: int = 90,
-        dropout: float = 0.0,
-        l2: float = 0.0,
-        augmentation: str = "none",
-    ) -> None:
-        extras = Extras("mlp", dropout, l2, augmentation)
+    def __init__(self, setting: Setting, *, layers: int = 6, units: int = 90, **extras: Unpack[Extras]) -> None:
         if layers < 2:
             raise UnknotError(
                 f"mlp: layers is {layers}; expected at least 2, the last of them with the outputs.", field="layers"
@@ -42,4 +35,5 @@ class MLP(FactorRegressor):
         if units < 2:
             raise UnknotError(f"mlp: units is {units}; expected at least 2.", field="units")
         widths = [setting.channels * setting.pixels**2, *[units] * (layers - 2), units // 2]
-        super().__init__(setting, nn.Sequential(nn.Flatten(), *dense(widths)), widths[-1], extras)
+        body = nn.Sequential(nn.Flatten(), *dense(widths))
+        super().__init__(setting, "mlp", body, widths[-1], **extras)

@@ -5,7 +5,7 @@ Anyone's `torch.nn.Module` with `loss(batch, step, generator)` and `represent(im
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple, cast
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
 
 Terms = Mapping[str, Tensor]  # named scalars whose sum is the loss, weights included
+N = TypeVar("N", int, float)
 Supervision = Literal["none", "pairs", "labels", "few_labels"]
 
 
@@ -228,27 +229,25 @@ def adapted(kind: type[nn.Module]) -> type[Model]:
     return cast(type[Model], type(kind.__name__, (kind, Model), own))
 
 
-def not_negative(model: str, **weight: float) -> float:
+def not_negative(model: str, **weight: N) -> N:
     """The one weight named, or an error if it is below zero."""
-    ((name, value),) = weight.items()
-    if not value >= 0:
-        raise UnknotError(f"{model}: {name} is {value}; a weight cannot be negative.", field=name)
-    return value
+    return _checked(model, weight, lambda value: value >= 0, "a weight cannot be negative")
 
 
 def at_least_one(model: str, **count: int) -> int:
     """The one count named, or an error if it is below one."""
-    ((name, value),) = count.items()
-    if not value >= 1:
-        raise UnknotError(f"{model}: {name} is {value}; expected at least one.", field=name)
-    return value
+    return _checked(model, count, lambda value: value >= 1, "expected at least one")
 
 
 def above_zero(model: str, **number: float) -> float:
     """The one number named, or an error if it is not above zero."""
+    return _checked(model, number, lambda value: value > 0, "expected a number above zero")
+
+
+def _checked(model: str, number: Mapping[str, N], fits: Callable[[N], bool], expected: str) -> N:
     ((name, value),) = number.items()
-    if not value > 0:
-        raise UnknotError(f"{model}: {name} is {value}; expected a number above zero.", field=name)
+    if not fits(value):
+        raise UnknotError(f"{model}: {name} is {value}; {expected}.", field=name)
     return value
 
 

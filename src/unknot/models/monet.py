@@ -146,8 +146,7 @@ class MONet(Model):
         n, k, height, width = log_masks.shape
         repeated = images[:, None].expand(-1, k, -1, -1, -1)
         both = torch.cat([repeated, log_masks[:, :, None]], dim=2).reshape(n * k, -1, height, width)
-        mean, logvar = self.encoder(both).float().chunk(2, dim=1)
-        return Posterior(mean, logvar)
+        return Posterior(*self.encoder(both).float().chunk(2, dim=1))
 
     def log_likelihood(self, images: Tensor, pictures: Tensor, log_masks: Tensor) -> Tensor:
         """The log-likelihood of each image (n,) under the mixture of slots at each pixel."""

@@ -13,7 +13,7 @@ read from a 4x4 map; that of `coat128` is always 8x8. Duan et al. 2020 (Table 4)
 et al. 2022 print `conv64`; the public checkpoints behind the first two are `conv64_k2`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -43,16 +43,15 @@ class Encoder(nn.Module):
         out = self.head(self.body(images)).float()
         if self.deterministic:
             return Posterior(out)
-        mean, logvar = out.chunk(2, dim=1)
-        return Posterior(mean, logvar)
+        return Posterior(*out.chunk(2, dim=1))
 
 
 class Decoder(nn.Module):
     """Latents to logits (Bernoulli) or means (Gaussian) of pixels."""
 
-    def __init__(self, setting: Setting, *, latents: int | None = None) -> None:
+    def __init__(self, setting: Setting) -> None:
         super().__init__()
-        self.body = decoder_body(setting, latents or setting.latents)
+        self.body = decoder_body(setting)
 
     def forward(self, latents: Tensor) -> Tensor:
         """Output (b, c, h, w) before any squashing."""
@@ -61,11 +60,11 @@ class Decoder(nn.Module):
 
 
 class GaussianAutoencoder(Model):
-    """An encoder to Gaussians and a decoder: what all VAEs share; each adds its loss."""
+    """An encoder to Gaussians, or to points, and a decoder: what all VAEs share; each adds its loss."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, deterministic: bool = False) -> None:
         super().__init__()
-        self.encoder, self.decoder = Encoder(setting), Decoder(setting)
+        self.encoder, self.decoder = Encoder(setting, deterministic=deterministic), Decoder(setting)
         self.likelihood = setting.decoder
 
     def autoencode(self, images: Tensor, generator: torch.Generator) -> tuple[Posterior, Tensor, Tensor]:
@@ -89,7 +88,7 @@ def encoder_body(setting: Setting) -> tuple[nn.Sequential, int]:
     _check(setting)
     if setting.architecture == "fc1200":
         n_pixels = setting.channels * setting.pixels**2
-        return nn.Sequential(nn.Flatten(), *_dense([n_pixels, 1200, 1200], nn.ReLU)), 1200
+        return nn.Sequential(nn.Flatten(), *dense([n_pixels, 1200, 1200])), 1200
     if setting.architecture == "coat128":
         return _coat_encoder(setting), 256
     layers: list[nn.Module] = []
@@ -97,23 +96,24 @@ def encoder_body(setting: Setting) -> tuple[nn.Sequential, int]:
         layers += [nn.Conv2d(inputs, outputs, kernel, stride=2, padding=kernel // 2 - 1), nn.ReLU()]
     flat = 16 * _channels(setting)[-1]
     hidden = [flat, 256, 256] if setting.architecture == "burgess64" else [flat, 256]
-    return nn.Sequential(*layers, nn.Flatten(), *_dense(hidden, nn.ReLU)), 256
+    return nn.Sequential(*layers, nn.Flatten(), *dense(hidden)), 256
 
 
-def decoder_body(setting: Setting, latents: int) -> nn.Sequential:
+def decoder_body(setting: Setting) -> nn.Sequential:
     """The decoder, from latents to pixels."""
     _check(setting)
+    latents = setting.latents
     shape = (setting.channels, setting.pixels, setting.pixels)
     if setting.architecture == "fc1200":
         n_pixels = setting.channels * setting.pixels**2
-        hidden = _dense([latents, 1200, 1200, 1200], nn.Tanh)
+        hidden = dense([latents, 1200, 1200, 1200], nn.Tanh)
         return nn.Sequential(*hidden, nn.Linear(1200, n_pixels), nn.Unflatten(1, shape))
     if setting.architecture == "coat128":
         return _coat_decoder(setting, latents)
     channels = _channels(setting)[::-1]
     flat = 16 * channels[0]
     widths = [latents, 256, 256, flat] if setting.architecture == "burgess64" else [latents, 256, flat]
-    layers = [*_dense(widths, nn.ReLU), nn.Unflatten(1, (channels[0], 4, 4))]
+    layers = [*dense(widths), nn.Unflatten(1, (channels[0], 4, 4))]
     outputs = _decoder_channels(setting)
     for i, (inputs, out) in enumerate(pairwise(outputs)):
         layers.append(nn.ConvTranspose2d(inputs, out, 4, stride=2, padding=1))
@@ -125,7 +125,7 @@ def decoder_body(setting: Setting, latents: int) -> nn.Sequential:
 def _coat_encoder(setting: Setting) -> nn.Sequential:
     """Images to 256 units, halved down to 8 x 8; the units have no activation, as published."""
     layers: list[nn.Module] = []
-    for i in range(_coat_doublings(setting)):
+    for i in range(halvings("coat128", setting.pixels) - 1):
         layers += [nn.Conv2d(64 if i else setting.channels, 64, 5, stride=2, padding=2), nn.LeakyReLU()]
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(64 * 64, 256))
 
@@ -133,14 +133,10 @@ def _coat_encoder(setting: Setting) -> nn.Sequential:
 def _coat_decoder(setting: Setting, latents: int) -> nn.Sequential:
     """Latents to 8 x 8, doubled up to the image, one layer more at its size, and the output."""
     layers: list[nn.Module] = [nn.Linear(latents, 64 * 64), nn.Unflatten(1, (64, 8, 8))]
-    for _ in range(_coat_doublings(setting)):
+    for _ in range(halvings("coat128", setting.pixels) - 1):
         layers += [nn.ConvTranspose2d(64, 64, 5, stride=2, padding=2, output_padding=1), nn.LeakyReLU()]
     layers += [nn.ConvTranspose2d(64, 64, 5, padding=2), nn.LeakyReLU()]
     return nn.Sequential(*layers, nn.ConvTranspose2d(64, setting.channels, 3, padding=1))
-
-
-def _coat_doublings(setting: Setting) -> int:
-    return {32: 2, 64: 3, 128: 4}[setting.pixels]
 
 
 def initialise(module: nn.Module, init: Init, generator: torch.Generator) -> None:
@@ -183,6 +179,28 @@ def _initialise_cell(cell: nn.GRUCell | nn.LSTMCell, init: Init, generator: torc
     cell.bias_hh.zero_()
 
 
+def halvings(who: str, pixels: int) -> int:
+    """How many strides of two lead from an image to a 4x4 map; an error for sizes that networks are not made for."""
+    if pixels not in SIZES:
+        raise UnknotError(
+            f"{who}: images of {pixels} pixels; expected one of {', '.join(map(str, SIZES))}. Set image_size "
+            "(--image-size), which resizes them.",
+            field="image_size",
+        )
+    return SIZES.index(pixels) + 3
+
+
+def strided_channels(who: str, pixels: int, base: Sequence[int] = (32, 32, 64, 64)) -> list[int]:
+    """Output channels of the convolutions with stride 2 that lead to a 4x4 map."""
+    more = halvings(who, pixels) - len(base)
+    return [*[base[0]] * more, *base[max(0, -more) :]]
+
+
+def dense(widths: Sequence[int], activation: Callable[[], nn.Module] = nn.ReLU) -> list[nn.Module]:
+    """Linear layers of these widths, an activation after each."""
+    return [part for n_in, n_out in pairwise(widths) for part in (nn.Linear(n_in, n_out), activation())]
+
+
 def _check(setting: Setting) -> None:
     if setting.architecture not in ARCHITECTURES:
         raise unknown("architecture", setting.architecture, ARCHITECTURES, field="architecture")
@@ -190,18 +208,14 @@ def _check(setting: Setting) -> None:
         raise UnknotError(
             f"{setting.architecture}: {setting.latents} latents; a code has at least one.", field="latents"
         )
-    if setting.architecture != "fc1200" and setting.pixels not in SIZES:
-        raise UnknotError(
-            f"{setting.architecture}: images of {setting.pixels} pixels; expected one of {', '.join(map(str, SIZES))}. "
-            "Set image_size (--image-size), which resizes them.",
-            field="image_size",
-        )
+    if setting.architecture != "fc1200":
+        halvings(setting.architecture, setting.pixels)
 
 
 def _channels(setting: Setting) -> list[int]:
     """Output channels of the encoder's convolutions."""
     base = [32, 32, 32, 32] if setting.architecture == "burgess64" else [32, 32, 64, 64]
-    return {32: base[1:], 64: base, 128: [base[0], *base]}[setting.pixels]
+    return strided_channels(setting.architecture, setting.pixels, base)
 
 
 def _decoder_channels(setting: Setting) -> list[int]:
@@ -215,10 +229,3 @@ def _convolutions(setting: Setting) -> list[tuple[tuple[int, int], int]]:
     steps = list(pairwise(channels))
     small = setting.architecture == "conv64_k2"
     return [(step, 2 if small and i >= len(steps) - 2 else 4) for i, step in enumerate(steps)]
-
-
-def _dense(widths: Sequence[int], activation: type[nn.Module]) -> list[nn.Module]:
-    layers: list[nn.Module] = []
-    for inputs, outputs in pairwise(widths):
-        layers += [nn.Linear(inputs, outputs), activation()]
-    return layers

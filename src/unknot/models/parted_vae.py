@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -43,13 +43,67 @@ class Weights:
             not_negative("parted_vae", **{name: value})
 
 
-class PartedAutoencoder(Model):
-    """The networks and the objective that both PartedVAEs share."""
+class PartedVAE(Model):
+    """A VAE with class variables c_k, each with latents u_k of its own; the other latents z know of no class.
 
+    loss = reconstruction + gamma_z |KL_z - C_z(t)| + gamma_u |sum_k E_q(c_k|x) KL(q(u_k|x) || p(u_k|c_k)) - C_u(t)|
+           + gamma_c sum_k KL(mean q(c_k|x) || uniform) + gamma_h sum_k H[q(c_k|x)]
+           + gamma_bc sum_{pairs of classes} max(0, BC - most_overlap)
+
+    p(u_k|c_k) are learned Gaussians and BC the Bhattacharyya coefficient of two of them. Capacities C grow linearly
+    from 0. Classes are Gumbel-softmax samples in training and the most likely ones in the representation, which is
+    the mean of z and u: u_size latents at the end for each class variable.
+
+    Args:
+        setting: what to build for; its latents are those of z and u together.
+        classes: class variables as names of factors (for their number of classes only) or numbers of classes, with
+            commas; empty: the first categorical factor.
+        u_size: latents of each class variable.
+        capacity_z: C_z at the end, in nats.
+        capacity_u: C_u at the end, in nats.
+        capacity_steps: steps until then.
+        gamma_z: how firmly the KL of z is held.
+        gamma_u: how firmly the KL of u is held.
+        gamma_c: weight of using all classes alike.
+        gamma_h: weight of being certain of the class.
+        gamma_bc: weight of keeping the classes' priors apart.
+        most_overlap: the overlap of two priors that costs nothing.
+
+    Departs from the public code: classes have uniform priors; the learning rate is constant (there it is halved when
+    the loss of an epoch stalls); pixels have logits.
+    Reference: Hajimiri et al. 2021, Semi-Supervised Disentanglement of Class-Related and Class-Independent Factors in
+    VAE, arXiv:2102.00892.
+    """
+
+    name = "parted_vae"
     standard_prior = False  # that of class latents is learned
+    presets: ClassVar[dict[str, Preset]] = {
+        "mahon2024": Preset(
+            "Mahon et al. 2024, section 5, dSprites settings of its public code; 100 epochs", fixed=_DSPRITES
+        )
+    }
 
-    def __init__(self, setting: Setting, n_classes: Sequence[int], u_size: int, weights: Weights) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        classes: str = "",
+        u_size: int = 1,
+        capacity_z: float = 30.0,
+        capacity_u: float = 5.0,
+        capacity_steps: int = 300_000,
+        gamma_z: float = 50.0,
+        gamma_u: float = 50.0,
+        gamma_c: float = 100.0,
+        gamma_h: float = 10.0,
+        gamma_bc: float = 10.0,
+        most_overlap: float = 0.1,
+    ) -> None:
         super().__init__()
+        n_classes, self.columns = class_variables(self.name, classes, setting)
+        self.weights = Weights(
+            capacity_z, capacity_u, capacity_steps, gamma_z, gamma_u, gamma_c, gamma_h, gamma_bc, most_overlap
+        )
         if u_size < 1:
             raise UnknotError(
                 f"parted_vae: u_size is {u_size}; each class variable has at least one latent.", field="u_size"
@@ -57,7 +111,7 @@ class PartedAutoencoder(Model):
         self.encoder = PartedEncoder(setting, n_classes, u_size)
         self.decoder = Decoder(setting)
         self.priors = nn.ModuleList(ClassPrior(n, u_size) for n in n_classes)
-        self.weights, self.likelihood = weights, setting.decoder
+        self.likelihood = setting.decoder
 
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
         """Reconstruction, the two capacities, and what keeps classes used, certain and apart."""
@@ -91,68 +145,7 @@ class PartedAutoencoder(Model):
         return pixels(self.decoder(latents), self.likelihood)
 
 
-class PartedVAE(PartedAutoencoder):
-    """A VAE with class variables c_k, each with latents u_k of its own; the other latents z know of no class.
-
-    loss = reconstruction + gamma_z |KL_z - C_z(t)| + gamma_u |sum_k E_q(c_k|x) KL(q(u_k|x) || p(u_k|c_k)) - C_u(t)|
-           + gamma_c sum_k KL(mean q(c_k|x) || uniform) + gamma_h sum_k H[q(c_k|x)]
-           + gamma_bc sum_{pairs of classes} max(0, BC - most_overlap)
-
-    p(u_k|c_k) are learned Gaussians and BC the Bhattacharyya coefficient of two of them. Capacities C grow linearly
-    from 0. Classes are Gumbel-softmax samples in training and the most likely ones in the representation, which is
-    the mean of z and u: u_size latents at the end for each class variable.
-
-    Args:
-        setting: what to build for; its latents are those of z and u together.
-        classes: class variables as names of factors (for their number of classes only) or numbers of classes, with
-            commas; empty: the first categorical factor.
-        u_size: latents of each class variable.
-        capacity_z: C_z at the end, in nats.
-        capacity_u: C_u at the end, in nats.
-        capacity_steps: steps until then.
-        gamma_z: how firmly the KL of z is held.
-        gamma_u: how firmly the KL of u is held.
-        gamma_c: weight of using all classes alike.
-        gamma_h: weight of being certain of the class.
-        gamma_bc: weight of keeping the classes' priors apart.
-        most_overlap: the overlap of two priors that costs nothing.
-
-    Departs from the public code: classes have uniform priors; the learning rate is constant (there it is halved when
-    the loss of an epoch stalls); pixels have logits.
-    Reference: Hajimiri et al. 2021, Semi-Supervised Disentanglement of Class-Related and Class-Independent Factors in
-    VAE, arXiv:2102.00892.
-    """
-
-    presets: ClassVar[dict[str, Preset]] = {
-        "mahon2024": Preset(
-            "Mahon et al. 2024, section 5, dSprites settings of its public code; 100 epochs", fixed=_DSPRITES
-        )
-    }
-
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        classes: str = "",
-        u_size: int = 1,
-        capacity_z: float = 30.0,
-        capacity_u: float = 5.0,
-        capacity_steps: int = 300_000,
-        gamma_z: float = 50.0,
-        gamma_u: float = 50.0,
-        gamma_c: float = 100.0,
-        gamma_h: float = 10.0,
-        gamma_bc: float = 10.0,
-        most_overlap: float = 0.1,
-    ) -> None:
-        n_classes, _ = class_variables("parted_vae", classes, setting)
-        weights = Weights(
-            capacity_z, capacity_u, capacity_steps, gamma_z, gamma_u, gamma_c, gamma_h, gamma_bc, most_overlap
-        )
-        super().__init__(setting, n_classes, u_size, weights)
-
-
-class PartedVAESS(PartedAutoencoder):
+class PartedVAESS(PartedVAE):
     """PartedVAE that sees the classes of a few images.
 
     Before each unsupervised step there is one on a batch of labelled images, which moves the encoder's trunk and its
@@ -177,6 +170,7 @@ class PartedVAESS(PartedAutoencoder):
     Reference: Hajimiri et al. 2021, arXiv:2102.00892.
     """
 
+    name = "parted_vae_ss"
     supervision: ClassVar[Supervision] = "few_labels"
     presets: ClassVar[dict[str, Preset]] = {
         "mahon2024": Preset(
@@ -185,40 +179,19 @@ class PartedVAESS(PartedAutoencoder):
         )
     }
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        n_labelled: int = 10_000,
-        classes: str = "",
-        u_size: int = 1,
-        capacity_z: float = 30.0,
-        capacity_u: float = 5.0,
-        capacity_steps: int = 300_000,
-        gamma_z: float = 50.0,
-        gamma_u: float = 50.0,
-        gamma_c: float = 100.0,
-        gamma_h: float = 10.0,
-        gamma_bc: float = 10.0,
-        most_overlap: float = 0.1,
-    ) -> None:
+    def __init__(self, setting: Setting, *, n_labelled: int = 10_000, **extras: Any) -> None:
         if n_labelled < 1:
             raise UnknotError(
                 f"parted_vae_ss: n_labelled is {n_labelled}; it learns from at least one label.",
                 field="n_labelled",
             )
-        n_classes, columns = class_variables("parted_vae_ss", classes, setting)
-        if None in columns:
+        super().__init__(setting, **extras)
+        if None in self.columns:
             raise UnknotError(
-                f"parted_vae_ss: classes is {classes!r}; labels need names of factors, not numbers.",
+                f"parted_vae_ss: classes is {extras['classes']!r}; labels need names of factors, not numbers.",
                 field="classes",
             )
-        weights = Weights(
-            capacity_z, capacity_u, capacity_steps, gamma_z, gamma_u, gamma_c, gamma_h, gamma_bc, most_overlap
-        )
-        super().__init__(setting, n_classes, u_size, weights)
         self.n_labelled = n_labelled
-        self.columns = [column for column in columns if column is not None]
 
     def players(self) -> Sequence[Player]:
         """The step on labels, then the unsupervised step."""

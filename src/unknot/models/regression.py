@@ -1,9 +1,7 @@
 """Networks trained directly on factors: what they share is the objective of Schott et al. 2022."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -16,29 +14,12 @@ from unknot.models.model import Batch, Model, Preset, Setting, Supervision, Term
 FROM_SCRATCH: dict[str, float | int | str] = {"lr": 5e-4, "steps": 500_000, "batch_size": 64, "init": "torch"}
 
 
-@dataclass(frozen=True)
-class Extras:
-    """Options every such network has; the defaults are the paper's, other values its ablations.
+class Extras(TypedDict, total=False):
+    """Options every such network has, see `FactorRegressor`."""
 
-    Attributes:
-        model: the model's name, for messages.
-        dropout: share of penultimate units switched off in training.
-        l2: weight of the sum of squared weights.
-        augmentation: of training images, see `augmentations`.
-    """
-
-    model: str
-    dropout: float = 0.0
-    l2: float = 0.0
-    augmentation: str = "none"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.dropout < 1:
-            raise UnknotError(
-                f"{self.model}: dropout is {self.dropout}; expected a share from 0 to below 1.", field="dropout"
-            )
-        not_negative(self.model, l2=self.l2)
-        check_augmentation(self.model, self.augmentation)
+    dropout: float
+    l2: float
+    augmentation: str
 
 
 class FactorRegressor(Model):
@@ -51,9 +32,13 @@ class FactorRegressor(Model):
 
     Args:
         setting: what to build for.
+        name: the model's, for messages.
         body: images (b, c, h, w) to units (b, width).
         width: how many.
-        extras: options.
+        dropout: share of penultimate units switched off in training; this and the next are 0 in the paper, other
+            values are its ablations.
+        l2: weight of the sum of squared weights.
+        augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
 
     Reference: Schott et al. 2022, Visual Representation Learning Does Not Generalize Strongly Within the Same
     Domain, arXiv:2107.08221, appendix H.3 and H.4.
@@ -64,22 +49,38 @@ class FactorRegressor(Model):
         "schott2022": Preset("Schott et al. 2022, appendix H.3, from scratch", fixed=FROM_SCRATCH)
     }
 
-    def __init__(self, setting: Setting, body: nn.Module, width: int, extras: Extras) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        name: str,
+        body: nn.Module,
+        width: int,
+        *,
+        dropout: float = 0.0,
+        l2: float = 0.0,
+        augmentation: str = "none",
+    ) -> None:
         super().__init__()
         if setting.factors is None:
-            raise UnknotError(f"{extras.model}: the world has no factors, and this model learns from them.")
-        self.body, self.extras = body, extras
+            raise UnknotError(f"{name}: the world has no factors, and this model learns from them.")
+        if not 0 <= dropout < 1:
+            raise UnknotError(
+                f"{name}: dropout is {dropout}; expected a share from 0 to below 1.", field="dropout"
+            )
+        check_augmentation(name, augmentation)
+        self.name, self.body = name, body
+        self.dropout, self.l2, self.augmentation = dropout, not_negative(name, l2=l2), augmentation
         self.head = nn.Linear(width, len(setting.factors))
         self.register_buffer("sizes", torch.tensor(setting.factors.shape), persistent=False)
 
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
         """The squared error of the factors, and the penalty on weights if there is one."""
-        targets = self.targets(required(batch.labels, self.extras.model, "labels"))
-        units = self.represent(augment(batch.images, self.extras.augmentation, generator))
-        predicted = self.head(_dropped(units, self.extras.dropout, generator)).float()
+        targets = self.targets(required(batch.labels, self.name, "labels"))
+        units = self.represent(augment(batch.images, self.augmentation, generator))
+        predicted = self.head(_dropped(units, self.dropout, generator)).float()
         terms = {"squared_error": (targets - predicted).pow(2).sum(1).mean()}
-        if self.extras.l2:
-            terms["l2"] = self.extras.l2 * sum((p.pow(2).sum() for p in self.parameters()), units.new_zeros(()))
+        if self.l2:
+            terms["l2"] = self.l2 * sum((p.pow(2).sum() for p in self.parameters()), units.new_zeros(()))
         return terms
 
     def targets(self, labels: Tensor) -> Tensor:
@@ -96,11 +97,6 @@ class FactorRegressor(Model):
         """Penultimate activations (b, width)."""
         units: Tensor = self.body(images)
         return units
-
-
-def dense(widths: Sequence[int]) -> list[nn.Module]:
-    """Linear layers of these widths, ReLU after each."""
-    return [part for n_in, n_out in pairwise(widths) for part in (nn.Linear(n_in, n_out), nn.ReLU())]
 
 
 def scaled_width(model: str, width: float, channels: Sequence[int]) -> list[int]:

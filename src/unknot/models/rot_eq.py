@@ -1,13 +1,14 @@
 """Networks that turn with the image, trained on factors."""
 
 from itertools import pairwise
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
 
 from unknot.models._c8 import ORDER, C8Convolution
-from unknot.models.cnn import strided_channels
 from unknot.models.model import Setting
+from unknot.models.networks import strided_channels
 from unknot.models.regression import Extras, FactorRegressor, scaled_width
 
 
@@ -34,23 +35,17 @@ class RotEQ(FactorRegressor):
     arXiv:2107.08221, appendix H.4.
     """
 
+    name, channels_per_field = "rot_eq", ORDER  # of the CNN's channels, how many become one field
+
     def __init__(
-        self,
-        setting: Setting,
-        *,
-        pooled: bool = False,
-        width: float = 1.0,
-        dropout: float = 0.0,
-        l2: float = 0.0,
-        augmentation: str = "none",
+        self, setting: Setting, *, pooled: bool = False, width: float = 1.0, **extras: Unpack[Extras]
     ) -> None:
-        extras = Extras("rot_eq", dropout, l2, augmentation)
-        fields = [n // ORDER for n in (*strided_channels("rot_eq", setting.pixels), 256)]
-        body, units = _body(setting, scaled_width("rot_eq", width, fields), pooled)
-        super().__init__(setting, body, units, extras)
+        fields = [n // self.channels_per_field for n in (*strided_channels(self.name, setting.pixels), 256)]
+        body, units = _body(setting, scaled_width(self.name, width, fields), pooled)
+        super().__init__(setting, self.name, body, units, **extras)
 
 
-class RotEQBig(FactorRegressor):
+class RotEQBig(RotEQ):
     """The same with as many fields as the CNN has channels: 32, 32, 64, 64 and 256, of eight channels each.
 
     loss = mean over the batch of sum_i (y_i - f_i)^2, see `FactorRegressor`
@@ -68,20 +63,7 @@ class RotEQBig(FactorRegressor):
     Reference: Schott et al. 2022, arXiv:2107.08221, appendix H.4.
     """
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        pooled: bool = False,
-        width: float = 1.0,
-        dropout: float = 0.0,
-        l2: float = 0.0,
-        augmentation: str = "none",
-    ) -> None:
-        extras = Extras("rot_eq_big", dropout, l2, augmentation)
-        fields = [*strided_channels("rot_eq_big", setting.pixels), 256]
-        body, units = _body(setting, scaled_width("rot_eq_big", width, fields), pooled)
-        super().__init__(setting, body, units, extras)
+    name, channels_per_field = "rot_eq_big", 1
 
 
 class FieldMaximum(nn.Module):

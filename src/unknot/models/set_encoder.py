@@ -1,10 +1,13 @@
 """The set encoder: an image as a set of pixels that know where they are."""
 
+from typing import Unpack
+
 import torch
 from torch import Tensor, nn
 
 from unknot.models.model import Setting
-from unknot.models.regression import Extras, FactorRegressor, dense
+from unknot.models.networks import dense
+from unknot.models.regression import Extras, FactorRegressor
 
 
 class SetEncoder(FactorRegressor):
@@ -25,13 +28,10 @@ class SetEncoder(FactorRegressor):
     Reference: Schott et al. 2022, arXiv:2107.08221, appendix H.4 ("coordinate based").
     """
 
-    def __init__(
-        self, setting: Setting, *, dropout: float = 0.0, l2: float = 0.0, augmentation: str = "none"
-    ) -> None:
-        extras = Extras("set_encoder", dropout, l2, augmentation)
+    def __init__(self, setting: Setting, **extras: Unpack[Extras]) -> None:
         of_pixels = nn.Sequential(*dense([2 + setting.channels, 40, 40, 20]))
         body = nn.Sequential(PixelSet(), MeanOf(of_pixels), *dense([20, 20, 20]))
-        super().__init__(setting, body, 20, extras)
+        super().__init__(setting, "set_encoder", body, 20, **extras)
 
 
 class PixelSet(nn.Module):

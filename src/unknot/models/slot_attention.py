@@ -120,8 +120,8 @@ class SlotAttention(Model):
         self.slots = at_least_one(name, slots=slots)
         self.slot_size = at_least_one(name, slot_size=slot_size)
         self.iterations = at_least_one(name, iterations=iterations)
-        self.warm_up = int(not_negative(name, warm_up=warm_up))
-        self.half_life = int(not_negative(name, half_life=half_life))
+        self.warm_up = not_negative(name, warm_up=warm_up)
+        self.half_life = not_negative(name, half_life=half_life)
         self.clip = not_negative(name, clip=clip)
         if noise not in NOISES:
             raise unknown("noise of slot_attention", noise, NOISES, field="noise")
@@ -136,7 +136,7 @@ class SlotAttention(Model):
             slot_size,
             channels,
             broadcast=at_least_one(name, broadcast=broadcast),
-            full_layers=int(not_negative(name, full_layers=full_layers)),
+            full_layers=not_negative(name, full_layers=full_layers),
             activation=ACTIVATIONS[activation],
         )
         bound = math.sqrt(6 / (1 + slot_size))  # Glorot's for one row

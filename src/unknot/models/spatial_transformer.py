@@ -1,12 +1,15 @@
 """The spatial transformer: a network that turns, shifts and scales the image before it looks."""
 
+from typing import Unpack
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unknot.models.cnn import cnn_body, strided_channels
+from unknot.models.cnn import cnn_body
 from unknot.models.model import Setting
-from unknot.models.regression import Extras, FactorRegressor, dense
+from unknot.models.networks import dense, strided_channels
+from unknot.models.regression import Extras, FactorRegressor
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
@@ -30,13 +33,11 @@ class SpatialTransformer(FactorRegressor):
     arXiv:2107.08221, appendix H.4.
     """
 
-    def __init__(
-        self, setting: Setting, *, dropout: float = 0.0, l2: float = 0.0, augmentation: str = "none"
-    ) -> None:
-        extras = Extras("spatial_transformer", dropout, l2, augmentation)
+    def __init__(self, setting: Setting, **extras: Unpack[Extras]) -> None:
         channels = [*strided_channels("spatial_transformer", setting.pixels), 256]
         warp = Warp(setting.channels, setting.pixels)
-        super().__init__(setting, nn.Sequential(warp, *cnn_body(setting.channels, channels)), 256, extras)
+        body = nn.Sequential(warp, *cnn_body(setting.channels, channels))
+        super().__init__(setting, "spatial_transformer", body, 256, **extras)
 
 
 class Warp(nn.Module):

@@ -1,5 +1,6 @@
 """WeakDE, weak disentanglement by an adversarial autoencoder."""
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
 from unknot.models._class_gaussians import ClassGaussians
 from unknot.models.model import Batch, Model, Player, Preset, Setting, Supervision, Terms, required
-from unknot.models.networks import SIZES
+from unknot.models.networks import dense, halvings
 from unknot.models.terms import pixels, reconstruction
 
 WEIGHT = 0.2  # of the adversarial terms
@@ -106,9 +107,7 @@ class WeakDE(Model):
                 field="warm_up",
             )
         self.bins = class_bins(classes, setting.factors)
-        self.n_classes = 1
-        for _, _, count in self.bins:
-            self.n_classes *= count
+        self.n_classes = math.prod(count for _, _, count in self.bins)
         self.n_labelled, self.likelihood = n_labelled, setting.decoder
         self.gather_from = round(warm_up * setting.steps)
         self.gather_until = self.gather_from + max(1, round(fit * setting.steps))
@@ -256,39 +255,25 @@ def _cross_entropy(logits: Tensor, truth: int) -> Tensor:
     return functional.binary_cross_entropy_with_logits(logits, torch.full_like(logits, truth))
 
 
-def _halvings(setting: Setting) -> int:
-    """How many strided convolutions lead from the image to a 4x4 map."""
-    if setting.pixels not in SIZES:
-        raise UnknotError(
-            f"weak_de: images of {setting.pixels} pixels; expected one of {', '.join(map(str, SIZES))}. "
-            "Set image_size (--image-size), which resizes them.",
-            field="image_size",
-        )
-    return {32: 3, 64: 4, 128: 5}[setting.pixels]
-
-
 def _encoder(setting: Setting, width: int) -> nn.Sequential:
     layers: list[nn.Module] = []
-    n = _halvings(setting)
+    n = halvings("weak_de", setting.pixels)
     for i in range(n):
         inputs = width if i else setting.channels
         leak = nn.LeakyReLU(0.1 if i < n - 1 else 0.2)
         layers += [nn.Conv2d(inputs, width, 4, stride=2, padding=1, bias=False), nn.BatchNorm2d(width), leak]
-    dense = (nn.Linear(16 * width, 1024), nn.LeakyReLU(0.1), nn.Linear(1024, setting.latents))
-    return nn.Sequential(*layers, nn.Flatten(), *dense)
+    head = (nn.Linear(16 * width, 1024), nn.LeakyReLU(0.1), nn.Linear(1024, setting.latents))
+    return nn.Sequential(*layers, nn.Flatten(), *head)
 
 
 def _decoder(setting: Setting, width: int) -> nn.Sequential:
     layers: list[nn.Module] = [nn.Linear(setting.latents, 1024), nn.LeakyReLU(0.1)]
     layers += [nn.Linear(1024, 16 * width), nn.LeakyReLU(0.1), nn.Unflatten(1, (width, 4, 4))]
-    for _ in range(_halvings(setting) - 1):
+    for _ in range(halvings("weak_de", setting.pixels) - 1):
         layers.append(nn.ConvTranspose2d(width, width, 4, stride=2, padding=1, bias=False))
         layers += [nn.BatchNorm2d(width), nn.LeakyReLU(0.1)]
     return nn.Sequential(*layers, nn.ConvTranspose2d(width, setting.channels, 4, stride=2, padding=1))
 
 
 def _discriminator(inputs: int) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for width in (inputs, 1024, 1024, 1024):
-        layers += [nn.Linear(width, 1024), nn.Tanh()]
-    return nn.Sequential(*layers, nn.Linear(1024, 1))
+    return nn.Sequential(*dense([inputs, 1024, 1024, 1024, 1024], nn.Tanh), nn.Linear(1024, 1))

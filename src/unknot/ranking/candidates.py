@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.encoders.encoding import representation_of
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import as_array
 from unknot.representation import Representation, mean_kl, read_representation
 from unknot.runs.labels import differing
@@ -161,7 +161,7 @@ class SameRows:
             self.unsure.add(name)
 
 
-def kl_of(representation: Representation) -> NDArray[np.float64] | None:
+def kl_of(representation: Representation) -> Floats | None:
     """KL of each latent to the prior: stored, or from stored log-variances."""
     if representation.kl is not None or representation.logvars is None:
         return representation.kl

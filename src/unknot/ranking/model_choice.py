@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.correlations import RankCorrelations, rank_correlations
 from unknot.metrics.inputs import as_array
 from unknot.metrics.ranks import average_ranks, correlation
@@ -92,26 +92,21 @@ class Stability:
     """
 
     sizes: tuple[int, ...]
-    correlations: NDArray[np.float64]
+    correlations: Floats
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """(sizes,) over draws."""
         return np.asarray(self.correlations.mean(axis=1))
 
     @property
-    def std(self) -> NDArray[np.float64]:
+    def std(self) -> Floats:
         """(sizes,) over draws."""
         return np.asarray(self.correlations.std(axis=1))
 
 
 def partner_stability(
-    ranking: Ranking,
-    reference: Any = None,
-    *,
-    sizes: Iterable[int] = SIZES,
-    draws: int = 50,
-    seed: int = 0,
+    ranking: Ranking, reference: Any = None, *, sizes: Iterable[int] = SIZES, draws: int = 50, seed: int = 0
 ) -> Stability:
     """How the ranking would fare with fewer partners: the study of Table 2 of the paper.
 
@@ -180,12 +175,8 @@ def agreement(ranking: Ranking, scores: Any) -> RankCorrelations:
 
 
 def supervised_scores(
-    representations: Any,
-    metrics: Sequence[str],
-    *,
-    seed: int = 0,
-    progress: Progress = silent,
-) -> dict[str, NDArray[np.float64]]:
+    representations: Any, metrics: Sequence[str], *, seed: int = 0, progress: Progress = silent
+) -> dict[str, Floats]:
     """Scores of models that come with factors, metric by metric, in the form `agreement` takes.
 
     Args:
@@ -200,7 +191,7 @@ def supervised_scores(
 
     listed = candidates(representations)
     models = [listed[i] for i in trained(listed)]
-    columns: dict[str, NDArray[np.float64]] = {}
+    columns: dict[str, Floats] = {}
     for i, model in enumerate(models):
         representation = model.load()
         if representation.factors is None:
@@ -212,7 +203,7 @@ def supervised_scores(
     return columns
 
 
-def _by_target(ranking: Ranking, kept: Sequence[int] | NDArray[np.int64]) -> list[NDArray[np.float64]]:
+def _by_target(ranking: Ranking, kept: Sequence[int] | Ints) -> list[Floats]:
     """The pair scores of each model as target, without NaN."""
     order = np.argsort(ranking.pairs[:, 1], kind="stable")
     targets, values = ranking.pairs[order, 1], ranking.pair_scores[order]
@@ -220,11 +211,11 @@ def _by_target(ranking: Ranking, kept: Sequence[int] | NDArray[np.int64]) -> lis
     return [v[~np.isnan(v)] for v in (values[edges[i] : edges[i + 1]] for i in kept)]
 
 
-def _middle(values: NDArray[np.float64]) -> float:
+def _middle(values: Floats) -> float:
     return float(median(values[None])[0])
 
 
-def _draw(models: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw(models: Ints, rng: np.random.Generator) -> Ints:
     """As many as there are, with replacement; at least two different ones, so that there is a pair."""
     n = len(models)
     picks = rng.integers(0, n, n) if n else np.empty(0, dtype=np.int64)
@@ -233,7 +224,7 @@ def _draw(models: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int
     return models[picks]
 
 
-def _medians(ranking: Ranking, targets: NDArray[np.int64], partners: NDArray[np.int64]) -> NDArray[np.float64]:
+def _medians(ranking: Ranking, targets: Ints, partners: Ints) -> Floats:
     """(draws,) medians over targets (draws, s) of medians over partners (draws, p), which may hold a model twice."""
     members = np.unique(partners)
     table = ranking.matrix(members)
@@ -243,7 +234,7 @@ def _medians(ranking: Ranking, targets: NDArray[np.int64], partners: NDArray[np.
     return np.concatenate([median(median(table[rows[p][:, None, :], columns[p][:, :, None]])) for p in parts])
 
 
-def _interval(medians: NDArray[np.float64]) -> tuple[float, float]:
+def _interval(medians: Floats) -> tuple[float, float]:
     if not len(medians) or np.isnan(medians).all():
         return float("nan"), float("nan")
     low, high = np.nanquantile(medians, [0.025, 0.975])

@@ -6,9 +6,9 @@ from itertools import combinations_with_replacement
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import as_array
 from unknot.metrics.udr import Informative, Method, Normaliser, informative, udr_scores
 from unknot.ranking.candidates import Candidate, SameRows, kl_of
@@ -24,11 +24,11 @@ class LatentCache:
         self, models: Sequence[Candidate], method: Method, threshold: float, rows: int | str, seed: int
     ) -> None:
         self.models, self.method, self.threshold, self.rows, self.seed = models, method, threshold, rows, seed
-        self.masks: dict[int, NDArray[np.bool_]] = {}
+        self.masks: dict[int, Bools] = {}
         self.without_kl: set[int] = set()
         self.same = SameRows()
         self.n_rows = 0
-        self._chosen: NDArray[np.int64] | None = None
+        self._chosen: Ints | None = None
         self._held: OrderedDict[int, Informative] = OrderedDict()
 
     def __getitem__(self, i: int) -> Informative:
@@ -39,7 +39,7 @@ class LatentCache:
         self._held.move_to_end(i)
         return self._held[i]
 
-    def mask(self, i: int) -> NDArray[np.bool_]:
+    def mask(self, i: int) -> Bools:
         """Which latents of a model are informative."""
         if i not in self.masks:
             _ = self[i]
@@ -79,8 +79,8 @@ class LatentCache:
 
 
 def compare(
-    cache: LatentCache, pairs: NDArray[np.int64], alpha: float | Literal["cv"], normaliser: Normaliser
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    cache: LatentCache, pairs: Ints, alpha: float | Literal["cv"], normaliser: Normaliser
+) -> Iterator[tuple[Ints, Floats]]:
     """Positions and scores of some pairs after another, two blocks of models in memory at a time."""
     if not len(pairs):
         return

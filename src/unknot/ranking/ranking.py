@@ -11,14 +11,14 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.encoders.encoding import representation_of
-from unknot.errors import UnknotError, UnknotWarning, unknown
-from unknot.metrics.udr import ACTIVE_STD, Method, Normaliser
+from unknot.errors import UnknotError, UnknotWarning
+from unknot.metrics.arrays import Bools, Floats, Ints
+from unknot.metrics.udr import ACTIVE_STD, Method, Normaliser, check_options
 from unknot.progress import Progress, silent
 from unknot.ranking.candidates import Candidate, candidates, settings_of, trained
 from unknot.ranking.pair_scores import LatentCache, compare
@@ -51,10 +51,10 @@ class Ranking:
 
     names: tuple[str, ...]
     settings: tuple[str, ...]
-    scores: NDArray[np.float64]
-    masks: tuple[NDArray[np.bool_], ...]
-    pairs: NDArray[np.int64]
-    pair_scores: NDArray[np.float64]
+    scores: Floats
+    masks: tuple[Bools, ...]
+    pairs: Ints
+    pair_scores: Floats
     method: Method
     alpha: float | Literal["cv"]
     all_to_all: bool
@@ -72,7 +72,7 @@ class Ranking:
         return float(self.scores[self.names.index(name)])
 
     @property
-    def n_informative(self) -> NDArray[np.int64]:
+    def n_informative(self) -> Ints:
         """(m,) how many informative latents each model has."""
         return np.array([int(mask.sum()) for mask in self.masks], dtype=np.int64)
 
@@ -99,12 +99,12 @@ class Ranking:
                 models.setdefault(int(counts[i]), i)
         return dict(sorted(models.items(), reverse=True))
 
-    def groups(self) -> dict[str, NDArray[np.int64]]:
+    def groups(self) -> dict[str, Ints]:
         """Setting -> positions of its models."""
         labels = np.array(self.settings)
         return {name: np.flatnonzero(labels == name) for name in dict.fromkeys(self.settings)}
 
-    def matrix(self, members: Sequence[int] | NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+    def matrix(self, members: Sequence[int] | Ints | None = None) -> Floats:
         """Pair scores of some or all models, predictors by targets; NaN for pairs that were not compared."""
         chosen = np.arange(len(self.names)) if members is None else np.asarray(members, dtype=np.int64)
         place = np.full(len(self.names), -1)
@@ -128,7 +128,7 @@ class Ranking:
         return pd.DataFrame(rows).iloc[self.order].reset_index(drop=True)
 
     @property
-    def compared(self) -> NDArray[np.int64]:
+    def compared(self) -> Ints:
         """(m,) with how many partners each model has a pair score."""
         return np.bincount(self.pairs[~np.isnan(self.pair_scores), 1], minlength=len(self.names))
 
@@ -249,7 +249,7 @@ def rank(
     )
 
 
-def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def median(values: Floats) -> Floats:
     """Median of each row over what is not NaN; NaN where nothing is.
 
     >>> median(np.array([[3.0, 1.0, np.nan, 2.0], [np.nan] * 4])).tolist()
@@ -259,16 +259,16 @@ def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
     count = (~np.isnan(values)).sum(axis=-1, keepdims=True)
     low = np.take_along_axis(ordered, np.maximum(count - 1, 0) // 2, axis=-1)
     high = np.take_along_axis(ordered, count // 2, axis=-1)
-    result: NDArray[np.float64] = ((low + high) / 2)[..., 0]
+    result: Floats = ((low + high) / 2)[..., 0]
     return result
 
 
-def _members(settings: Sequence[str]) -> list[NDArray[np.int64]]:
+def _members(settings: Sequence[str]) -> list[Ints]:
     labels = np.array(settings)
     return [np.flatnonzero(labels == name) for name in dict.fromkeys(settings)]
 
 
-def _partners(group: NDArray[np.int64], wanted: int | None, seed: int) -> NDArray[np.int64]:
+def _partners(group: Ints, wanted: int | None, seed: int) -> Ints:
     """(S, P) whom each model of a group is compared with; the draw of a model does not depend on the others'."""
     others = [np.delete(group, i) for i in range(len(group))]
     size = len(group) - 1 if wanted is None else min(wanted, len(group) - 1)
@@ -293,14 +293,7 @@ def _check(
     method: str, alpha: float | str, normaliser: str, rows: int | str | None, partners: int | None, seed: int
 ) -> None:
     """Refuse what would only be refused after all models are encoded."""
-    for what, name, known in (
-        ("method", method, get_args(Method)),
-        ("normaliser", normaliser, get_args(Normaliser)),
-    ):
-        if name not in known:
-            raise unknown(f"{what} of udr", name, known)
-    if alpha != "cv" and not (isinstance(alpha, int | float) and alpha > 0):
-        raise UnknotError(f"rank: alpha is {alpha!r}; expected a positive number, or 'cv'.")
+    check_options("rank", method, alpha, normaliser)
     if rows not in (None, "all") and not (isinstance(rows, int) and rows >= 10):
         raise UnknotError(f"rank: rows is {rows!r}; expected at least 10, or all.")
     if partners is not None and partners < 1:
@@ -318,7 +311,7 @@ def _left_out(unfinished: Sequence[str]) -> list[str]:
 
 
 def _without_score(
-    models: Sequence[Candidate], settings: Sequence[str], members: Sequence[NDArray[np.int64]], cache: LatentCache
+    models: Sequence[Candidate], settings: Sequence[str], members: Sequence[Ints], cache: LatentCache
 ) -> list[str]:
     notes = []
     dead = [c.name for i, c in enumerate(models) if not cache.masks[i].any()]

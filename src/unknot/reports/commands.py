@@ -1,6 +1,5 @@
 """The command that makes a number, for everyone who wants to see it made."""
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from unknot.reports.kit.page import Command
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
-from unknot.studies.spec import RankingSpec
+from unknot.studies.spec import RankingSpec, parse_method
 
 
 def train_command(spec: RunSpec, parent: Path | str) -> Command:
@@ -64,9 +63,9 @@ def rank_command(
     >>> rank_command(Path("s"), {"a": "beta 1", "b": "beta 1"}, "udr_lasso[alpha=0.1]", "setting").text
     'unknot rank --method lasso --alpha 0.1 --groups 1,1 s/runs/a/latents.npz s/runs/b/latents.npz'
     """
-    match = re.fullmatch(r"udr_(\w+?)(?:\[alpha=([\w.]+)\])?", method)
-    name, alpha = match.groups() if match else (method, None)
-    words = ["unknot", "rank", "--method", name, *(["--alpha", alpha] if alpha else [])]
+    words = ["unknot", "rank"]
+    for name, value in (parse_method(method) or {"method": method}).items():
+        words += [f"--{name}", str(value)]
     if ranking is not None:
         words += ["--partners", str(ranking.partners)]
         words += [] if ranking.rows is None else ["--rows", str(ranking.rows)]

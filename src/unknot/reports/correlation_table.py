@@ -1,6 +1,6 @@
 """Do the measures of a study agree about which runs are better?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from unknot.studies.measures import Measure
 
 BOOTSTRAPS = 500
-AFFORDED = (
-    50_000_000  # resampled rows over all pairs: some seconds; with more runs than that, intervals are narrow
-)
+# Resampled rows over all pairs: some seconds; with more runs than that, intervals are narrow.
+AFFORDED = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,6 @@ class Correlations:
     p: NDArray[np.float64]
     n: NDArray[np.int64]
     table: Any
-
-    def rows(self) -> Iterator[tuple[str, str, float, float | None, float | None, float, float, int]]:
-        """Names, rho, ends of its interval (if there was time for it), p, Holm's p over all pairs, number of runs."""
-        for r in self.table.itertuples():
-            low, high = (None if np.isnan(end) else float(end) for end in (r.low, r.high))
-            yield r.first, r.second, r.r, low, high, r.p, r.p_adjusted, int(r.n)
 
 
 def correlate(measures: Sequence[Measure], runs: Any) -> Correlations:

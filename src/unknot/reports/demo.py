@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from unknot.examples import example_file
+from unknot.files import must_be_ours
 from unknot.progress import Progress, silent
-from unknot.reports.kit.page import Grid, Picture, Section, write_page
+from unknot.reports.kit.page import Cell, Grid, Picture, Section, write_page
 from unknot.scoring.record import score_rows
-from unknot.scoring.scorecard import Scorecard
 from unknot.scoring.scoring import score
 from unknot.worlds.splits.rules import SplitKind
 
@@ -36,30 +36,26 @@ def demo(
         progress: told what is being done.
         live: opens the display of the study's own progress.
     """
-    folder = Path(folder)
-    stages = len(SHOWN) + 3
-    progress("training, scoring and ranking models", 0, stages)
-    with live() as advance:
-        sections = _study(folder / "study", study, jobs, advance)
-    return write_page(
-        folder / "index.html",
-        "Unknot: a first look",
-        "A study of two kinds of models, ranked with labels and without; a scored file of latents; ways to split a "
-        "world; and worlds whose factors are known. Everything here was rendered, trained and computed on this "
-        "machine, without a download.",
-        [*sections, *_sections(progress, stages)],
-    )
-
-
-def _study(folder: Path, study: Path | str, jobs: int | None, progress: Progress) -> list[Section]:
     from unknot.reports.study_page import study_sections
     from unknot.studies.folder import StudyFolder
     from unknot.studies.plan import plan_study
     from unknot.studies.spec import read_spec
     from unknot.studies.study import run_study
 
-    run_study(plan_study(read_spec(study)), folder, jobs=jobs, progress=progress)
-    return study_sections(StudyFolder(folder), shown=6)
+    folder = Path(folder)
+    must_be_ours(folder, "demo", ["study", "index.html"])
+    stages = len(SHOWN) + 3
+    progress("training, scoring and ranking models", 0, stages)
+    with live() as advance:
+        run_study(plan_study(read_spec(study)), folder / "study", jobs=jobs, progress=advance)
+    return write_page(
+        folder / "index.html",
+        "Unknot: a first look",
+        "A study of two kinds of models, ranked with labels and without; a scored file of latents; ways to split a "
+        "world; and worlds whose factors are known. Everything here was rendered, trained and computed on this "
+        "machine, without a download.",
+        [*study_sections(StudyFolder(folder / "study"), shown=6), *_sections(progress, stages)],
+    )
 
 
 def _sections(progress: Progress, stages: int) -> Iterator[Section]:
@@ -116,24 +112,19 @@ def _example() -> Section:
         path = Path(scratch) / "hinton.png"
         hinton_figure(card.shares if card.shares is not None else np.zeros((1, 1)), names, path)
         picture = Picture(path.read_bytes(), "Who knows what: area is I(latent; factor) / H(factor).")
-    verdicts = Grid(
-        ("factor", "known", "carried by"),
-        [[v.factor, round(v.share, 2), v.text] for v in card.verdicts],
-        "Verdicts",
-    )
-    scores = Grid(("metric", "measures", "value", "better"), list(_scores(card)), "Scores")
+    known: list[list[Cell]] = [[v.factor, round(v.share, 2), v.text] for v in card.verdicts]
+    verdicts = Grid(("factor", "known", "carried by"), known, "Verdicts")
+    rows: list[list[Cell]] = [
+        [row.metric, row.measures, round(row.value, 3), "higher" if row.higher_is_better else "lower"]
+        for row in score_rows(card)
+        if not row.part and not row.refused
+    ]
+    scores = Grid(("metric", "measures", "value", "better"), rows, "Scores")
     text = (
         "The posterior means of a small beta-VAE (beta = 4) that saw rendered dSprites for a few minutes, as shipped "
         "with the package. The command unknot score prints the same for any file of latents."
     )
     return Section("A scored representation", [text], [verdicts, picture, scores])
-
-
-def _scores(card: Scorecard) -> Iterator[list[str | float]]:
-    for row in score_rows(card):
-        if not row.part and not row.refused:
-            better = "higher" if row.higher_is_better else "lower"
-            yield [row.metric, row.measures, round(row.value, 3), better]
 
 
 def _span(classes: tuple[int, ...]) -> str:

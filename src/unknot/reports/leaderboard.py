@@ -9,19 +9,20 @@ arXiv:2107.08221; github.com/bethgelab/InDomainGeneralizationBenchmark.
 
 import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 
 from unknot.errors import Note, UnknotError, unknown
 from unknot.files import read_json
 from unknot.studies.folder import StudyFolder
 from unknot.studies.paths import StudyPaths
-from unknot.tasks.generalisation.constant_baselines import constant_baselines
 from unknot.tasks.generalisation.options import WHO
 from unknot.tasks.generalisation.predicted_split import HAS_SEEN, SEEN
-from unknot.tasks.generalisation.split_errors import mean_known
+from unknot.tasks.generalisation.split_errors import constant_baselines, mean_known
 from unknot.tasks.result import TaskResult, as_number, read_result
 from unknot.worlds import WORLDS
 from unknot.worlds.splits.named import named_split
@@ -206,14 +207,10 @@ def _ranked(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
         where = entry.world, entry.split, "rendered" in entry.images, entry.images
         return (*where, missing, 0.0 if missing else -entry.r2, entry.model)
 
-    order = sorted(entries, key=place)
-    ranks: dict[tuple[str, str, str], int] = {}
-    ranked = []
-    for entry in order:
-        if entry.model == CONSTANT:
-            ranked.append(entry)
-            continue
-        where = (entry.world, entry.split, entry.images)
-        ranks[where] = ranks.get(where, 0) + 1
-        ranked.append(replace(entry, rank=ranks[where]))
-    return ranked
+    ranks: dict[tuple[str, str, str], Iterator[int]] = defaultdict(lambda: count(1))
+    return [
+        entry
+        if entry.model == CONSTANT
+        else replace(entry, rank=next(ranks[entry.world, entry.split, entry.images]))
+        for entry in sorted(entries, key=place)
+    ]

@@ -14,6 +14,7 @@ from unknot import __version__
 from unknot.metrics.correlations import RankCorrelations
 from unknot.ranking.model_choice import SettingScore
 from unknot.ranking.ranking import Ranking
+from unknot.reports.kit.terminal import plain_table
 
 ADVICE = (
     "What this rests on: models that disentangle find the same latents up to order and sign, those that do not "
@@ -149,49 +150,32 @@ def ranking_csv(ranking: Ranking) -> str:
 
 
 def _models(ranking: Ranking, top: int) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("", justify="right", style="dim")
-    table.add_column("model", overflow="fold")
     several = len(set(ranking.settings)) > 1
-    if several:
-        table.add_column("setting", overflow="fold")
-    for column in ("UDR", "quartiles of pairs", "d", "partners"):
-        table.add_column(column, justify="right", no_wrap=True)
+    names, numbers = ["model", *["setting"] * several], ("UDR", "quartiles of pairs", "d", "partners")
+    table = plain_table("", *names, *numbers, right=["", *numbers], whole=numbers, fold=names)
     counts, compared = ranking.n_informative, ranking.compared
     for place, i in enumerate(ranking.order[:top], start=1):
         values = ranking.pair_scores[ranking.pairs[:, 1] == i]
         values = values[~np.isnan(values)]
         spread = "{:.3f}..{:.3f}".format(*np.quantile(values, [0.25, 0.75])) if len(values) else ""
-        known = not np.isnan(ranking.scores[i])
-        cells = [Text(str(place) if known else "-"), Text(ranking.names[i])]
-        cells += [Text(ranking.settings[i])] if several else []
-        cells += [
-            _cell(ranking.scores[i]),
-            Text(spread, style="dim"),
-            Text(str(counts[i])),
-            Text(str(compared[i])),
-        ]
-        table.add_row(*cells)
+        number = "-" if np.isnan(ranking.scores[i]) else str(place)
+        about = [Text(ranking.names[i]), *[Text(ranking.settings[i])] * several]
+        cells = _cell(ranking.scores[i]), Text(spread, style="dim"), str(counts[i]), str(compared[i])
+        table.add_row(Text(number, style="dim"), *about, *cells)
     return table
 
 
 def _by_informative(ranking: Ranking, best: dict[int, int]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("d", "models", "UDR"):
-        table.add_column(column, justify="right")
-    table.add_column("best model", overflow="fold")
-    counts = ranking.n_informative
+    table = plain_table("d", "models", "UDR", "best model", right=["d", "models", "UDR"], fold=["best model"])
     for d, i in best.items():
-        n = int((counts == d).sum())
+        n = int((ranking.n_informative == d).sum())
         table.add_row(str(d), str(n), _cell(ranking.scores[i]), Text(ranking.names[i]))
     return table
 
 
 def _settings(settings: Sequence[SettingScore]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("setting", overflow="fold")
-    for column in ("models", "median UDR", "95 % over seeds", "best in"):
-        table.add_column(column, justify="right", no_wrap=True)
+    numbers = ("models", "median UDR", "95 % over seeds", "best in")
+    table = plain_table("setting", *numbers, right=numbers, whole=numbers, fold=["setting"])
     for s in settings:
         known = not np.isnan(s.interval[0])
         spread = f"{s.interval[0]:.3f}..{s.interval[1]:.3f}" if known else ""

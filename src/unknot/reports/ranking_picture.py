@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DARK, LIGHT, GREY = "#23395b", "#f2a65a", "#5c6b7a"
+WHO = "ranking picture"
 NAMED = 30  # models whose names fit beside a matrix
 MOST = 2000  # models in a matrix; more are finer than a picture can show
 LONGEST = 48  # letters of a setting on an axis
@@ -27,10 +28,11 @@ def settings_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> 
     Boxes span the quartiles with the median inside, whiskers reach the farthest model within 1.5 times their
     length. The brighter a dot, the fewer informative latents.
     """
-    target = picture_path(path)
-    groups = {name: known for name, models in ranking.groups().items() if len(known := _known(ranking, models))}
+    target = figure_path(WHO, path)
+    scored = ~np.isnan(ranking.scores)
+    groups = {name: known for name, models in ranking.groups().items() if len(known := models[scored[models]])}
     if not groups:
-        raise UnknotError("ranking picture: no model has a score.")
+        raise UnknotError(f"{WHO}: no model has a score.")
     ordered = sorted(groups, key=lambda name: float(np.median(ranking.scores[groups[name]])))
 
     with figure_in(target, (7.2, 1.4 + 0.42 * len(ordered))) as figure:
@@ -61,15 +63,15 @@ def settings_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> 
     return target
 
 
-def matrix_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> Path:
+def matrix_picture(ranking: Ranking, path: Path | str) -> Path:
     """Draw the pair scores as a heat map, predictors by targets, sorted by setting and score.
 
     Settings are set apart by lines. Pairs that were not compared stay blank.
     """
-    target = picture_path(path)
+    target = figure_path(WHO, path)
     if len(ranking.names) > MOST:
         raise UnknotError(
-            f"ranking picture: {len(ranking.names)} models are more than a matrix can show ({MOST}); rank fewer."
+            f"{WHO}: {len(ranking.names)} models are more than a matrix can show ({MOST}); rank fewer."
         )
     place = {i: p for p, i in enumerate(ranking.order)}
     groups = sorted(
@@ -89,26 +91,23 @@ def matrix_picture(ranking: Ranking, path: Path | str, *, title: str = "") -> Pa
         for edge in edges:
             axes.axhline(edge, color="white", linewidth=1.5)
             axes.axvline(edge, color="white", linewidth=1.5)
+        places: Sequence[float] = []
+        names: list[str] = []
         if n <= NAMED:
-            names = [_short(ranking.names[i], 28) for i in order]
-            axes.set_xticks(range(n), names, rotation=90, fontsize=8)
-            axes.set_yticks(range(n), names, fontsize=8)
-        else:
-            _setting_ticks(axes, ranking, groups)
+            places, names = range(n), [ranking.names[i] for i in order]
+        elif 1 < len(groups) <= NAMED:
+            sizes = np.array([len(models) for models in groups])
+            places = (np.cumsum(sizes) - sizes / 2 - 0.5).tolist()
+            names = [ranking.settings[models[0]] for models in groups]
+        axes.set_xticks(places, [_short(name, 28) for name in names], rotation=90, fontsize=8)
+        axes.set_yticks(places, [_short(name, 28) for name in names], fontsize=8)
         axes.tick_params(length=0)
         axes.set(xlabel="target", ylabel="predictor")
         for spine in axes.spines.values():
             spine.set_visible(False)
         bar = figure.colorbar(image, ax=axes, shrink=0.8, label="pair score")
         bar.outline.set_visible(False)
-        if title:
-            axes.set_title(title, loc="left", fontsize=10)
     return target
-
-
-def picture_path(path: Path | str) -> Path:
-    """The path, if a picture can be written there."""
-    return figure_path("ranking picture", path)
 
 
 def _dots(figure: "Figure", axes: "Axes", ranking: Ranking, kept: Sequence[NDArray[np.int64]]) -> None:
@@ -120,38 +119,15 @@ def _dots(figure: "Figure", axes: "Axes", ranking: Ranking, kept: Sequence[NDArr
     counts = ranking.n_informative[models]
     few, many = int(counts.min()), int(counts.max())
     colors: Any = LinearSegmentedColormap.from_list("d", [LIGHT, DARK], N=max(many - few + 1, 2))
-    dots = axes.scatter(
-        ranking.scores[models],
-        height,
-        c=counts if few < many else DARK,
-        cmap=colors if few < many else None,
-        vmin=few - 0.5 if few < many else None,
-        vmax=many + 0.5 if few < many else None,
-        s=18,
-        alpha=0.9,
-        linewidths=0,
-        zorder=3,
-    )
-    if few < many:
+    how: dict[str, Any] = {"s": 18, "alpha": 0.9, "linewidths": 0, "zorder": 3}
+    if few == many:
+        axes.scatter(ranking.scores[models], height, c=DARK, **how)
+    else:
+        how |= {"c": counts, "cmap": colors, "vmin": few - 0.5, "vmax": many + 0.5}
+        dots = axes.scatter(ranking.scores[models], height, **how)
         step = max(1, (many - few) // 5)
         bar = figure.colorbar(dots, ax=axes, ticks=range(few, many + 1, step), label="informative latents d")
         bar.outline.set_visible(False)
-
-
-def _setting_ticks(axes: "Axes", ranking: Ranking, groups: Sequence[NDArray[np.int64]]) -> None:
-    ends = np.cumsum([len(models) for models in groups])
-    middles = ends - np.array([len(models) for models in groups]) / 2 - 0.5
-    if len(groups) == 1 or len(groups) > NAMED:
-        axes.set_xticks([])
-        axes.set_yticks([])
-        return
-    names = [_short(ranking.settings[models[0]], 28) for models in groups]
-    axes.set_xticks(middles, names, rotation=90, fontsize=8)
-    axes.set_yticks(middles, names, fontsize=8)
-
-
-def _known(ranking: Ranking, models: NDArray[np.int64]) -> NDArray[np.int64]:
-    return models[~np.isnan(ranking.scores[models])]
 
 
 def _short(text: str, most: int = LONGEST) -> str:

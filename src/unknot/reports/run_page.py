@@ -13,8 +13,8 @@ from unknot.reports.commands import encode_command, train_command
 from unknot.reports.kit.charts import curves
 from unknot.reports.kit.latent_pictures import SWITCHED_OFF
 from unknot.reports.kit.page import KINDS, Command, Content, Drawing, Gallery, Grid, Picture, Section, write_page
-from unknot.reports.run_tasks import run_tasks
 from unknot.reports.score_page import in_words, read_scores, record_grid, verdict_contents
+from unknot.reports.task_page import run_tasks
 from unknot.runs.run import Run
 
 CAPTIONS = {

@@ -71,19 +71,17 @@ def in_words(record: Mapping[str, Any]) -> list[str]:
     verdicts = record["verdicts"]
     if not verdicts:
         return ["Without factors, only metrics that need none were computed."]
-    clear = [v["factor"] for v in verdicts if (v["share"] or 0) >= CLEARLY]
-    partly = [v["factor"] for v in verdicts if KNOWN <= (v["share"] or 0) < CLEARLY]
-    lost = [v["factor"] for v in verdicts if (v["share"] or 0) < KNOWN]
-    said = [
-        f"{_listed(factors)} {'is' if len(factors) == 1 else 'are'} {how}"
-        for factors, how in (
-            (clear, f"clearly in a single latent (it knows {CLEARLY:.0%} of the factor or more)"),
-            (partly, "partly in a single latent"),
-            (lost, f"in no single latent to speak of (under {KNOWN:.0%})"),
-        )
-        if factors
-    ]
-    return ["; ".join(said) + "."]
+    ways = (
+        (CLEARLY, np.inf, f"clearly in a single latent (it knows {CLEARLY:.0%} of the factor or more)"),
+        (KNOWN, CLEARLY, "partly in a single latent"),
+        (-np.inf, KNOWN, f"in no single latent to speak of (under {KNOWN:.0%})"),
+    )
+    clauses = []
+    for low, high, how in ways:
+        factors = [v["factor"] for v in verdicts if low <= (v["share"] or 0) < high]
+        if factors:
+            clauses.append(f"{_listed(factors)} {'is' if len(factors) == 1 else 'are'} {how}")
+    return ["; ".join(clauses) + "."]
 
 
 def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
@@ -91,10 +89,10 @@ def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
     verdicts = record["verdicts"]
     if not verdicts:
         return []
-    aligned = record.get("alignment") or {}
+    own = (record.get("alignment") or {}).items()
+    aligned = {factor: f"z{latent}" for factor, latent in own if latent is not None}
     rows: list[list[Cell]] = [
-        [v["factor"], v["share"], v.get("exclusivity"), v["text"], _latent(aligned.get(v["factor"]))]
-        for v in verdicts
+        [v["factor"], v["share"], v.get("exclusivity"), v["text"], aligned.get(v["factor"])] for v in verdicts
     ]
     header = ("factor", "known", "exclusive", "carried by", "its own latent")
     caption = (
@@ -155,10 +153,6 @@ def _shares(record: Mapping[str, Any]) -> Any:
         return None
     fits = shares.ndim == 2 and shares.shape[1] == len(record["verdicts"]) and np.isfinite(shares).all()
     return shares if fits else None
-
-
-def _latent(latent: int | None) -> str | None:
-    return None if latent is None else f"z{latent}"
 
 
 def _listed(words: Sequence[str]) -> str:

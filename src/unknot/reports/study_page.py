@@ -1,7 +1,7 @@
 """A study as one page: what `unknot report STUDY` writes. Reads the study's tables and its runs' folders only."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -24,11 +24,10 @@ from unknot.reports.kit.page import (
     anchor,
     write_page,
 )
-from unknot.reports.places import mean_places
 from unknot.reports.run_page import latents_of, run_section
 from unknot.reports.score_page import score_grid
 from unknot.reports.study_ranking import ranking_sections, rankings
-from unknot.reports.study_words import summary
+from unknot.reports.study_words import mean_places, summary
 from unknot.reports.task_page import task_section
 from unknot.runs.run import Run
 from unknot.scoring.record import ScoreRow
@@ -94,18 +93,20 @@ class _Sections:
         options = [name for name in study.runs.columns if str(name).startswith("option.")]
         options = [name for name in options if (study.runs.groupby("model")[name].nunique() > 1).any()]
         d = _informative(study)
-        several = [c for c in ("world", "split") if c in study.runs and study.runs[c].nunique() > 1]
-        named = ["model", "setting", "seed", *several]
+        named = ["model", "setting", "seed", *self._several("world", "split")]
         rows: list[list[Cell]] = []
         for id_ in self.order:
             run = about.loc[id_]
-            rows.append([self._link(id_), *(_cell(run[c]) for c in named)])
-            rows[-1] += [_number(self.places.get(id_)), d.get(id_)]
-            rows[-1] += [_number(m.values.get(id_)) for m in measures] + [
-                _cell(run[c]) for c in (*options, "status")
+            about_run = [
+                self._link(id_),
+                *(_cell(run[c]) for c in named),
+                _number(self.places.get(id_)),
+                d.get(id_),
             ]
+            values = [_number(m.values.get(id_)) for m in measures]
+            rows.append([*about_run, *values, *(_cell(run[c]) for c in (*options, "status"))])
         header = ["run", *named, "mean place", "informative latents"]
-        header += [m.column + ("" if m.higher_is_better else " (lower is better)") for m in measures]
+        header += [_title(m) for m in measures]
         header += [*(str(name).removeprefix("option.") for name in options), "status"]
         words = (
             "Mean place: within a world and split, the mean over questions (what is measured) of the mean place over "
@@ -119,7 +120,7 @@ class _Sections:
         """Box plots by question, and the medians behind them."""
         settings = self._by_setting()
         measures = sorted(self.study.measures, key=lambda m: m.question)
-        drawings = [Drawing(box_plot(self._title(m), self._rows(m, settings)), m.question) for m in measures]
+        drawings = [Drawing(box_plot(_title(m), self._rows(m, settings)), m.question) for m in measures]
         words = (
             "A box holds the middle half of a setting's runs, its line is the median, whiskers reach to the last run "
             f"within 1.5 boxes; dots are runs (in charts of more than {CROWD} only those beyond the whiskers)."
@@ -127,15 +128,11 @@ class _Sections:
         return Section("Settings", [words], [Gallery(drawings), self._medians(settings)])
 
     def _tasks(self) -> Iterator[Section]:
+        """What each task found out about the runs, the best run first."""
         for name in self.study.tasks["task"].unique():
-            results = self._results(name)
-            yield task_section(list(results.values()))
+            results = self.study.task_results(name)
+            yield task_section([results[id_] for id_ in self.order if id_ in results])
             yield from self._with_scores(find_task(name), results)
-
-    def _results(self, task: str) -> dict[str, TaskResult]:
-        """Run -> what a task found out about it, the best run first."""
-        results = self.study.task_results(task)
-        return {id_: results[id_] for id_ in self.order if id_ in results}
 
     def _with_scores(self, task: Task, results: Mapping[str, TaskResult]) -> Iterator[Section]:
         """What a task has to say about scores and results together, on each world."""
@@ -166,9 +163,8 @@ class _Sections:
             yield Section("Correlations", [words], contents)
 
     def _runs(self) -> Iterator[Section]:
-        parts = []
-        for i, id_ in enumerate(id_ for id_ in self.order if id_ in self.shown):
-            parts.append(self._run(id_, opened=i == 0))
+        shown = (id_ for id_ in self.order if id_ in self.shown)
+        parts = [self._run(id_, opened=i == 0) for i, id_ in enumerate(shown)]
         if parts:
             left = len(self.study.runs) - len(parts)
             words = f"{left:,} more are in the tables only; unknot report {self.study.folder}/runs/RUN shows one."
@@ -199,13 +195,12 @@ class _Sections:
             ]
             grid = Grid(("run", "model", "setting", "seed", "error"), rows, name="failures")
             words = f"The whole logs are {self.study.folder}/logs/RUN.log."
-            yield Section("Failed runs", [words], [grid], list(self._logs(failed["id"].tolist())))
-
-    def _logs(self, failed: Sequence[str]) -> Iterator[Section]:
-        for id_ in failed[:LOGS]:
-            text = self.study.log(id_)
-            if text:
-                yield Section(f"What {id_} said last", contents=[Listing(text)], name=f"log-{id_}")
+            logs = [
+                Section(f"What {id_} said last", contents=[Listing(text)], name=f"log-{id_}")
+                for id_ in failed["id"][:LOGS]
+                if (text := self.study.log(id_))
+            ]
+            yield Section("Failed runs", [words], [grid], logs)
 
     def _origin(self) -> Section:
         fields = [
@@ -231,22 +226,23 @@ class _Sections:
 
     def _by_setting(self) -> dict[str, list[str]]:
         """A label for each setting -> its runs; the label says no more than is needed to tell settings apart."""
-        several = [
-            c for c in ("world", "split", "model") if c in self.study.runs and self.study.runs[c].nunique() > 1
-        ]
+        several = self._several("world", "split", "model")
         settings: dict[str, list[str]] = {}
         for _, run in self.study.runs[self.study.runs["status"] == "done"].iterrows():
             label = " ".join(filter(None, [*(str(run[c] or "") for c in several), run["setting"]]))
             settings.setdefault(label or run["model"], []).append(run["id"])
         return settings
 
+    def _several(self, *columns: str) -> list[str]:
+        """Those of the columns of runs that have more than one value."""
+        return [column for column in columns if self.study.runs[column].nunique() > 1]
+
     def _rows(self, measure: Measure, settings: dict[str, list[str]]) -> list[tuple[str, list[Dot]]]:
         known = measure.values
-        dots = {
-            label: [self._dot(i, float(known[i])) for i in ids if i in known.index]
-            for label, ids in settings.items()
-        }
-        return [(label, marks) for label, marks in dots.items() if marks]
+        dots = [
+            (label, [self._dot(i, float(known[i])) for i in ids if i in known]) for label, ids in settings.items()
+        ]
+        return [(label, marks) for label, marks in dots if marks]
 
     def _medians(self, settings: dict[str, list[str]]) -> Grid:
         measures = self.study.measures
@@ -257,23 +253,23 @@ class _Sections:
         header = ["setting", "runs", *(m.column for m in measures)]
         return Grid(header, rows, "Medians over the runs of a setting.", "settings")
 
-    def _title(self, measure: Measure) -> str:
-        return measure.column + ("" if measure.higher_is_better else " (lower is better)")
-
     def _dot(self, id_: str, value: float, *, across: float = 0.0) -> Dot:
         return Dot(value, self._label(id_), anchor(f"run-{id_}") if id_ in self.shown else "", across)
 
     def _label(self, id_: str) -> str:
-        run = self._about.get(id_)
-        return id_ if run is None else f"{id_}  {run[0]} {run[1]}, seed {run[2]}"
+        return self._labels.get(id_, id_)
 
     @cached_property
-    def _about(self) -> dict[str, tuple[str, str, Any]]:
-        runs = self.study.runs
-        return dict(zip(runs["id"], zip(runs["model"], runs["setting"], runs["seed"], strict=True), strict=True))
+    def _labels(self) -> dict[str, str]:
+        runs = self.study.runs[["id", "model", "setting", "seed"]].itertuples(index=False)
+        return {id_: f"{id_}  {model} {setting}, seed {seed}" for id_, model, setting, seed in runs}
 
     def _link(self, id_: str) -> Link | str:
         return Link(id_, anchor(f"run-{id_}")) if id_ in self.shown else id_
+
+
+def _title(measure: Measure) -> str:
+    return measure.column + ("" if measure.higher_is_better else " (lower is better)")
 
 
 def _reconstruction(run: Run | None) -> float:
@@ -288,7 +284,10 @@ def _informative(study: StudyFolder) -> dict[str, int]:
 
 
 def _pairs(name: str, related: Correlations) -> Grid:
-    rows: list[list[Cell]] = [[*row] for row in related.rows()]
+    rows: list[list[Cell]] = [
+        [r.first, r.second, r.r, _number(r.low), _number(r.high), r.p, r.p_adjusted, int(r.n)]
+        for r in related.table.itertuples()
+    ]
     header = ("measure", "and", "Spearman", "low", "high", "p", "p (Holm)", "runs")
     return Grid(header, rows, "Low and high: 95 % interval over resamples of the runs.", f"correlations on {name}")
 
@@ -309,6 +308,6 @@ def _cell(value: Any) -> Cell:
         return None
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
-    return (
-        value.item() if isinstance(value, np.generic) else value if isinstance(value, int | float) else str(value)
-    )
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, int | float) else str(value)

@@ -11,6 +11,7 @@ from rich.text import Text
 from unknot.metrics import METRICS
 from unknot.metrics.score import Facts, Measure
 from unknot.reports.kit.hinton import hinton_text
+from unknot.reports.kit.terminal import plain_table
 from unknot.scoring.record import ScoreRow, score_rows
 from unknot.scoring.scorecard import Scorecard
 
@@ -76,11 +77,8 @@ def _table(rows: Sequence[ScoreRow], *, width: int, intervals: bool, wide: bool)
 
 
 def _verdicts(card: Scorecard) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("factor", no_wrap=True)
-    table.add_column("known", justify="right")
-    table.add_column("exclusive", justify="right")
-    table.add_column("carried by")
+    columns = ("factor", "known", "exclusive", "carried by")
+    table = plain_table(*columns, right=["known", "exclusive"], whole=["factor"])
     for verdict in card.verdicts:
         exclusive = "-" if verdict.latent is None else f"{verdict.exclusivity:.2f}"
         table.add_row(Text(verdict.factor), f"{verdict.share:.2f}", exclusive, Text(verdict.text))

@@ -25,7 +25,7 @@ def defaults(model: str) -> dict[str, Any]:
     kind = find(model)
     fields = {name: field.default for name, field in RunSpec.model_fields.items()}
     options = {name: parameter.default for name, parameter in options_of(kind).items()}
-    return {**fields, "pairs": getattr(kind, "pairs", ""), **options}
+    return {**fields, "pairs": kind.pairs, **options}
 
 
 def settings(specs: Sequence[RunSpec], named: Mapping[str, Collection[str]] | None = None) -> list[str]:

@@ -133,6 +133,13 @@ def draw_hinton(representation: Representation, folder: Path, *, title: str = ""
     return [hinton_figure(information_shares(rows), names, folder / PICTURES["hinton"], title=title)]
 
 
+def draw_run(run: Run, model: Model, feed: Feed, representation: Representation) -> list[Path]:
+    """Draw all pictures of a finished run: its model, what that was fed with, what it was encoded to."""
+    images, title = shown_images(feed).to(next(model.parameters()).device), run.spec.title
+    written = draw(model, images, run.pictures, kl=representation.kl, title=title, animated=True)
+    return written + draw_hinton(representation, run.pictures, title=title)
+
+
 def _channels_last(images: Tensor) -> NDArray[np.float32]:
     array: NDArray[np.float32] = images.float().permute(0, 2, 3, 1).cpu().numpy()
     return array

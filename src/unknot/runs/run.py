@@ -35,6 +35,7 @@ from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
 from unknot.runs.spec import RunSpec
+from unknot.trust import read_from
 
 PICTURES = {  # what is drawn of a run -> its file in pictures/
     "reconstructions": "reconstructions.png",
@@ -139,9 +140,11 @@ class Run:
     def spec(self) -> RunSpec:
         """What decides its weights."""
         try:
-            return RunSpec(**self.record["spec"])
+            spec = RunSpec(**self.record["spec"])
         except UnknotError as error:
             raise self._damaged(error) from None
+        read_from(self.folder / "run.json", [spec.model])
+        return spec
 
     @cached_property
     def record(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ A run killed at any moment goes on from its last checkpoint and ends with the sa
 one that was never stopped: data and noise of a step depend on the seed and the step alone.
 """
 
-import hashlib
 import inspect
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +11,9 @@ from pathlib import Path
 import torch
 
 from unknot.errors import UnknotError
+from unknot.files import file_hash, must_be_ours
 from unknot.models import build
 from unknot.models.codes import channels_last
-from unknot.models.codes import represent as represent
 from unknot.models.model import Model, Setting
 from unknot.models.networks import initialise
 from unknot.processes.memory import kept_memory
@@ -72,6 +71,9 @@ def train(
     for name, number in (counts | {f"{meter.name}_every": meter.every for meter in meters}).items():
         if number < 1:
             raise UnknotError(who="train", field=name, value=number, expected="at least 1")
+    must_be_ours(
+        Path(folder), "collection of runs", ["*"]
+    )  # each has a folder of its own, so others may lie beside
     place = find_device(device)
     world = open_world(spec.world, data=data)
     model, spec = build_model(spec, world)
@@ -177,7 +179,7 @@ def _source(model: Model) -> str:
     if type(model).__module__.startswith("unknot."):
         return ""
     try:
-        return hashlib.sha256(Path(inspect.getfile(type(model))).read_bytes()).hexdigest()[:12]
+        return file_hash(inspect.getfile(type(model)), 12)
     except (OSError, TypeError):
         return ""
 

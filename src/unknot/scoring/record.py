@@ -4,7 +4,7 @@ import csv
 import io
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 from unknot import __version__
 from unknot.files import file_hash, plain
 from unknot.metrics import METRICS
-from unknot.metrics.verdict import as_record
 from unknot.scoring.scorecard import Record, Scorecard
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
@@ -104,7 +103,7 @@ def scorecard_record(card: Scorecard, files: Sequence[Path | str] = ()) -> dict[
         "seed": plan.seed,
         "parameters": {"metrics": plan.ids, "limit": plan.limit, "bootstrap": plan.bootstrap},
         "complete": len(card.records) == len(plan.tasks),
-        "verdicts": [as_record(verdict) for verdict in card.verdicts],
+        "verdicts": [asdict(verdict) for verdict in card.verdicts],
         "information_shares": card.shares,
         "alignment": _alignment(card),
         "scores": {id_: _score(r) for id_, r in card.records.items() if r.score is not None},

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.metrics.inputs import Checked
+from unknot.metrics.arrays import Floats
+from unknot.metrics.inputs import Checked, third
 from unknot.representation import Representation
 
 
@@ -29,9 +30,9 @@ class Named:
 class Data:
     """The rows one metric sees."""
 
-    latents: NDArray[np.float64]
+    latents: Floats
     factors: Named | None
-    latents_test: NDArray[np.float64] | None = None
+    latents_test: Floats | None = None
     factors_test: Named | NDArray[Any] | None = None
 
     @cached_property
@@ -43,9 +44,7 @@ class Data:
         """A third of the rows held out, before resampling puts copies of a row on both sides."""
         if self.factors is None or self.latents_test is not None:
             return self
-        order = np.random.default_rng(seed).permutation(len(self.latents))
-        n_test = max(1, len(order) // 3)
-        test, train = order[:n_test], order[n_test:]
+        test, train = third(len(self.latents), seed)
         return Data(self.latents[train], self.factors[train], self.latents[test], self.factors[test])
 
     def resampled(self, rng: np.random.Generator) -> "Data":

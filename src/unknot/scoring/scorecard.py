@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rows, dead
 from unknot.metrics.score import Score, identity
 from unknot.metrics.verdict import Verdict
@@ -79,7 +79,7 @@ class Scorecard:
     plan: Plan
     records: Mapping[str, Record]
     verdicts: Sequence[Verdict] = field(default_factory=tuple)
-    shares: NDArray[np.float64] | None = None  # (d, factors that vary): I(latent; factor) / H(factor)
+    shares: Floats | None = None  # (d, factors that vary): I(latent; factor) / H(factor)
 
     def __getitem__(self, name: str) -> Score:
         """The score of a metric, by its full or short name."""

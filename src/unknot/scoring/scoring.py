@@ -153,16 +153,20 @@ def run(todo: Plan, *, jobs: int = 1, progress: Progress = silent) -> Iterator[R
             yield _run_one(todo, name, options, shared)
         progress("scoring", total, total)
         return
-    from joblib import Parallel, delayed
+    from concurrent.futures.process import BrokenProcessPool
+
+    from unknot.processes.pool import spread
 
     costs = ("minutes", "seconds", "instant")  # longest first keeps all processes busy to the end
     slow_first = sorted(todo.tasks, key=lambda task: costs.index(METRICS[task[0]].facts.cost))
-    records = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_run_one)(todo, name, options) for name, options in slow_first
-    )
-    for done, record in enumerate(records, start=1):
-        progress("scoring", done, total)
-        yield record
+    try:
+        for done, record in enumerate(spread(_run_task, todo, slow_first, min(jobs, total)), start=1):
+            progress("scoring", done, total)
+            yield record
+    except BrokenProcessPool:
+        raise UnknotError(
+            "score: a process died (out of memory?); try fewer jobs, or fewer rows with limit."
+        ) from None
 
 
 def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:
@@ -239,6 +243,10 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
     # constant factors are announced once, by `plan`, not by each metric again
     texts = dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, UnknotWarning))
     return Record(id_, name, dict(options), result, time.perf_counter() - start, refused, interval, tuple(texts))
+
+
+def _run_task(todo: Plan, task: tuple[str, Mapping[str, Any]]) -> Record:
+    return _run_one(todo, *task)
 
 
 def _data(todo: Plan, name: str, shared: dict[Any, Data]) -> Data:

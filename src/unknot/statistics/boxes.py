@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.statistics.columns import Floats, chosen, columns_of
+from unknot.metrics.arrays import Floats
+from unknot.statistics.columns import chosen, columns_of
 from unknot.statistics.resamples import Bootstrap, Bootstraps, interval, seeded
 
 if TYPE_CHECKING:

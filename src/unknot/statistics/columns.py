@@ -4,12 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import as_array
-
-Floats = NDArray[np.float64]
 
 
 def columns_of(who: str, table: Mapping[str, Any] | Any) -> dict[str, Floats]:
@@ -57,6 +55,5 @@ def chosen(columns: Mapping[str, Floats], names: Sequence[str] | None) -> list[s
     if names is None:
         return list(columns)
     for name in names:
-        if name not in columns:
-            raise unknown("column", name, columns)
+        check_known("column", name, columns)
     return list(dict.fromkeys(names))

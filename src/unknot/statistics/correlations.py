@@ -8,12 +8,12 @@ from math import lgamma
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import as_array
 from unknot.metrics.ranks import average_ranks
-from unknot.statistics.columns import Floats, chosen, columns_of
+from unknot.statistics.columns import chosen, columns_of
 from unknot.statistics.resamples import (
     Bootstrap,
     Bootstraps,
@@ -58,11 +58,7 @@ class Correlation:
 
 
 def correlation(
-    first: Any,
-    second: Any,
-    *,
-    method: Method = "spearman",
-    bootstraps: Bootstraps = 1000,
+    first: Any, second: Any, *, method: Method = "spearman", bootstraps: Bootstraps = 1000
 ) -> Correlation:
     """How closely two scores of the same models go together, over the models that have both.
 
@@ -89,8 +85,7 @@ def correlation(
     (0.8, 0.1333, 5, 'exact')
     """
     x, y = _pair(first, second)
-    if method not in ("pearson", "spearman"):
-        raise unknown("correlation", method, ("pearson", "spearman"))
+    check_known("correlation", method, ("pearson", "spearman"))
     return _correlation(x, y, method, seeded(bootstraps))
 
 
@@ -140,8 +135,7 @@ def correlations(
         pairs = list({frozenset((a, b)): (a, b) for a in names for b in others if a != b}.values())
     if not pairs:
         raise UnknotError(f"correlations: the columns {', '.join(names)} make no pair; name at least two.")
-    if correction not in ("none", "holm"):
-        raise unknown("correction", correction, ("none", "holm"))
+    check_known("correction", correction, ("none", "holm"))
     bootstrap, rows = seeded(bootstraps), []
     for a, b in pairs:
         c = correlation(scores[a], scores[b], method=method, bootstraps=bootstrap)
@@ -272,5 +266,5 @@ def _perfect_p(x: Floats) -> float:
 
 
 @lru_cache(maxsize=EXACT)
-def _orders(n: int) -> NDArray[np.int64]:
+def _orders(n: int) -> Ints:
     return np.array(list(permutations(range(n))), dtype=np.int64)

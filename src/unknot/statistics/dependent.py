@@ -7,12 +7,13 @@ with each other, and the number n of models; the hypothesis is that r1 = r2.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from unknot.errors import UnknotError, unknown
-from unknot.statistics.columns import Floats, chosen, columns_of
+from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import Floats
+from unknot.statistics.columns import chosen, columns_of
 from unknot.statistics.correlations import Correction, Method, comparable, holm, no_value, student_p
 from unknot.statistics.resamples import (
     Bootstrap,
@@ -138,11 +139,9 @@ def compare_correlations(
     import pandas as pd
 
     bootstrap = seeded(bootstraps)
-    for kind, name, known in (("test", test, TESTS), ("correlation", method, ("pearson", "spearman"))):
-        if name not in known:
-            raise unknown(kind, name, known)
-    if correction not in ("none", "holm"):
-        raise unknown("correction", correction, ("none", "holm"))
+    check_known("test", test, TESTS)
+    check_known("correlation", method, get_args(Method))
+    check_known("correction", correction, get_args(Correction))
     scores = columns_of("compare_correlations", table)
     chosen(scores, [task, *flip])
     names = [name for name in chosen(scores, metrics) if name != task]

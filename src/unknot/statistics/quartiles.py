@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.statistics.columns import Floats, chosen, scores_and_accuracies
+from unknot.metrics.arrays import Floats
+from unknot.statistics.columns import chosen, scores_and_accuracies
 from unknot.statistics.resamples import Bootstrap, Bootstraps, interval, resamples, seeded, spans
 
 if TYPE_CHECKING:

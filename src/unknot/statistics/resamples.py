@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rng
-from unknot.statistics.columns import Floats
 
 BLOCK = 2**20  # counts held at a time: 8 MB an array
 

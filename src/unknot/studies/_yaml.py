@@ -55,19 +55,12 @@ def read_yaml(path: Path) -> tuple[Any, YamlSource]:
         raise UnknotError(f"{path}: cannot be read ({error.strerror or error}).") from None
     except UnicodeDecodeError:
         raise UnknotError(f"{path}: is no text in UTF-8; expected a YAML file.") from None
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark is not None else ""
+        raise UnknotError(f"{path}{line}: is not YAML ({error.problem or error}).") from None
     except yaml.YAMLError as error:
-        raise _not_yaml(path, error) from None
+        raise UnknotError(f"{path}: is not YAML ({error}).") from None
     return data, YamlSource(str(path), lines)
-
-
-def _not_yaml(path: Path, error: Exception) -> UnknotError:
-    import yaml
-
-    mark, problem = None, None
-    if isinstance(error, yaml.MarkedYAMLError):
-        mark, problem = error.problem_mark, error.problem
-    line = f", line {mark.line + 1}" if mark is not None else ""
-    return UnknotError(f"{path}{line}: is not YAML ({problem or error}).")
 
 
 def _lines(top: Any, path: Path) -> Iterator[tuple[Where, int]]:

@@ -64,19 +64,14 @@ def study_comparisons(
     bootstraps: Bootstraps = 1000,
     correction: Correction = "none",
 ) -> "pd.DataFrame":
-    """Which of two metrics is more closely related to a task, world by world; arguments as in `compare_correlations`.
+    """Which of two metrics is more closely related to a task, world by world; arguments as in `study_correlations`.
 
     Metrics of which less is better are turned round first, and so is the task.
 
     Args:
-        study: its folder.
         task: the column of a task, such as `reasoning.accuracy`, or of a metric that stands for one.
         metrics: columns; by default all scores and rankings.
-        by: column of `runs` that separates runs, or None.
-        method: "pearson" or "spearman".
         test: "williams", "steiger" or "meng".
-        bootstraps: resamples for the intervals; 0 for none, or a `Bootstrap`.
-        correction: "none" or "holm".
     """
     opened = _opened(study, task, *(metrics or ()))
     if metrics is None:

@@ -1,11 +1,12 @@
 """Who does the steps of a study: `local` (processes on this machine) or `ray` (this machine, or many)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from unknot.errors import UnknotError, unknown
 from unknot.studies.steps import Step
+
+ENGINES = ("local", "ray")
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,6 @@ class Advance:
 class Engine(Protocol):
     """Does steps, several at a time, in any order. A step's result is files, so all engines leave the same."""
 
-    name: str
     workers: int
 
     def has_room(self) -> bool:
@@ -53,29 +53,8 @@ class Engine(Protocol):
         """Let go of all processes; with `stop`, steps under way are asked to save their state and end first."""
 
 
-def _local(**options: Any) -> Engine:
-    from unknot.studies.local import LocalEngine
-
-    return LocalEngine(jobs=options["jobs"])
-
-
-def _ray(**options: Any) -> Engine:
-    from unknot.studies.ray_engine import RayEngine
-
-    names = ("jobs", "address", "num_cpus", "num_gpus")
-    return RayEngine(**{name: options[name] for name in names})
-
-
-ENGINES: dict[str, Callable[..., Engine]] = {"local": _local, "ray": _ray}
-
-
 def open_engine(
-    name: str = "local",
-    *,
-    jobs: int | None = None,
-    address: str = "",
-    num_cpus: float = 1,
-    num_gpus: float = 0,
+    name: str = "local", *, jobs: int | None = None, address: str = "", num_cpus: float = 1, num_gpus: float = 0
 ) -> Engine:
     """An engine by its name.
 
@@ -94,4 +73,10 @@ def open_engine(
         raise UnknotError(f"study: an address ('{address}') is for the engine ray; add --engine ray.")
     if num_cpus < 0 or num_gpus < 0:
         raise UnknotError(f"study: a step cannot take {min(num_cpus, num_gpus)} processors.")
-    return ENGINES[name](jobs=jobs, address=address, num_cpus=num_cpus, num_gpus=num_gpus)
+    if name == "local":
+        from unknot.studies.local import LocalEngine
+
+        return LocalEngine(jobs)
+    from unknot.studies.ray_engine import RayEngine
+
+    return RayEngine(jobs, address, num_cpus, num_gpus)

@@ -6,18 +6,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from unknot.metrics import METRICS, parse_identity
 from unknot.processes.threads import threads_of_torch
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.scoring.kept_scores import kept_records
-from unknot.studies.plan import PlannedRun
 from unknot.studies.steps import Kind
 from unknot.studies.store import Store
-from unknot.studies.task_times import task_seconds
+from unknot.tasks import TASKS, read_result
 
 TRIAL = 1.0  # seconds of steps that are timed, after two that are not
 ROWS = 256  # images that are encoded in a trial
+TIMED = 20  # finished results of a task whose times are read
 COSTS = {"instant": 0.1, "seconds": 5.0, "minutes": 60.0}  # of a metric that was never timed here
 
 
@@ -87,11 +89,8 @@ def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
     from unknot.runs.training import build_model, feed
     from unknot.worlds import open_world
 
-    with (
-        threads_of_torch(1),
-        TemporaryDirectory(prefix="unknot-") as folder,
-        torch.random.fork_rng(devices=[]),
-    ):
+    scratch = TemporaryDirectory(prefix="unknot-")
+    with threads_of_torch(1), scratch as folder, torch.random.fork_rng(devices=[]):
         world = open_world(spec.world, data=data)
         model, full = build_model(spec, world)
         batches = feed(full, model, world)
@@ -103,28 +102,14 @@ def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
             trainer.advance()
             steps += 1
         step = (time.perf_counter() - since) / steps
-        rng, since = _generator(), time.perf_counter()
+        rng, since = np.random.default_rng(0), time.perf_counter()
         represent(trainer.model.eval(), batches.tensor(batches.region.sample(ROWS, rng), rng))
         return Speed(step, (time.perf_counter() - since) / ROWS)
 
 
-def _generator() -> Any:
-    import numpy as np
-
-    return np.random.default_rng(0)
-
-
-def _kind(spec: RunSpec) -> tuple[Any, ...]:
+def _kind(s: RunSpec) -> tuple[Any, ...]:
     """What decides the speed of a run."""
-    return (
-        spec.world,
-        spec.model,
-        spec.architecture,
-        spec.image_size,
-        spec.batch_size,
-        spec.latents,
-        spec.precision,
-    )
+    return s.world, s.model, s.architecture, s.image_size, s.batch_size, s.latents, s.precision
 
 
 def _finished(store: Store) -> dict[tuple[Any, ...], Speed]:
@@ -146,15 +131,36 @@ def _scoring(store: Store) -> tuple[float, bool]:
             for id_, score in record["scores"].items():
                 seen.setdefault(id_, []).append(float(score["seconds"]))
     known = {id_: sum(times) / len(times) for id_, times in seen.items()}
-    return sum(_cost(id_, known) for run in store.runs for id_ in _unscored(store, run)), bool(known)
+    left = [id_ for run in store.runs for id_ in (store.unscored(run) if store.trained(run) else run.metrics)]
+    guess = {id_: COSTS[METRICS[parse_identity(id_, METRICS)[0]].facts.cost] for id_ in {*left}}
+    costs = guess | known
+    return sum(costs[id_] for id_ in left), bool(known)
 
 
-def _unscored(store: Store, run: PlannedRun) -> tuple[str, ...]:
-    return store.unscored(run) if store.trained(run) else run.metrics
-
-
-def _cost(id_: str, known: dict[str, float]) -> float:
-    return known.get(id_, COSTS[METRICS[parse_identity(id_, METRICS)[0]].facts.cost])
+def task_seconds(store: Store, *, data: Path | None = None) -> tuple[float, list[str]]:
+    """Seconds of the tasks that are left, on one processor, and what they rest on, in words."""
+    total, basis = 0.0, []
+    undone = {run.id: store.undone(run) for run in store.runs}
+    for name, values in store.plan.study.tasks.items():
+        left = [run for run in store.runs if name in undone[run.id]]
+        done = [run for run in store.runs if name not in undone[run.id]][:TIMED]
+        if not left:
+            continue
+        if done:
+            times = [read_result(store.task_files(run)[name]).seconds for run in done]
+            total += len(left) * sum(times) / len(times)
+            basis.append(f"{name} as timed in finished runs")
+            continue
+        task = TASKS[name]
+        worlds = {values.get("world") or run.spec.world for run in left} - set(store.plan.missing)
+        if task.estimate is None or not worlds:
+            basis.append(f"{name} is not counted")
+            continue
+        options = task.options(**{option: value for option, value in values.items() if option != "world"})
+        seconds = {world: task.estimate(world, options, data) for world in sorted(worlds)}
+        total += sum(seconds.get(values.get("world") or run.spec.world, 0.0) for run in left)
+        basis.append(f"{name} at the speed of a short trial")
+    return total, basis
 
 
 def in_words(seconds: float) -> str:

@@ -39,8 +39,6 @@ class _Worker:
 class LocalEngine:
     """A pool of processes that survives the death of each of them."""
 
-    name = "local"
-
     def __init__(self, jobs: int | None = None) -> None:
         self.workers = jobs or os.cpu_count() or 1
         self._context = get_context("spawn")  # a fork would copy threads of torch and numba in unknown states

@@ -26,38 +26,18 @@ class StudyPaths:
         """The study as it was resolved."""
         return self.folder / "study.json"
 
-    @property
-    def runs(self) -> Path:
-        """The folder of the runs."""
-        return self.folder / "runs"
-
-    @property
-    def ranks(self) -> Path:
-        """The folder of the rankings."""
-        return self.folder / "ranks"
-
-    @property
-    def logs(self) -> Path:
-        """The folder of the logs."""
-        return self.folder / "logs"
-
-    @property
-    def tables(self) -> Path:
-        """The folder of the tables."""
-        return self.folder / "tables"
-
     def run(self, id_: str) -> Path:
         """The folder of a run."""
-        return self.runs / id_
+        return self.folder / "runs" / id_
 
     def ranking(self, key: str) -> Path:
         """The file of a ranking."""
-        return self.ranks / f"{key}.json"
+        return self.folder / "ranks" / f"{key}.json"
 
     def log(self, id_: str) -> Path:
         """What a failed step of a run said, or that of a ranking."""
-        return self.logs / f"{id_}.log"
+        return self.folder / "logs" / f"{id_}.log"
 
     def table(self, name: str) -> Path:
         """One of the tables runs, scores, tasks and ranks."""
-        return self.tables / f"{name}.parquet"
+        return self.folder / "tables" / f"{name}.parquet"

@@ -1,6 +1,6 @@
 """The runs of a study: every combination of its values, checked before anything is trained."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -8,15 +8,18 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.factors import FactorSpace
 from unknot.metrics import METRICS, identity, parse_identity
 from unknot.runs.labels import defaults, settings
 from unknot.runs.spec import RunSpec
 from unknot.studies._yaml import Where
 from unknot.studies.spec import FIELDS, ModelEntry, StudySpec, Values, method_id
-from unknot.studies.task_options import check_tasks
-from unknot.worlds import open_world
-from unknot.worlds.world import World
+from unknot.worlds import WORLDS, open_world
+from unknot.worlds.world import Images, World
 
 MOST_RUNS = 100_000
 
@@ -48,14 +51,6 @@ class RankGroup:
     world: str
     split: str
     runs: tuple[PlannedRun, ...]
-
-    @property
-    def by_model(self) -> dict[str, list[PlannedRun]]:
-        """Model -> its runs."""
-        runs: dict[str, list[PlannedRun]] = {}
-        for run in self.runs:
-            runs.setdefault(run.spec.model, []).append(run)
-        return runs
 
 
 @dataclass(frozen=True)
@@ -110,7 +105,7 @@ def plan_study(study: StudySpec, *, data: Path | None = None, must_open: bool = 
             ids = _applicable(study, entry, metrics, worlds, full.world)
             before = specs.get(full.id, (full, ()))[1]  # another entry may give the same run other metrics
             specs[full.id] = full, tuple(dict.fromkeys((*before, *ids)))
-    check_tasks(study, [spec for spec, _ in specs.values()], worlds.get)
+    _check_tasks(study, [spec for spec, _ in specs.values()], worlds)
     named: dict[str, set[str]] = {}
     for entry in study.entries:
         named.setdefault(entry.model, set()).update(entry.values)
@@ -137,9 +132,30 @@ class _Worlds:
                 self.missing[name], self._open[name] = str(error), None
         return self._open[name]
 
+    def known(self, name: str, *where: str) -> World | None:
+        """The world, what is known of it without its files, or None for somebody's own that is not here."""
+        absent = _Absent(name, WORLDS[name].title, WORLDS[name].factors) if name in WORLDS else None
+        return self.get(name, Values((name,), where)) or absent
+
     def labelled(self, name: str) -> bool:
         world = self._open.get(name)
         return world is None or world.factors.names != ("image",)
+
+
+@dataclass(frozen=True)
+class _Absent:
+    """A world of the catalogue whose files are not here: its factors are known, its images are not."""
+
+    key: str
+    name: str
+    factors: FactorSpace
+    image_shape: tuple[int, int, int] = (0, 0, 0)
+    rows: None = None
+    stochastic: bool = False
+
+    def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
+        """An error."""
+        raise UnknotError(f"{self.name}: its files are not here.")
 
 
 def _item(values: Values, value: Any) -> tuple[str | int, ...]:
@@ -241,8 +257,7 @@ def _filled_in(study: StudySpec, entry: ModelEntry, spec: RunSpec, worlds: _Worl
     world = worlds.get(spec.world, values["world"])
     try:
         if world is not None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UnknotWarning)
+            with warnings.catch_warnings(action="ignore", category=UnknotWarning):
                 # Without memory for weights: the largest model has 382 million. Anyone's own may need its numbers.
                 with torch.device("meta" if spec.model in MODELS else "cpu"):
                     model, full = build_model(spec, world)
@@ -262,3 +277,25 @@ def _at_fault(
     """The error with the line of the value that it is about, or of the model."""
     where = next((values[name].where for name in map(str, reversed(error.field)) if name in values), entry.where)
     return study.source.fault(where, str(error).removeprefix("run: "))
+
+
+def _check_tasks(study: StudySpec, specs: Iterable[RunSpec], worlds: _Worlds) -> None:
+    """Refuse values that a task would refuse, with their line: types, choices, names of factors, files."""
+    from unknot.tasks import TASKS
+    from unknot.tasks.options import Untrained
+
+    alike = {(s.world, s.split, s.model, s.image_size): s for s in specs}  # all that tasks depend on
+    for name, values in study.tasks.items():
+        task = TASKS[name]
+        try:
+            options = task.options(**{option: value for option, value in values.items() if option != "world"})
+            for spec in alike.values():
+                key = values.get("world") or spec.world
+                home, world = worlds.known(spec.world, "worlds"), worlds.known(key, "tasks", name, "world")
+                if home is not None and world is not None:
+                    run = Untrained(spec, home, world, key)
+                    run.must_see(world.image_shape)
+                    task.check(run, options)
+        except UnknotError as error:
+            named = [part for part in error.field[:1] if part in values]  # else it is about the task
+            raise study.source.fault(("tasks", name, *named), error) from None

@@ -10,18 +10,22 @@ what counts: it is read if the object is gone, or says that it was made otherwis
 
 import os
 import re
+import secrets
+import sys
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from unknot.errors import UnknotError
-from unknot.representation import ARRAYS, Representation
+from unknot.errors import UnknotError, UnknotWarning
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.local import one_line
 from unknot.studies.steps import Step, perform
+from unknot.trust import VARIABLE
 
 IN_FLIGHT = 1000  # steps handed over at a time: an autoscaler sees the demand, and Ctrl-C has little to take back
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
@@ -33,20 +37,19 @@ FETCH = 60.0  # seconds after which the file is read instead
 class RayEngine:
     """Steps as Ray tasks."""
 
-    name = "ray"
-
     def __init__(
         self, jobs: int | None = None, address: str = "", num_cpus: float = 1, num_gpus: float = 0
     ) -> None:
+        if not address and "ray" not in sys.modules:
+            _keep_to_this_machine()
         try:
             ray: Any = import_module("ray")
         except ImportError:
             raise UnknotError("study: the engine ray needs an extra: pip install unknot[ray].") from None
         self._ray = ray
         self._under_way: dict[Any, _Handed] = {}
-        self._held: dict[
-            tuple[str, str], tuple[Any, int]
-        ] = {}  # folder and run -> latents, bytes; the oldest first
+        # Folder and run -> latents, bytes; the oldest first.
+        self._held: dict[tuple[str, str], tuple[Any, int]] = {}
         self._ours = not ray.is_initialized()
         if self._ours:
             _join(ray, address, jobs)
@@ -133,19 +136,12 @@ class RayEngine:
 
 @dataclass
 class _Handed:
-    """A step that Ray has.
-
-    Attributes:
-        step: which.
-        since: when it was submitted.
-        lost: how often its process or machine died.
-        latents: of an encode step, a reference to what it will have made.
-    """
+    """A step that Ray has."""
 
     step: Step
-    since: float
-    lost: int = 0
-    latents: Any = None
+    since: float  # it was submitted
+    lost: int = 0  # times that its process or machine died
+    latents: Any = None  # of an encode step, a reference to what it will have made
 
 
 def _perform(step: Step, held: Mapping[str, Any]) -> Any:
@@ -156,7 +152,9 @@ def _perform(step: Step, held: Mapping[str, Any]) -> Any:
             "study's folder under the same path."
         )
     latents = perform(step, shared=lambda run_id: fetched(held.get(run_id)))
-    return None if latents is None else (_size(latents), latents)
+    if latents is None:
+        return None
+    return sum(array.nbytes for array in latents.arrays.values()), latents
 
 
 def fetched(reference: Any) -> Any:
@@ -170,18 +168,29 @@ def fetched(reference: Any) -> Any:
         return None
 
 
-def _size(representation: Representation) -> int:
-    return sum(array.nbytes for key in ARRAYS if (array := getattr(representation, key)) is not None)
+def _keep_to_this_machine() -> None:
+    """Let Ray listen on the loopback address alone, and answer only those who know a token; it asks at its import."""
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # so called, but it holds for every system
+    if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
 
 def _join(ray: Any, address: str, jobs: int | None) -> None:
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if address:
-            ray.init(address=address, **quiet)
+            trusted = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
+            ray.init(address=address, runtime_env={"env_vars": trusted} if trusted else None, **quiet)
         else:
             # "local": a cluster that happens to run on this machine is not joined unasked.
             ray.init(address="local", num_cpus=jobs or os.cpu_count(), include_dashboard=False, **quiet)
+            if not ip_address(where := ray.util.get_node_ip_address()).is_loopback:
+                warnings.warn(
+                    f"study: Ray listens on {where}, not on this machine alone, since it was imported or set up "
+                    "before; see docs/clusters.md.",
+                    UnknotWarning,
+                    stacklevel=2,
+                )
     except (ConnectionError, ValueError, RuntimeError) as error:
         where = f"the Ray cluster at '{address}' cannot be joined" if address else "Ray cannot be started"
         raise UnknotError(f"study: {where} ({one_line(error)}).") from None

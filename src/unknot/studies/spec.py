@@ -25,6 +25,7 @@ from unknot.errors import UnknotError, unknown
 from unknot.papers import renamed
 from unknot.runs.spec import RunSpec
 from unknot.studies._yaml import Where, YamlSource, read_yaml
+from unknot.trust import read_from
 
 PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))
@@ -130,7 +131,9 @@ def read_spec(file: Path | str) -> StudySpec:
     if not path.exists() and path.suffix not in (".yaml", ".yml"):
         raise unknown("study", str(file), preset_names())
     data, source = read_yaml(path)
-    return parse_spec(data, source, default_name=path.stem)
+    study = parse_spec(data, source, default_name=path.stem)
+    read_from(path, [entry.model for entry in study.entries])
+    return study
 
 
 def parse_spec(data: Any, source: YamlSource, *, default_name: str = "study") -> StudySpec:

@@ -27,9 +27,8 @@ Kind = Literal["train", "encode", "score", "task", "rank"]
 KINDS: tuple[Kind, ...] = ("train", "encode", "score", "task", "rank")
 RUN_KINDS = KINDS[:-1]  # those of one run alone
 KEY = 16  # digits of the keys that say what a result depends on
-Shared = Callable[
-    [str], "Representation | None"
-]  # the latents of a run, by its id, if an engine has them in memory
+# The latents of a run, by its id, if an engine has them in memory.
+Shared = Callable[[str], "Representation | None"]
 
 
 @dataclass(frozen=True)
@@ -167,8 +166,7 @@ def _score(step: Step, progress: Progress, shared: Shared) -> None:
     missing = [id_ for id_, key in keys.items() if key not in kept]
     if not missing:
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknotWarning)  # the record says what was left out
+    with warnings.catch_warnings(action="ignore", category=UnknotWarning):  # the record says what was left out
         todo = scoring.plan(representation, metrics=missing, limit=step.values["limit"])
         card = scoring.scorecard(todo, [])
         for i, record in enumerate(scoring.run(todo)):
@@ -186,26 +184,13 @@ def _task(step: Step, progress: Progress) -> None:
         path = task_file(run, name, options, weights)
         if path.is_file():
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnknotWarning)  # the notes say it
-            result = TASKS[name].function(
-                run,
-                **options,
-                device=conditions.device,
-                data=conditions.data,
-                folder=path.with_suffix(""),
-                progress=progress,
-            )
+        where = {"device": conditions.device, "data": conditions.data, "folder": path.with_suffix("")}
+        with warnings.catch_warnings(action="ignore", category=UnknotWarning):  # the notes say it
+            result = TASKS[name].function(run, **options, **where, progress=progress)
         result.write(path)
         for other in run.results(name):
             if other != path:
                 other.unlink()  # of other options, or of weights that are no more
-
-
-def _watch(progress: Progress, task: str, *advance: Any) -> None:
-    """Pass on how far a task is; some say more than that."""
-    done, total = advance if len(advance) == 2 else (advance[0].done, advance[0].total)
-    progress(task, done, total)
 
 
 def _rank(step: Step, progress: Progress, shared: Shared) -> None:
@@ -215,8 +200,7 @@ def _rank(step: Step, progress: Progress, shared: Shared) -> None:
     values, paths = step.values, StudyPaths(Path(step.folder))
     # Latents are read in their turn.
     members = {id_: partial(latents_of, Run.at(paths.run(id_)), shared) for id_, _ in values["members"]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknotWarning)  # the notes say it
+    with warnings.catch_warnings(action="ignore", category=UnknotWarning):  # the notes say it
         ranking = rank(
             members,
             groups=[setting for _, setting in values["members"]],
@@ -226,15 +210,10 @@ def _rank(step: Step, progress: Progress, shared: Shared) -> None:
             progress=progress,
             **(parse_method(values["method"]) or {}),
         )
+    columns = ranking.names, *(c.tolist() for c in (ranking.scores, ranking.n_informative, ranking.compared))
     rows = [
         {"id": id_, "score": None if score != score else score, "informative": informative, "partners": partners}
-        for id_, score, informative, partners in zip(
-            ranking.names,
-            ranking.scores.tolist(),
-            ranking.n_informative.tolist(),
-            ranking.compared.tolist(),
-            strict=True,
-        )
+        for id_, score, informative, partners in zip(*columns, strict=True)
     ]
     record = {"method": values["method"], "scope": values["scope"], "ranks": rows, "notes": list(ranking.notes)}
     write_json(paths.ranking(step.id), record)

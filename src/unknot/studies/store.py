@@ -9,7 +9,7 @@ from typing import Any
 
 from unknot import __version__
 from unknot.errors import UnknotError
-from unknot.files import json_hash, plain, read_json, remove_parts, write_json, written_whole
+from unknot.files import json_hash, must_be_ours, plain, read_json, remove_parts, write_json, written_whole
 from unknot.papers import renamed
 from unknot.runs.run import Run
 from unknot.scoring.kept_scores import records_by_key, score_keys
@@ -48,8 +48,8 @@ class Store:
         except OSError as error:
             raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from None
         try:
-            for folder in (self.folder, self.paths.tables, self.paths.ranks, self.paths.logs):
-                remove_parts(folder)
+            for name in ("", "tables", "ranks", "logs"):
+                remove_parts(self.folder / name)
             yield
         finally:
             lock.release()
@@ -182,16 +182,9 @@ def too_few(scope: str, settings: Sequence[str]) -> bool:
 
 def belongs_to(folder: Path, study: StudySpec) -> None:
     """Refuse a folder that holds another study, or something else."""
-    if folder.exists() and not folder.is_dir():
-        raise UnknotError(f"{folder}: is a file; a study needs a folder. Choose another with --output.")
+    must_be_ours(folder, "study", ["study.json", "study.lock"])
     path = StudyPaths(folder).record
     if not path.exists():
-        strange = [p.name for p in folder.glob("*") if p.name != "study.lock"] if folder.is_dir() else []
-        if strange:
-            raise UnknotError(
-                f"{folder}: holds no study, but other files ({', '.join(sorted(strange)[:3])}); choose another with "
-                "--output."
-            )
         return
     name = read_json(path).get("name")
     if name is not None and study.name not in (name, renamed(str(name))):

@@ -13,7 +13,7 @@ from typing import Any
 from unknot.progress import Progress, silent
 from unknot.studies.engines import Advance, Engine, Outcome, open_engine
 from unknot.studies.plan import PlannedRun, StudyPlan
-from unknot.studies.steps import RUN_KINDS, Conditions, Kind, Step
+from unknot.studies.steps import KINDS, RUN_KINDS, Conditions, Kind, Step
 from unknot.studies.store import Store, too_few
 
 TABLES_EVERY = 30.0  # seconds between two writings of the tables while a study runs
@@ -107,21 +107,14 @@ class _Work:
         self.waiting: deque[Step] = deque()
         self.advanced: dict[Step, int] = {}  # training step at which one under way was first seen
         left = {run.id: store.missing(run) for run in store.runs}
-        n, rankings = len(store.runs), len(store.planned_rankings)
+        kinds = RUN_KINDS if store.plan.study.tasks else RUN_KINDS[:-1]
+        none = dict.fromkeys(KINDS, 0)
         self.by_id = {run.id: run for run in store.runs}
         self.state = StudyState(
-            total={
-                "train": n,
-                "encode": n,
-                "score": n,
-                "task": n if store.plan.study.tasks else 0,
-                "rank": rankings,
-            },
-            done={kind: sum(kind not in kinds for kinds in left.values()) for kind in RUN_KINDS} | {"rank": 0},
+            total=none | dict.fromkeys(kinds, len(store.runs)) | {"rank": len(store.planned_rankings)},
+            done=none | {kind: sum(kind not in missing for missing in left.values()) for kind in kinds},
             untrained=sum(run.spec.steps for run in store.runs if "train" in left[run.id]),
         )
-        if not store.plan.study.tasks:
-            self.state.done["task"] = 0
         for run in store.runs:
             if not left[run.id]:
                 store.paths.log(run.id).unlink(missing_ok=True)  # mended by hand
@@ -148,7 +141,7 @@ class _Work:
                 else:
                     self.waiting.append(self._ranking(key, members, method, scope, group.world))
         self._drain()
-        for path in self.store.paths.ranks.glob("*.json"):
+        for path in (self.store.folder / "ranks").glob("*.json"):
             if path.stem not in current:
                 path.unlink()
 

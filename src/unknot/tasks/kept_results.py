@@ -8,11 +8,7 @@ from unknot.runs.run import Run
 from unknot.tasks import TASKS
 from unknot.tasks.result import TaskResult, read_result
 
-WHOSE = (
-    "encoder",
-    "model",
-    "fingerprint",
-)  # settings that name the run; in its folder they tell no two results apart
+WHOSE = ("encoder", "model", "fingerprint")  # settings that name the run: in its folder they tell no results apart
 
 
 def keep_result(run: Run, result: TaskResult) -> Path:

@@ -23,29 +23,22 @@ SLOTS = "Slots were laid side by side as one code, in the order they come."
 def all_rows(who: str, representation: Representation, why: str) -> tuple[Latents, NDArray[Any]]:
     """Latents, slots laid side by side, and factors of a representation; test rows are rows like the others.
 
-    Args:
-        who: the task, for messages.
-        representation: must have factors.
-        why: the end of the message if it has none.
+    It must have factors; `why` ends the message if it has none.
     """
     if representation.factors is None:
         raise UnknotError(f"{who}: the representation has no factors{why}")
-    parts = [(representation.latents, representation.factors)]
-    if representation.latents_test is not None and representation.factors_test is not None:
-        parts.append((representation.latents_test, representation.factors_test))
+    flat = representation.flattened()
+    parts = [(flat.latents, representation.factors)]
+    if flat.latents_test is not None and flat.factors_test is not None:
+        parts.append((flat.latents_test, flat.factors_test))
     latents, factors = zip(*parts, strict=True)
-    return check_latents(who, np.concatenate([z.reshape(len(z), -1) for z in latents])), np.concatenate(factors)
+    return check_latents(who, np.concatenate(latents)), np.concatenate(factors)
 
 
 class Pool:
-    """Rows of a whole world through an encoder.
+    """Rows of a whole world through an encoder: so many, drawn without replacement, or "all".
 
-    Args:
-        who: the task, for messages.
-        source: the encoder and its world.
-        rows: how many, drawn without replacement, or "all".
-        seed: draws them.
-        workspace: keeps their latents.
+    A workspace keeps their latents; messages name the task, `who`.
     """
 
     def __init__(

@@ -5,12 +5,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unknot import __version__
 from unknot.errors import Note, UnknotError
 from unknot.files import as_json, write_json
 from unknot.runs.workspace import Form
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Cell = str | int | float | bool | None
 Table = list[dict[str, Cell]]
@@ -28,6 +31,26 @@ def as_number(cell: Cell) -> float:
 def as_cell(number: float) -> float | None:
     """A number as a cell of a table; NaN is empty."""
     return None if math.isnan(number) else float(number)
+
+
+def shown(cell: Cell) -> str:
+    """A cell as a table in the terminal shows it."""
+    if cell is None or cell != cell:
+        return "-"
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+
+
+def rows_table(title: str, rows: Table) -> "RenderableType":
+    """Tidy rows for the terminal, numbers to the right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name, cell in rows[0].items():
+        grid.add_column(name, justify="left" if isinstance(cell, str) else "right", overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(shown(cell)) for cell in row.values()))
+    return grid
 
 
 @dataclass(frozen=True)

@@ -83,12 +83,10 @@ class Task:
         """Put a source to the task."""
         began = time.perf_counter()
         self.must_fit(source, options)
-        result = self.measure(source, options, self._versioned(workspace), progress)
-        return replace(result, seconds=round(time.perf_counter() - began, 2))
-
-    def _versioned(self, workspace: Workspace | None) -> Workspace:
         folder = None if workspace is None else workspace.folder
-        return Workspace(folder, of=[self.name, self.version])
+        versioned = Workspace(folder, of=[self.name, self.version])
+        result = self.measure(source, options, versioned, progress)
+        return replace(result, seconds=round(time.perf_counter() - began, 2))
 
     @property
     def study_options(self) -> list[str]:

@@ -92,6 +92,15 @@ class ArrayWorld:
         """Whether some combination has several images, of which `rng` draws one."""
         return self._classes is not None and self._n_combinations < len(self._classes)
 
+    @property
+    def labels(self) -> Classes:
+        """The classes of every image in file order."""
+        return self.factors.classes(np.arange(self.factors.size)) if self._classes is None else self._classes
+
+    def one_by_one(self) -> "ArrayWorld":
+        """The same images told apart by number alone."""
+        return ArrayWorld(self.pictures, name=self.name)
+
     def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
         """One image for each row of classes."""
         wanted = self.factors.check(classes, self.name) @ self.factors.strides
@@ -133,10 +142,10 @@ class ArrayWorld:
         return int(np.count_nonzero(np.diff(indices))) + 1
 
 
-def read_arrays(path: Path | str, *, name: str = "") -> ArrayWorld:
+def read_arrays(path: Path | str) -> ArrayWorld:
     """A world from a file of `images` (and `factors`): see the module's first lines for its keys."""
     path = Path(path)
-    name = name or path.stem
+    name = path.stem
     if path.suffix == ".npy":
         return ArrayWorld(_read_npy(path), name=name)
     members = npz.members(path)

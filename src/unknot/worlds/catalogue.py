@@ -4,13 +4,15 @@ The key of a world is its name here. Everything published about it hangs on its 
 the same facts by naming the same constants, and nothing is concluded from how a name begins.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from unknot.errors import UnknotError, unknown
-from unknot.factors import numbered
+from unknot.factors import FactorSpace, numbered
 from unknot.worlds import image_folder
-from unknot.worlds.array_world import read_arrays
-from unknot.worlds.entry import Conventions, Entry
+from unknot.worlds.array_world import ArrayWorld, read_arrays
+from unknot.worlds.entry import Conventions, Entry, PublishedFile
 from unknot.worlds.published import cars3d, celeb_glow, dsprites, mpi3d, shapes3d, small_norb
 from unknot.worlds.published.data_folders import require_files
 from unknot.worlds.rendered import abstract_dsprites
@@ -23,6 +25,10 @@ from unknot.worlds.rendered.dsprites_variants import (
     scream_dsprites,
     scream_stand_in_dsprites,
 )
+from unknot.worlds.rendered.mpi3d_rendered import mpi3d_rendered
+from unknot.worlds.rendered.shapes3d_rendered import shapes3d_rendered
+from unknot.worlds.scenes.multi_sprites import MultiSprites
+from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 from unknot.worlds.world import KeylessWorld, World, as_world
 
 
@@ -49,9 +55,7 @@ def open_world(world: str | Path | KeylessWorld, *, data: Path | str | None = No
         return entry.open(require_files(world, entry, folder) if entry.files else ())
     path = Path(world).expanduser()
     if path.is_dir():
-        from unknot.worlds.scenes.folders import scene_folder
-
-        return scene_folder(path) or image_folder.read(path)
+        return _scene_folder(path) or image_folder.read(path)
     published = _read_from(path.name) if path.is_file() else None
     if published is not None:
         return published.open((path,))
@@ -68,6 +72,19 @@ def open_world(world: str | Path | KeylessWorld, *, data: Path | str | None = No
             f"{path}: there is no such file or folder; expected one of images, or one of {keys}.", field="world"
         )
     raise unknown("world", str(world), WORLDS, field="world")
+
+
+def _scene_folder(path: Path) -> World | None:
+    """The world in a folder that Unknot wrote scenes or a corpus to, or of CLEVR; None if it is none of these."""
+    from unknot.worlds.scenes import chunks, clevr, corpus, dataset
+
+    if (path / "corpus.json").is_file():
+        return corpus.corpus_world(path)
+    if (path / "dataset.json").is_file() or (path / chunks.MAKING / "plan.json").is_file():
+        return dataset.open_scenes(path)
+    if (path / "images").is_dir() and any((path / "scenes").glob("CLEVR_*_scenes.json")):
+        return clevr.read_clevr(path)
+    return None
 
 
 def _read_from(file: str) -> Entry | None:
@@ -102,31 +119,6 @@ def recorded_name(world: str | Path | KeylessWorld) -> str:
     return key or (f"./{name}" if name in WORLDS else name)
 
 
-def _mpi3d_rendered() -> World:
-    from unknot.worlds.rendered.mpi3d_rendered import mpi3d_rendered
-
-    return mpi3d_rendered()
-
-
-def _shapes3d_rendered() -> World:
-    from unknot.worlds.rendered.shapes3d_rendered import shapes3d_rendered
-
-    return shapes3d_rendered()
-
-
-def _scenes_rendered(setting: str) -> World:
-    from unknot.worlds.scenes.scenes_rendered import ScenesRendered
-
-    return ScenesRendered(setting)
-
-
-def _multi_sprites() -> World:
-    from unknot.worlds.scenes.multi_sprites import MultiSprites
-
-    return MultiSprites()
-
-
-_OURS = "Apache-2.0"
 _DSPRITES = "Matthey et al. 2017, dSprites: Disentanglement testing Sprites dataset"
 _VARIANTS = "Locatello et al. 2019, Challenging Common Assumptions, arXiv:1811.12359"
 _REASONING = "van Steenkiste et al. 2019, Are Disentangled Representations Helpful for Abstract Visual Reasoning?"
@@ -137,237 +129,178 @@ _MPI3D = (
 _SCHOTT = "Schott et al. 2022, Visual Representation Learning Does Not Generalize Strongly Within the Same Domain"
 _COAT = "Xie et al. 2022, COAT: Measuring Object Compositionality in Emergent Representations"
 
+
+def _sprites(
+    title: str,
+    reference: str,
+    stand_in: str,
+    made_of: Callable[[ArrayWorld], World],
+    factors: FactorSpace = dsprites.SPACE,
+    conventions: Conventions = dsprites.CONVENTIONS,
+) -> Entry:
+    """A world made of dSprites, which is read from either of its files."""
+    return Entry(
+        title,
+        factors,
+        "Apache-2.0",
+        reference,
+        lambda paths: made_of(dsprites.read(paths[0])),
+        files=(dsprites.NPZ,),
+        alternatives=((dsprites.HDF5,),),
+        stand_in=stand_in,
+        conventions=conventions,
+    )
+
+
+def _mpi3d(
+    key: str,
+    file: PublishedFile,
+    conventions: Conventions = mpi3d.CONVENTIONS,
+    stand_in: str = "mpi3d_rendered",
+    split_files: tuple[PublishedFile, ...] = (),
+) -> Entry:
+    """One of the files of MPI3D."""
+    title, (factors, *_) = mpi3d.KINDS[key]
+    return Entry(
+        title,
+        factors,
+        "CC-BY-4.0",
+        _MPI3D,
+        lambda paths: mpi3d.read(paths[0], key),
+        files=(file,),
+        split_files=split_files,
+        stand_in=stand_in,
+        conventions=conventions,
+    )
+
+
+def _rendered(
+    title: str,
+    reference: str,
+    draw: Callable[[], World],
+    factors: FactorSpace = dsprites.SPACE,
+    conventions: Conventions = dsprites.CONVENTIONS,
+) -> Entry:
+    """A world that needs no file; its images are ours."""
+    return Entry(title, factors, "Apache-2.0", reference, lambda _: draw(), conventions=conventions)
+
+
 WORLDS: dict[str, Entry] = {
-    "dsprites": Entry(
-        title="dSprites",
-        factors=dsprites.SPACE,
-        licence="Apache-2.0",
-        reference=_DSPRITES,
-        open=lambda paths: dsprites.read(paths[0]),
-        files=(dsprites.NPZ,),
-        alternatives=((dsprites.HDF5,),),
-        split_files=dsprites.SPLIT_FILES,
-        stand_in="dsprites_rendered",
-        conventions=dsprites.CONVENTIONS,
+    "dsprites": replace(
+        _sprites("dSprites", _DSPRITES, "dsprites_rendered", lambda world: world), split_files=dsprites.SPLIT_FILES
     ),
-    "dsprites_rendered": Entry(
-        title="dSprites (rendered)",
-        factors=dsprites.SPACE,
-        licence=_OURS,
-        reference=_DSPRITES,
-        open=lambda _: DSpritesRendered(),
-        conventions=dsprites.CONVENTIONS,
+    "dsprites_rendered": _rendered("dSprites (rendered)", _DSPRITES, DSpritesRendered),
+    "dsprites_quarter": _sprites(
+        "dSprites [0,90)",
+        _SCHOTT,
+        "dsprites_quarter_rendered",
+        dsprites.quarter,
+        dsprites.QUARTER_SPACE,
+        dsprites.QUARTER_CONVENTIONS,
     ),
-    "dsprites_quarter": Entry(
-        title="dSprites [0,90)",
-        factors=dsprites.QUARTER_SPACE,
-        licence="Apache-2.0",
-        reference=_SCHOTT,
-        open=lambda paths: dsprites.quarter(dsprites.read(paths[0])),
-        files=(dsprites.NPZ,),
-        alternatives=((dsprites.HDF5,),),
-        stand_in="dsprites_quarter_rendered",
-        conventions=dsprites.QUARTER_CONVENTIONS,
+    "dsprites_quarter_rendered": _rendered(
+        "dSprites [0,90) (rendered)",
+        _SCHOTT,
+        lambda: DSpritesRendered(quarter=True),
+        dsprites.QUARTER_SPACE,
+        dsprites.QUARTER_CONVENTIONS,
     ),
-    "dsprites_quarter_rendered": Entry(
-        title="dSprites [0,90) (rendered)",
-        factors=dsprites.QUARTER_SPACE,
-        licence=_OURS,
-        reference=_SCHOTT,
-        open=lambda _: DSpritesRendered(quarter=True),
-        conventions=dsprites.QUARTER_CONVENTIONS,
+    "dsprites_color": _sprites("Color-dSprites", _VARIANTS, "dsprites_color_rendered", color_dsprites),
+    "dsprites_color_rendered": _rendered(
+        "Color-dSprites (rendered)", _VARIANTS, lambda: color_dsprites(DSpritesRendered())
     ),
-    "dsprites_color": Entry(
-        title="Color-dSprites",
-        factors=dsprites.SPACE,
-        licence="Apache-2.0",
-        reference=_VARIANTS,
-        open=lambda paths: color_dsprites(dsprites.read(paths[0])),
-        files=(dsprites.NPZ,),
-        alternatives=((dsprites.HDF5,),),
-        stand_in="dsprites_color_rendered",
-        conventions=dsprites.CONVENTIONS,
-    ),
-    "dsprites_color_rendered": Entry(
-        title="Color-dSprites (rendered)",
-        factors=dsprites.SPACE,
-        licence=_OURS,
-        reference=_VARIANTS,
-        open=lambda _: color_dsprites(DSpritesRendered()),
-        conventions=dsprites.CONVENTIONS,
-    ),
-    "dsprites_noisy": Entry(
-        title="Noisy-dSprites",
-        factors=dsprites.SPACE,
-        licence="Apache-2.0",
-        reference=_VARIANTS,
-        open=lambda paths: noisy_dsprites(dsprites.read(paths[0])),
-        files=(dsprites.NPZ,),
-        alternatives=((dsprites.HDF5,),),
-        stand_in="dsprites_noisy_rendered",
-        conventions=dsprites.CONVENTIONS,
-    ),
-    "dsprites_noisy_rendered": Entry(
-        title="Noisy-dSprites (rendered)",
-        factors=dsprites.SPACE,
-        licence=_OURS,
-        reference=_VARIANTS,
-        open=lambda _: noisy_dsprites(DSpritesRendered()),
-        conventions=dsprites.CONVENTIONS,
+    "dsprites_noisy": _sprites("Noisy-dSprites", _VARIANTS, "dsprites_noisy_rendered", noisy_dsprites),
+    "dsprites_noisy_rendered": _rendered(
+        "Noisy-dSprites (rendered)", _VARIANTS, lambda: noisy_dsprites(DSpritesRendered())
     ),
     "dsprites_scream": Entry(
-        title="Scream-dSprites",
-        factors=dsprites.SPACE,
-        licence="Apache-2.0",
-        reference=_VARIANTS,
-        open=lambda paths: scream_dsprites(dsprites.read(paths[0]), paths[1]),
+        "Scream-dSprites",
+        dsprites.SPACE,
+        "Apache-2.0",
+        _VARIANTS,
+        lambda paths: scream_dsprites(dsprites.read(paths[0]), paths[1]),
         files=(dsprites.NPZ, SCREAM),
         alternatives=((dsprites.HDF5, SCREAM),),
         stand_in="dsprites_scream_rendered",
         conventions=dsprites.CONVENTIONS,
     ),
-    "dsprites_scream_rendered": Entry(
-        title="Scream-dSprites (rendered), procedural painting",
-        factors=dsprites.SPACE,
-        licence=_OURS,
-        reference=_VARIANTS,
-        open=lambda _: scream_stand_in_dsprites(DSpritesRendered()),
-        conventions=dsprites.CONVENTIONS,
+    "dsprites_scream_rendered": _rendered(
+        "Scream-dSprites (rendered), procedural painting",
+        _VARIANTS,
+        lambda: scream_stand_in_dsprites(DSpritesRendered()),
     ),
-    "abstract_dsprites": Entry(
-        title="Abstract-dSprites",
-        factors=abstract_dsprites.SPACE,
-        licence="Apache-2.0",
-        reference=_REASONING,
-        open=lambda paths: AbstractDSprites(dsprites.read(paths[0])),
-        files=(dsprites.NPZ,),
-        alternatives=((dsprites.HDF5,),),
-        stand_in="abstract_dsprites_rendered",
-        conventions=abstract_dsprites.CONVENTIONS,
+    "abstract_dsprites": _sprites(
+        "Abstract-dSprites",
+        _REASONING,
+        "abstract_dsprites_rendered",
+        AbstractDSprites,
+        abstract_dsprites.SPACE,
+        abstract_dsprites.CONVENTIONS,
     ),
-    "abstract_dsprites_rendered": Entry(
-        title="Abstract-dSprites (rendered)",
-        factors=abstract_dsprites.SPACE,
-        licence=_OURS,
-        reference=_REASONING,
-        open=lambda _: AbstractDSprites(),
-        conventions=abstract_dsprites.CONVENTIONS,
+    "abstract_dsprites_rendered": _rendered(
+        "Abstract-dSprites (rendered)",
+        _REASONING,
+        AbstractDSprites,
+        abstract_dsprites.SPACE,
+        abstract_dsprites.CONVENTIONS,
     ),
     "shapes3d": Entry(
-        title="Shapes3D",
-        factors=shapes3d.SPACE,
-        licence="Apache-2.0",
-        reference=_SHAPES3D,
-        open=lambda paths: shapes3d.read(paths[0]),
+        "Shapes3D",
+        shapes3d.SPACE,
+        "Apache-2.0",
+        _SHAPES3D,
+        lambda paths: shapes3d.read(paths[0]),
         files=(shapes3d.H5,),
         split_files=shapes3d.SPLIT_FILES,
         stand_in="shapes3d_rendered",
         conventions=shapes3d.CONVENTIONS,
     ),
-    "shapes3d_rendered": Entry(
-        title="Shapes3D (rendered)",
-        factors=shapes3d.SPACE,
-        licence=_OURS,
-        reference=_SHAPES3D,
-        open=lambda _: _shapes3d_rendered(),
-        conventions=shapes3d.CONVENTIONS,
+    "shapes3d_rendered": _rendered(
+        "Shapes3D (rendered)", _SHAPES3D, shapes3d_rendered, shapes3d.SPACE, shapes3d.CONVENTIONS
     ),
-    "mpi3d_toy": Entry(
-        title="MPI3D toy",
-        factors=mpi3d.SPACE,
-        licence="CC-BY-4.0",
-        reference=_MPI3D,
-        open=lambda paths: mpi3d.read(paths[0], "mpi3d_toy"),
-        files=(mpi3d.TOY,),
-        stand_in="mpi3d_rendered",
-        conventions=mpi3d.CONVENTIONS,
-    ),
-    "mpi3d_realistic": Entry(
-        title="MPI3D realistic",
-        factors=mpi3d.SPACE,
-        licence="CC-BY-4.0",
-        reference=_MPI3D,
-        open=lambda paths: mpi3d.read(paths[0], "mpi3d_realistic"),
-        files=(mpi3d.REALISTIC,),
-        stand_in="mpi3d_rendered",
-        conventions=mpi3d.CONVENTIONS,
-    ),
-    "mpi3d_real": Entry(
-        title="MPI3D real",
-        factors=mpi3d.SPACE,
-        licence="CC-BY-4.0",
-        reference=_MPI3D,
-        open=lambda paths: mpi3d.read(paths[0], "mpi3d_real"),
-        files=(mpi3d.REAL,),
-        split_files=mpi3d.SPLIT_FILES,
-        stand_in="mpi3d_rendered",
-        conventions=mpi3d.CONVENTIONS,
-    ),
-    "mpi3d_real_complex": Entry(
-        title="MPI3D real-complex",
-        factors=mpi3d.COMPLEX_SPACE,
-        licence="CC-BY-4.0",
-        reference=_MPI3D,
-        open=lambda paths: mpi3d.read(paths[0], "mpi3d_real_complex"),
-        files=(mpi3d.REAL_COMPLEX,),
-        conventions=mpi3d.COMPLEX_CONVENTIONS,
-    ),
-    "mpi3d_rendered": Entry(
-        title="MPI3D (rendered)",
-        factors=mpi3d.SPACE,
-        licence=_OURS,
-        reference=_MPI3D,
-        open=lambda _: _mpi3d_rendered(),
-        conventions=mpi3d.CONVENTIONS,
-    ),
+    "mpi3d_toy": _mpi3d("mpi3d_toy", mpi3d.TOY),
+    "mpi3d_realistic": _mpi3d("mpi3d_realistic", mpi3d.REALISTIC),
+    "mpi3d_real": _mpi3d("mpi3d_real", mpi3d.REAL, split_files=mpi3d.SPLIT_FILES),
+    "mpi3d_real_complex": _mpi3d("mpi3d_real_complex", mpi3d.REAL_COMPLEX, mpi3d.COMPLEX_CONVENTIONS, stand_in=""),
+    "mpi3d_rendered": _rendered("MPI3D (rendered)", _MPI3D, mpi3d_rendered, mpi3d.SPACE, mpi3d.CONVENTIONS),
     "celeb_glow": Entry(
-        title="CelebGlow",
-        factors=celeb_glow.SPACE,
-        licence="research use",
-        reference=_SCHOTT,
-        open=celeb_glow.read,
+        "CelebGlow",
+        celeb_glow.SPACE,
+        "research use",
+        _SCHOTT,
+        celeb_glow.read,
         files=celeb_glow.FILES,
         find=celeb_glow.find,
         split_files=celeb_glow.SPLIT_FILES,
         conventions=celeb_glow.CONVENTIONS,
     ),
     "cars3d": Entry(
-        title="Cars3D",
-        factors=cars3d.SPACE,
-        licence="not stated",
-        reference="Reed et al. 2015, Deep Visual Analogy-Making",
-        open=lambda paths: cars3d.read(paths[0]),
+        "Cars3D",
+        cars3d.SPACE,
+        "not stated",
+        "Reed et al. 2015, Deep Visual Analogy-Making",
+        lambda paths: cars3d.read(paths[0]),
         files=(cars3d.ARCHIVE,),
         conventions=cars3d.CONVENTIONS,
     ),
     "small_norb": Entry(
-        title="SmallNORB",
-        factors=small_norb.SPACE,
-        licence="research use",
-        reference="LeCun, Huang and Bottou 2004, Learning Methods for Generic Object Recognition",
-        open=small_norb.read,
+        "SmallNORB",
+        small_norb.SPACE,
+        "research use",
+        "LeCun, Huang and Bottou 2004, Learning Methods for Generic Object Recognition",
+        small_norb.read,
         files=small_norb.FILES,
         conventions=small_norb.CONVENTIONS,
     ),
-    "scenes_rendered": Entry(
-        title="scenes, IID (rendered)",
-        factors=numbered(23_000),
-        licence=_OURS,
-        reference=_COAT,
-        open=lambda _: _scenes_rendered("iid"),
+    "scenes_rendered": _rendered("scenes, IID (rendered)", _COAT, ScenesRendered, numbered(23_000), Conventions()),
+    "scenes_corr_rendered": _rendered(
+        "scenes, CORR (rendered)", _COAT, lambda: ScenesRendered("corr"), numbered(23_000), Conventions()
     ),
-    "scenes_corr_rendered": Entry(
-        title="scenes, CORR (rendered)",
-        factors=numbered(23_000),
-        licence=_OURS,
-        reference=_COAT,
-        open=lambda _: _scenes_rendered("corr"),
-    ),
-    "multi_sprites_rendered": Entry(
-        title="multi-object sprites (rendered)",
-        factors=numbered(60_000),
-        licence=_OURS,
-        reference="Kabra et al. 2019, Multi-Object Datasets",
-        open=lambda _: _multi_sprites(),
+    "multi_sprites_rendered": _rendered(
+        "multi-object sprites (rendered)",
+        "Kabra et al. 2019, Multi-Object Datasets",
+        MultiSprites,
+        numbered(60_000),
+        Conventions(),
     ),
 }

@@ -3,50 +3,44 @@
 Pictures are taken from all subfolders and sorted by name, since the order of a directory listing is not stable.
 """
 
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.factors import Indices
 from unknot.worlds.array_world import ArrayWorld
+from unknot.worlds.pictures import PictureFiles
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"})
 Fit = Literal["crop", "stretch"]
 
 
-class FolderPictures:
-    """The pictures of a folder, decoded when asked for."""
+def decoded(path: Path, mode: str) -> "Image":
+    """A picture in a file as "RGB" or "L"."""
+    from PIL import Image, UnidentifiedImageError
 
-    dtype = np.dtype(np.uint8)
+    try:
+        with Image.open(path) as file:
+            return file.convert(mode)
+    except (OSError, UnidentifiedImageError, Image.DecompressionBombError, ValueError, SyntaxError) as error:
+        raise UnknotError(f"{path}: cannot be read as a picture ({error}); mend or remove it.") from error
 
-    def __init__(self, paths: list[Path], size: int, fit: Fit, channels: int) -> None:
-        self.paths, self.size, self.fit, self.channels = paths, size, fit, channels
-        self.shape = (len(paths), size, size, channels)
 
-    def __getitem__(self, rows: Indices, /) -> NDArray[Any]:
-        pictures = np.empty((len(rows), *self.shape[1:]), dtype=np.uint8)
-        for i, row in enumerate(rows):
-            pictures[i] = self._picture(self.paths[row])
-        return pictures
+def _fitted(path: Path, size: int, fit: Fit, channels: int) -> NDArray[np.uint8]:
+    from PIL import Image, ImageOps
 
-    def _picture(self, path: Path) -> NDArray[np.uint8]:
-        from PIL import Image, ImageOps, UnidentifiedImageError
-
-        square = (self.size, self.size)
-        try:
-            with Image.open(path) as file:
-                image = file.convert("RGB" if self.channels == 3 else "L")
-        except (OSError, UnidentifiedImageError, Image.DecompressionBombError, ValueError, SyntaxError) as error:
-            raise UnknotError(f"{path}: cannot be read as a picture ({error}); mend or remove it.") from error
-        fitted = (
-            ImageOps.fit(image, square, Image.Resampling.LANCZOS)
-            if self.fit == "crop"
-            else image.resize(square, Image.Resampling.LANCZOS)
-        )
-        return np.asarray(fitted, dtype=np.uint8).reshape(*square, self.channels)
+    image, square = decoded(path, "RGB" if channels == 3 else "L"), (size, size)
+    if fit == "crop":
+        image = ImageOps.fit(image, square, Image.Resampling.LANCZOS)
+    else:
+        image = image.resize(square, Image.Resampling.LANCZOS)
+    return np.asarray(image, dtype=np.uint8).reshape(*square, channels)
 
 
 def pictures(folder: Path) -> list[Path]:
@@ -80,4 +74,6 @@ def read(folder: Path, *, size: int = 64, fit: Fit = "crop", channels: int = 3, 
     paths = pictures(folder)
     if not paths:
         raise UnknotError(f"{folder}: holds no pictures; looked for {', '.join(sorted(SUFFIXES))}.")
-    return ArrayWorld(FolderPictures(paths, size, fit, channels), name=name or folder.resolve().name)
+    decode = partial(_fitted, size=size, fit=fit, channels=channels)
+    stack = PictureFiles(paths, (size, size, channels), decode)
+    return ArrayWorld(stack, name=name or folder.resolve().name)

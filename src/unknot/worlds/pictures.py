@@ -1,11 +1,15 @@
 """Stacks of pictures that are fetched by row number: what a world reads from, whatever the file."""
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.factors import Indices
+
+Image = NDArray[np.uint8]  # (height, width) or (height, width, channels)
 
 
 class Pictures(Protocol):
@@ -21,6 +25,22 @@ class Pictures(Protocol):
 
     def __getitem__(self, rows: Indices, /) -> NDArray[Any]:
         """The pictures of some rows, in the order asked; rows may repeat."""
+
+
+class PictureFiles:
+    """Files of one picture each, decoded when asked for; a decoded picture has the shape given here."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, paths: Sequence[Path], shape: tuple[int, ...], decode: Callable[[Path], Image]) -> None:
+        self.paths, self.decode = paths, decode
+        self.shape = (len(paths), *shape)
+
+    def __getitem__(self, rows: Indices, /) -> NDArray[Any]:
+        pictures = np.empty((len(rows), *self.shape[1:]), dtype=np.uint8)
+        for i, row in enumerate(rows):
+            pictures[i] = self.decode(self.paths[row])
+        return pictures
 
 
 class Selected:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from unknot.reports.kit.parts import part
+from unknot.reports.kit.page import part
 
 NASTY = "<script>\"&'</script>"
 

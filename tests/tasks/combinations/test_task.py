@@ -13,9 +13,8 @@ from unknot.metrics.heads import RECIPES
 from unknot.representation import Representation
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
-from unknot.tasks.combinations.chosen import chosen_combinations
 from unknot.tasks.combinations.heads import answer_table, chance_levels, mistake_table
-from unknot.tasks.combinations.rows import FileRows, Seen, seen_and_novel
+from unknot.tasks.combinations.rows import FileRows, Seen, chosen_combinations, seen_and_novel
 from unknot.tasks.combinations.task import combinations, summary
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.published.dsprites import SPACE as DSPRITES

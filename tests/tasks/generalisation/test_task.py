@@ -10,8 +10,8 @@ from unknot.errors import UnknotError, UnknotWarning, sentences
 from unknot.factors import space
 from unknot.representation import Representation
 from unknot.runs.spec import RunSpec
-from unknot.tasks.generalisation.constant_baselines import constant_baselines
 from unknot.tasks.generalisation.predicted_split import SEEN
+from unknot.tasks.generalisation.split_errors import constant_baselines
 from unknot.tasks.generalisation.task import generalisation
 from unknot.tasks.result import TaskResult, read_result
 from unknot.worlds import WORLDS

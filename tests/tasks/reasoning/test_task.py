@@ -23,7 +23,7 @@ from unknot.runs import training, workspace
 from unknot.runs.spec import RunSpec
 from unknot.runs.workspace import Workspace
 from unknot.tasks.reasoning import reasoner
-from unknot.tasks.reasoning.options import ReasoningOptions
+from unknot.tasks.reasoning.options import ReasoningOptions, WReNSetting
 from unknot.tasks.reasoning.panels import (
     CodeTable,
     encoded_table,
@@ -32,7 +32,6 @@ from unknot.tasks.reasoning.panels import (
     representation_table,
 )
 from unknot.tasks.reasoning.reasoner import Lesson, Reasoner
-from unknot.tasks.reasoning.settings import WReNSetting
 from unknot.tasks.reasoning.task import reasoning
 from unknot.tasks.result import TaskResult, read_result
 from unknot.worlds import ArrayWorld

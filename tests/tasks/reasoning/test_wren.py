@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from unknot.errors import UnknotError
-from unknot.tasks.reasoning.settings import WReNSetting
+from unknot.tasks.reasoning.options import WReNSetting
 from unknot.tasks.reasoning.wren import Paired, PanelCNN, Pooled, WReN, initialise
 
 

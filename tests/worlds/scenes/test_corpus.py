@@ -15,11 +15,10 @@ from unknot.worlds import open_world
 from unknot.worlds.scenes.chunks import alone
 from unknot.worlds.scenes.corpus import MASKED, ROLES, open_corpus, write_corpus
 from unknot.worlds.scenes.corpus_sheet import corpus_sheet
-from unknot.worlds.scenes.layouts import layouts_of
+from unknot.worlds.scenes.layouts import layouts_of, survey
 from unknot.worlds.scenes.making import differing, make_corpus
 from unknot.worlds.scenes.render import render, scene_masks
 from unknot.worlds.scenes.scene import COLORS, read_scene
-from unknot.worlds.scenes.survey import survey
 from unknot.worlds.scenes.toy_corpus import toy_corpus
 
 SMALL = {"n": 20, "size": 32, "variant": "clear", "seed": 3}  # two pieces

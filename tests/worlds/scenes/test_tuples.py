@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.worlds.scenes.layouts import layouts_of
+from unknot.worlds.scenes.layouts import layouts_of, survey
 from unknot.worlds.scenes.placement import SETTINGS, sample_scenes
 from unknot.worlds.scenes.render import scene_masks
 from unknot.worlds.scenes.scene import ATTRIBUTES, SceneObject
-from unknot.worlds.scenes.survey import survey
 from unknot.worlds.scenes.tuples import candidates, edits, occlusion_scores, role_scenes
 
 

@@ -28,7 +28,7 @@ from unknot.cli.train import model_options
 from unknot.encoders.encoder import Opening
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError, sentences
-from unknot.files import json_hash
+from unknot.files import json_hash, must_be_ours
 from unknot.runs.spec import RunSpec
 from unknot.runs.workspace import Workspace
 from unknot.tasks.kept_results import keep_result
@@ -128,6 +128,8 @@ def _perform(task: Task, options: Options, request: Request, sources: Sequence[S
         raise UnknotError(f"{task.name}: {which} is for one source; -o FOLDER takes the results of several.")
     for source in sources:
         task.must_fit(source, options)
+    if request.output is not None:
+        must_be_ours(request.output, "result of a task", ["parts", "runs", "codes", "*.json"])
     kept = "the same command goes on." if request.output else "nothing was kept; -o FOLDER keeps what is done."
     tell = partial(typer.echo, err=request.json == STDOUT)  # where standard output is given the JSON alone
     results = []
@@ -159,7 +161,7 @@ def show(task: Task, result: TaskResult, *, err: bool = False) -> None:
 
     console = plain_console(err=err)
     about = f"{result.task}: {result.source}" + (f" on {result.world}" if result.world else "")
-    console.print(about, style="bold", highlight=False)
+    console.print(about, style="bold")
     if any(result.tables.values()):
         console.print(task.table(result))
     headline = Table(show_header=False, box=None, pad_edge=False)
@@ -169,7 +171,7 @@ def show(task: Task, result: TaskResult, *, err: bool = False) -> None:
         headline.add_row(name, "-" if value != value else f"{value:.3f}")
     console.print(headline)
     for sentence in sentences(result.notes):
-        console.print(sentence, style="dim", highlight=False)
+        console.print(sentence, style="dim")
 
 
 def _result_file(folder: Path, result: TaskResult) -> Path:

@@ -4,14 +4,13 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
+from unknot.metrics.arrays import Floats
 
 
 @njit(cache=True)
 def residuals_and_angles(
-    a: F64, b: F64, c: F64, d: F64, nothing: float, squares: F64, angles: F64, longest: F64
+    a: Floats, b: Floats, c: Floats, d: Floats, nothing: float, squares: Floats, angles: Floats, longest: Floats
 ) -> None:
     """Fill |b - a + c - d|^2, the angle between u = b - a and v = d - c, and the longest code of each row.
 

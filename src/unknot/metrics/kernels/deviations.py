@@ -2,13 +2,14 @@
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from unknot.metrics.arrays import Floats, Ints
 
 LARGE, SAMPLE = 2048, 512  # groups worth a sample, and its size
 
 
 @njit(cache=True)
-def _select(values: NDArray[np.float64], rank: int) -> None:
+def _select(values: Floats, rank: int) -> None:
     """Reorder so that values[rank] is in its sorted place, with nothing larger before it and smaller after it."""
     low, high = 0, len(values) - 1
     while low < high:
@@ -35,7 +36,7 @@ def _select(values: NDArray[np.float64], rank: int) -> None:
 
 
 @njit(cache=True)
-def _top(values: NDArray[np.float64], rank: int) -> int:
+def _top(values: Floats, rank: int) -> int:
     """Move the largest values to the end, few of them but more than come after the rank; where they begin.
 
     A pivot that nearly all values lie below, taken from a sample, is compared with fast: the outcome is foreseeable.
@@ -63,7 +64,7 @@ def _top(values: NDArray[np.float64], rank: int) -> int:
 
 
 @njit(cache=True)
-def quantile(values: NDArray[np.float64], q: float) -> float:
+def quantile(values: Floats, q: float) -> float:
     """The q-quantile, interpolated linearly between ranks as numpy does; reorders the values."""
     place = q * (len(values) - 1)
     rank = int(place)
@@ -79,9 +80,7 @@ def quantile(values: NDArray[np.float64], q: float) -> float:
 
 
 @njit(cache=True)
-def group_deviations(
-    latent: NDArray[np.float64], order: NDArray[np.int64], ends: NDArray[np.int64], q: float
-) -> NDArray[np.float64]:
+def group_deviations(latent: Floats, order: Ints, ends: Ints, q: float) -> Floats:
     """For each group of rows, the q-quantile of |z - mean of the group|.
 
     Args:

@@ -9,17 +9,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Floats, Ints
+
 
 @njit(cache=True)
 def pair_differences(
-    latents: NDArray[np.float64],
+    latents: Floats,
     order: NDArray[np.int32],
     begins: NDArray[np.int32],
     ends: NDArray[np.int32],
-    usable: NDArray[np.int64],
-    factors: NDArray[np.int64],
+    usable: Ints,
+    factors: Ints,
     words: NDArray[np.uint32],
-) -> NDArray[np.float64]:
+) -> Floats:
     """Mean |z - z'| (points, d) over pairs of different rows that share the value of the point's factor.
 
     Args:
@@ -57,15 +59,15 @@ def pair_differences(
 
 @njit(cache=True)
 def shared_variances(
-    latents: NDArray[np.float64],
-    codes: NDArray[np.int64],
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    usable: NDArray[np.int64],
-    factors: NDArray[np.int64],
+    latents: Floats,
+    codes: Ints,
+    order: Ints,
+    starts: Ints,
+    sizes: Ints,
+    usable: Ints,
+    factors: Ints,
     words: NDArray[np.uint32],
-) -> NDArray[np.float64]:
+) -> Floats:
     """Variance (points, d; ddof 1) of batches of rows that share one value of the point's factor.
 
     Args:

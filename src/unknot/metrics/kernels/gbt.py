@@ -10,7 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from unknot.metrics.arrays import Floats
+
 Ints = NDArray[Any]
 BLOCK = 64  # rows of a softmax at a time, so that they stay in the fastest cache
 

@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Floats
 from unknot.metrics.boosting import BINS, Table
 
-Floats = NDArray[np.float64]
 Ints = NDArray[Any]
 ROOM_FOR_ROOTS = 4_000_000  # entries of the root histograms of all classes that are grown together
 PURE = 2.220446049250313e-16  # nodes whose variance is below are not split, as in scikit-learn
@@ -264,13 +264,7 @@ def _leaf(rows: Ints, r: Floats, shrink: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def _grow(
-    r: Floats,
-    sums: Floats,
-    table: Table,
-    exact: bool,
-    work: Work,
-    tree: tuple[Ints, Floats],
-    importances: Floats,
+    r: Floats, sums: Floats, table: Table, exact: bool, work: Work, tree: tuple[Ints, Floats], importances: Floats
 ) -> Ints:
     """One tree on the residuals r, whose root sums are known; leaf j then holds rows[bounds[j]:bounds[j + 1]]."""
     inverse, hists, rows, spare, node_of, latents, state = work

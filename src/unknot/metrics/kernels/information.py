@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import dead
 
 Codes = NDArray[np.int32]  # (n, d) bin numbers
-Tables = list[NDArray[np.int64]]  # per factor: counts (d, bins, values)
+Tables = list[Ints]  # per factor: counts (d, bins, values)
 
 CHUNK = 65_536  # rows in flight, so that memory does not grow with the table
 WORTH_COMPILING = 20_000_000  # (row, latent, factor) triples whose numpy time is about that of importing numba
 
 
-def equal_width(latents: NDArray[np.float64], bins: int = 20) -> Codes:
+def equal_width(latents: Floats, bins: int = 20) -> Codes:
     """Codes 0..bins-1 of latents (n, d): bins of equal width between each latent's minimum and maximum.
 
     The code is the number of left edges that are <= the value, less one, so bins are closed on the left and the
@@ -40,7 +41,7 @@ def equal_width(latents: NDArray[np.float64], bins: int = 20) -> Codes:
     return codes
 
 
-def equal_width_edges(latents: NDArray[np.float64], bins: int = 20) -> NDArray[np.float64]:
+def equal_width_edges(latents: Floats, bins: int = 20) -> Floats:
     """Left edges (d, bins) of `equal_width`; all but the first are infinite where a latent is dead.
 
     `code(others, edges[:, 1:])` codes other rows by the same bins; what lies outside falls into the end bins.
@@ -54,7 +55,7 @@ def equal_width_edges(latents: NDArray[np.float64], bins: int = 20) -> NDArray[n
     return edges
 
 
-def equal_frequency(latents: NDArray[np.float64], bins: int) -> Codes:
+def equal_frequency(latents: Floats, bins: int) -> Codes:
     """Codes of latents (n, d) in up to `bins` bins of about equal count; equal values always share a bin.
 
     >>> equal_frequency(np.array([[1.0], [1.0], [1.0], [2.0], [3.0], [3.0]]), 2).ravel()
@@ -64,7 +65,7 @@ def equal_frequency(latents: NDArray[np.float64], bins: int) -> Codes:
     return code(latents, [equal_frequency_cuts(column, bins) for column in ordered.T])
 
 
-def equal_frequency_cuts(ordered: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
+def equal_frequency_cuts(ordered: Floats, bins: int) -> Floats:
     """Cut points, at most bins - 1, of one sorted latent (n,) into bins of about equal count.
 
     A cut lies only between two distinct values: for every target rank m n / bins, rounded to a whole one, at the
@@ -77,16 +78,16 @@ def equal_frequency_cuts(ordered: NDArray[np.float64], bins: int) -> NDArray[np.
     chosen = _cut_ranks(_changes(ordered), len(ordered), bins)
     left, right = ordered[chosen - 1], ordered[chosen]
     middle = left / 2 + right / 2
-    result: NDArray[np.float64] = np.where(middle > left, np.minimum(middle, right), right)
+    result: Floats = np.where(middle > left, np.minimum(middle, right), right)
     return result
 
 
-def _changes(ordered: NDArray[np.float64]) -> NDArray[np.int64]:
+def _changes(ordered: Floats) -> Ints:
     """Ranks at which a sorted latent changes its value: rank r lies between the r-th and the next row."""
     return np.flatnonzero(ordered[1:] > ordered[:-1]) + 1
 
 
-def _cut_ranks(changes: NDArray[np.int64], n: int, bins: int) -> NDArray[np.int64]:
+def _cut_ranks(changes: Ints, n: int, bins: int) -> Ints:
     """Of the ranks where a value changes, those that cut n rows into bins of about equal count."""
     _check_bins(bins)
     if len(changes) == 0 or bins == 1:
@@ -98,7 +99,7 @@ def _cut_ranks(changes: NDArray[np.int64], n: int, bins: int) -> NDArray[np.int6
     return np.unique(changes[np.where(lower_is_near, below, above)])
 
 
-def code(latents: NDArray[np.float64], cuts: Iterable[NDArray[np.float64]]) -> Codes:
+def code(latents: Floats, cuts: Iterable[Floats]) -> Codes:
     """Codes of latents (n, d) given the sorted cut points of each latent: how many cuts are <= the value."""
     points = list(cuts)
     codes = np.empty(latents.shape, dtype=np.int32)
@@ -116,7 +117,7 @@ def code(latents: NDArray[np.float64], cuts: Iterable[NDArray[np.float64]]) -> C
     return codes
 
 
-def contingency(codes: Codes, n_bins: int, factors: NDArray[np.int64], sizes: NDArray[np.int64]) -> Tables:
+def contingency(codes: Codes, n_bins: int, factors: Ints, sizes: Ints) -> Tables:
     """Per factor j, counts[latent, bin, value] of shape (d, n_bins, sizes[j]), int64.
 
     Args:
@@ -132,9 +133,7 @@ def contingency(codes: Codes, n_bins: int, factors: NDArray[np.int64], sizes: ND
     return np.split(counts, offsets[1:], axis=2)
 
 
-def width_contingency(
-    latents: NDArray[np.float64], factors: NDArray[np.int64], sizes: NDArray[np.int64], bins: int = 20
-) -> Tables:
+def width_contingency(latents: Floats, factors: Ints, sizes: Ints, bins: int = 20) -> Tables:
     """The tables of `contingency` for `equal_width` codes, without ever holding all codes."""
     edges = equal_width_edges(latents, bins)
     counts, offsets = _empty_tables(latents.shape[1], bins, sizes)
@@ -147,36 +146,25 @@ def width_contingency(
     return np.split(counts, offsets[1:], axis=2)
 
 
-def mutual_information(
-    codes: Codes, n_bins: int, factors: NDArray[np.int64], sizes: NDArray[np.int64], *, correct: bool = False
-) -> NDArray[np.float64]:
+def mutual_information(codes: Codes, n_bins: int, factors: Ints, sizes: Ints) -> Floats:
     """MI (d, k) in nats between coded latents and factors, never negative; arguments as in `contingency`."""
-    return table_information(contingency(codes, n_bins, factors, sizes), correct=correct)
+    return table_information(contingency(codes, n_bins, factors, sizes))
 
 
 def width_information(
-    latents: NDArray[np.float64],
-    factors: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    bins: int = 20,
-    *,
-    correct: bool = False,
-) -> NDArray[np.float64]:
+    latents: Floats, factors: Ints, sizes: Ints, bins: int = 20, *, correct: bool = False
+) -> Floats:
     """MI (d, k) in nats between equal-width bins of latents (n, d) and factors (n, k)."""
     return table_information(width_contingency(latents, factors, sizes, bins), correct=correct)
 
 
-def frequency_information(
-    latents: NDArray[np.float64], factors: NDArray[np.int64], sizes: NDArray[np.int64], *, correct: bool = False
-) -> NDArray[np.float64]:
+def frequency_information(latents: Floats, factors: Ints, sizes: Ints) -> Floats:
     """MI (d, k) in nats, factor j against latents in sizes[j] bins of equal count (the SNC alignment)."""
     route = _frequency_tables if _compiled(latents.size * len(sizes)) else _sorted_tables
-    return table_information(route(latents, factors, sizes), correct=correct)
+    return table_information(route(latents, factors, sizes))
 
 
-def _frequency_tables(
-    latents: NDArray[np.float64], factors: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> Tables:
+def _frequency_tables(latents: Floats, factors: Ints, sizes: Ints) -> Tables:
     """Tables (d, size, size): one pass over each latent counts between the cuts of all factors at once."""
     from unknot.metrics.kernels.ranked_tables import count_between, cut, deal, merge
 
@@ -198,7 +186,7 @@ def _frequency_tables(
     return [tables[:, end - size**2 : end].reshape(d, size, size) for size, end in zip(sizes, ends, strict=True)]
 
 
-def _sorted_tables(latents: NDArray[np.float64], factors: NDArray[np.int64], sizes: NDArray[np.int64]) -> Tables:
+def _sorted_tables(latents: Floats, factors: Ints, sizes: Ints) -> Tables:
     """The same tables without compiled code: in the order of a latent a bin is a stretch of rows."""
     n, d = latents.shape
     columns, values = np.ascontiguousarray(latents.T), np.ascontiguousarray(factors.T)
@@ -216,7 +204,7 @@ def _sorted_tables(latents: NDArray[np.float64], factors: NDArray[np.int64], siz
     return tables
 
 
-def table_information(tables: Tables, *, correct: bool = False) -> NDArray[np.float64]:
+def table_information(tables: Tables, *, correct: bool = False) -> Floats:
     """MI (d, k) in nats of contingency tables, never negative.
 
     Summed as n_bv log(n_bv n / (n_b n_v)): a table that is exactly independent gives exactly 0.
@@ -240,7 +228,7 @@ def table_information(tables: Tables, *, correct: bool = False) -> NDArray[np.fl
     return np.stack(columns, axis=1)
 
 
-def entropy(counts: NDArray[np.integer] | NDArray[np.floating]) -> NDArray[np.float64]:
+def entropy(counts: NDArray[np.integer] | NDArray[np.floating]) -> Floats:
     """Entropy in nats of the distribution proportional to non-negative counts, along the last axis.
 
     >>> entropy(np.array([[2, 2], [4, 0]])) / np.log(2)
@@ -250,26 +238,26 @@ def entropy(counts: NDArray[np.integer] | NDArray[np.floating]) -> NDArray[np.fl
     total = weights.sum(axis=-1, keepdims=True)
     p = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
     logs = np.log(p, out=np.zeros_like(p), where=p > 0)
-    result: NDArray[np.float64] = np.abs((p * logs).sum(axis=-1))
+    result: Floats = np.abs((p * logs).sum(axis=-1))
     return result
 
 
-def factor_entropy(factors: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+def factor_entropy(factors: Ints, sizes: Ints) -> Floats:
     """Entropy (k,) in nats of each factor of factors (n, k)."""
     return np.array([float(entropy(np.bincount(factors[:, j], minlength=s))) for j, s in enumerate(sizes)])
 
 
-def bin_entropy(tables: Tables) -> NDArray[np.float64]:
+def bin_entropy(tables: Tables) -> Floats:
     """Entropy (d,) in nats of each binned latent of contingency tables."""
     return entropy(tables[0].sum(axis=2))
 
 
-def joint_entropy(tables: Tables) -> NDArray[np.float64]:
+def joint_entropy(tables: Tables) -> Floats:
     """Entropy (d, k) in nats of each pair of binned latent and factor."""
     return np.stack([entropy(table.reshape(len(table), -1)) for table in tables], axis=1)
 
 
-def share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+def share(part: Floats, whole: Floats) -> Floats:
     """Quotient part / whole where there is a whole, 0 where there is none."""
     wholes = np.broadcast_to(whole, part.shape)
     return np.divide(part, wholes, out=np.zeros_like(part), where=wholes > 0)
@@ -290,13 +278,13 @@ def _compiled(work: int) -> bool:
     return "numba" in sys.modules or work > WORTH_COMPILING
 
 
-def _empty_tables(d: int, n_bins: int, sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _empty_tables(d: int, n_bins: int, sizes: Ints) -> tuple[Ints, Ints]:
     """Zeros (d, bins, all values of all factors) and where each factor's values begin."""
     ends = np.cumsum(sizes)
     return np.zeros((d, n_bins, int(ends[-1])), dtype=np.int64), (ends - sizes).astype(np.int64)
 
 
-def _extent(latents: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _extent(latents: Floats) -> tuple[Floats, Floats]:
     if _compiled(latents.size) and latents.flags.c_contiguous:
         from unknot.metrics.kernels.tables import extent
 
@@ -305,7 +293,7 @@ def _extent(latents: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[
     return latents.min(axis=0), latents.max(axis=0)
 
 
-def _code_width(latents: NDArray[np.float64], edges: NDArray[np.float64], codes: Codes, compiled: bool) -> None:
+def _code_width(latents: Floats, edges: Floats, codes: Codes, compiled: bool) -> None:
     if compiled:
         from unknot.metrics.kernels.tables import width_codes
 
@@ -315,13 +303,7 @@ def _code_width(latents: NDArray[np.float64], edges: NDArray[np.float64], codes:
             codes[:, i] = np.searchsorted(inner, latents[:, i], side="right")
 
 
-def _count(
-    codes: Codes,
-    factors: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    compiled: bool,
-) -> None:
+def _count(codes: Codes, factors: Ints, offsets: Ints, counts: Ints, compiled: bool) -> None:
     if compiled:
         from unknot.metrics.kernels.tables import count
 

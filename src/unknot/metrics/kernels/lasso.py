@@ -7,7 +7,8 @@ the number of rows once those products are there. Models share one matrix of pro
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from unknot.metrics.arrays import Floats, Ints
 
 TIGHT = 1e-9  # largest change of a coefficient in the last sweep, relative to the largest coefficient
 PATH, NEAR = 1e-4, 1e-7  # the same along the path of penalties, and around the best one
@@ -17,7 +18,7 @@ ALPHAS, EPS = 100, 1e-3  # length of the path of penalties, and the smallest ove
 
 
 @njit(cache=True)
-def lasso(gram: NDArray[np.float64], cross: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+def lasso(gram: Floats, cross: Floats, alpha: float) -> Floats:
     """Coefficients (p, t) that minimise |y - X w|^2 / 2n + alpha |w|_1 for each target on its own.
 
     Args:
@@ -53,14 +54,7 @@ def lasso(gram: NDArray[np.float64], cross: NDArray[np.float64], alpha: float) -
 
 
 @njit(cache=True)
-def multi_task_lasso(
-    gram: NDArray[np.float64],
-    w: NDArray[np.float64],
-    slack: NDArray[np.float64],
-    alpha: float,
-    tolerance: float,
-    sweeps: int,
-) -> None:
+def multi_task_lasso(gram: Floats, w: Floats, slack: Floats, alpha: float, tolerance: float, sweeps: int) -> None:
     """Minimise |Y - X W|^2 / 2n + alpha sum_j |W_j|_2 from where w (p, t) stands.
 
     Args:
@@ -102,7 +96,7 @@ def multi_task_lasso(
 
 
 @njit(cache=True)
-def part(matrix: NDArray[np.float64], r0: int, r1: int, c0: int, c1: int) -> NDArray[np.float64]:
+def part(matrix: Floats, r0: int, r1: int, c0: int, c1: int) -> Floats:
     """A contiguous copy of some rows and columns."""
     out = np.empty((r1 - r0, c1 - c0))
     for r in range(r1 - r0):
@@ -112,7 +106,7 @@ def part(matrix: NDArray[np.float64], r0: int, r1: int, c0: int, c1: int) -> NDA
 
 
 @njit(cache=True)
-def copy(source: NDArray[np.float64], target: NDArray[np.float64]) -> None:
+def copy(source: Floats, target: Floats) -> None:
     """Copy a matrix."""
     for r in range(source.shape[0]):
         for c in range(source.shape[1]):
@@ -120,7 +114,7 @@ def copy(source: NDArray[np.float64], target: NDArray[np.float64]) -> None:
 
 
 @njit(cache=True)
-def subtract_product(gram: NDArray[np.float64], w: NDArray[np.float64], cross: NDArray[np.float64]) -> None:
+def subtract_product(gram: Floats, w: Floats, cross: Floats) -> None:
     """Turn X'Y / n into X'(Y - X w) / n."""
     p, t = w.shape
     for j in range(p):
@@ -130,7 +124,7 @@ def subtract_product(gram: NDArray[np.float64], w: NDArray[np.float64], cross: N
 
 
 @njit(cache=True)
-def held_out_error(xx: NDArray[np.float64], xy: NDArray[np.float64], w: NDArray[np.float64]) -> float:
+def held_out_error(xx: Floats, xy: Floats, w: Floats) -> float:
     """tr(W' XX W) - 2 tr(W' XY): what coefficients add to the mean square of held-out targets."""
     p, t = w.shape
     total = 0.0
@@ -145,14 +139,7 @@ def held_out_error(xx: NDArray[np.float64], xy: NDArray[np.float64], w: NDArray[
 
 
 @njit(cache=True)
-def multi_task_lasso_cv(
-    train: NDArray[np.float64],
-    test: NDArray[np.float64],
-    a0: int,
-    a1: int,
-    b0: int,
-    b1: int,
-) -> tuple[NDArray[np.float64], float]:
+def multi_task_lasso_cv(train: Floats, test: Floats, a0: int, a1: int, b0: int, b1: int) -> tuple[Floats, float]:
     """Coefficients and the penalty that predicts held-out rows best, as scikit-learn's MultiTaskLassoCV chooses it.
 
     The held-out error of a fold is a quadratic form in the coefficients, so its products of columns suffice.
@@ -207,7 +194,7 @@ def multi_task_lasso_cv(
 
 
 @njit(cache=True)
-def pair_score(similarity: NDArray[np.float64], by_latent: bool) -> float:
+def pair_score(similarity: Floats, by_latent: bool) -> float:
     """How close a similarity matrix (p, t) is to one entry per row and column, weighted by the size of the entry.
 
     Args:
@@ -236,13 +223,7 @@ def pair_score(similarity: NDArray[np.float64], by_latent: bool) -> float:
 
 
 @njit(cache=True)
-def lasso_scores(
-    products: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    alpha: float,
-    by_latent: bool,
-) -> NDArray[np.float64]:
+def lasso_scores(products: Floats, offsets: Ints, pairs: Ints, alpha: float, by_latent: bool) -> Floats:
     """Pair scores of many (predictor, target) pairs of models; NaN where a model has no column.
 
     Args:
@@ -265,13 +246,7 @@ def lasso_scores(
 
 
 @njit(cache=True)
-def multi_task_scores(
-    train: NDArray[np.float64],
-    test: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    by_latent: bool,
-) -> NDArray[np.float64]:
+def multi_task_scores(train: Floats, test: Floats, offsets: Ints, pairs: Ints, by_latent: bool) -> Floats:
     """`lasso_scores` with the cross-validated multi-task Lasso; products as in `multi_task_lasso_cv`."""
     scores = np.full(len(pairs), np.nan)
     for m in range(len(pairs)):

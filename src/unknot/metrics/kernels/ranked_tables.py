@@ -8,13 +8,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Floats, Ints
+
 BUCKETS = 4096  # few enough to stay in the fastest cache
 
 
 @njit(cache=True)
-def deal(
-    column: NDArray[np.float64], targets: NDArray[np.int64], bucket_of: NDArray[np.uint16]
-) -> tuple[NDArray[np.float64], NDArray[np.int64], float, float]:
+def deal(column: Floats, targets: Ints, bucket_of: NDArray[np.uint16]) -> tuple[Floats, Ints, float, float]:
     """Deal a latent (n,) into buckets, and pick the values that share a bucket with a target rank.
 
     Args:
@@ -59,9 +59,7 @@ def deal(
 
 
 @njit(cache=True)
-def cut(
-    picked: NDArray[np.float64], below: NDArray[np.int64], targets: NDArray[np.int64], steps: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def cut(picked: Floats, below: Ints, targets: Ints, steps: Ints) -> Floats:
     """Cuts at the ranks nearest to the targets where the value changes, the lower one if two are as near.
 
     Args:
@@ -105,14 +103,14 @@ def cut(
 
 @njit(cache=True)
 def count_between(
-    column: NDArray[np.float64],
+    column: Floats,
     bucket_of: NDArray[np.uint16],
     low: float,
     scale: float,
-    thresholds: NDArray[np.float64],
+    thresholds: Floats,
     cells: NDArray[np.int32],
     width: int,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Counts (cuts + 1, width) of rows by the number of thresholds <= their value and the cell of each factor.
 
     Args:
@@ -143,13 +141,7 @@ def count_between(
 
 
 @njit(cache=True)
-def merge(
-    counts: NDArray[np.int64],
-    steps: NDArray[np.int64],
-    places: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    out: NDArray[np.int64],
-) -> None:
+def merge(counts: Ints, steps: Ints, places: Ints, sizes: Ints, out: Ints) -> None:
     """Tables (size, size) of all factors, one after the other in `out`, from counts between all cuts of a latent.
 
     Args:

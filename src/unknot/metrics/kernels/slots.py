@@ -2,14 +2,14 @@
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
+from unknot.metrics.arrays import Floats, Ints
+
 ROUNDING = 1e-12  # residuals closer than this share of the largest are a tie
 
 
 @njit(cache=True)
-def match_four(a: F64, b: F64, c: F64, d: F64, order: NDArray[np.int64]) -> None:
+def match_four(a: Floats, b: Floats, c: Floats, d: Floats, order: Ints) -> None:
     """Fill order (n, k, 4): in each of k rounds the free slots of a, b, c, d with the least |b - a + c - d|^2.
 
     The residual of a quadruple is |b - a|^2 + |c - d|^2 + 2 (b - a).(c - d), and the last product is four inner
@@ -68,7 +68,7 @@ def match_four(a: F64, b: F64, c: F64, d: F64, order: NDArray[np.int64]) -> None
 
 
 @njit(cache=True)
-def match_two(distances: F64, order: NDArray[np.int64]) -> None:
+def match_two(distances: Floats, order: Ints) -> None:
     """Fill order (n, k): the column of each row of distances (n, k, k), the closest free pair first."""
     n, k, _ = distances.shape
     free = np.empty((2, k), dtype=np.bool_)

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from unknot.metrics.arrays import Floats, Ints
+
 MAX_NEWTON = 100
 TOLERANCE = 1e-12  # of the gradient, relative to the one at zero
 
@@ -177,13 +176,7 @@ def accuracy(x: Floats, labels: Ints, lines: Floats) -> float:
 
 @njit(cache=True)
 def accuracies(
-    latents: Floats,
-    order: Ints,
-    factors: Ints,
-    sizes: Ints,
-    latents_test: Floats,
-    factors_test: Ints,
-    cost: float,
+    latents: Floats, order: Ints, factors: Ints, sizes: Ints, latents_test: Floats, factors_test: Ints, cost: float
 ) -> Floats:
     """Test accuracy (d, k) of each factor from each latent alone.
 

@@ -4,11 +4,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Floats, Ints
+
 
 @njit(cache=True)
-def count(
-    codes: NDArray[np.int32], factors: NDArray[np.int64], offsets: NDArray[np.int64], counts: NDArray[np.int64]
-) -> None:
+def count(codes: NDArray[np.int32], factors: Ints, offsets: Ints, counts: Ints) -> None:
     """Add each row to counts[latent, bin, offset of factor + value]."""
     n, d = codes.shape
     k = factors.shape[1]
@@ -20,7 +20,7 @@ def count(
 
 
 @njit(cache=True)
-def extent(latents: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def extent(latents: Floats) -> tuple[Floats, Floats]:
     """Smallest and largest value of each latent."""
     low, high = latents[0].copy(), latents[0].copy()
     for r in range(len(latents)):
@@ -31,7 +31,7 @@ def extent(latents: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 
 
 @njit(cache=True)
-def width_codes(latents: NDArray[np.float64], edges: NDArray[np.float64], codes: NDArray[np.int32]) -> None:
+def width_codes(latents: Floats, edges: Floats, codes: NDArray[np.int32]) -> None:
     """Bin numbers between equally spaced left edges (d, bins): guess by division, then correct by the edges."""
     n, d = latents.shape
     last = edges.shape[1] - 1
@@ -55,7 +55,7 @@ def width_codes(latents: NDArray[np.float64], edges: NDArray[np.float64], codes:
 
 
 @njit(cache=True)
-def cut_codes(latents: NDArray[np.float64], cuts: NDArray[np.float64], codes: NDArray[np.int32]) -> None:
+def cut_codes(latents: Floats, cuts: Floats, codes: NDArray[np.int32]) -> None:
     """How many of each latent's sorted cuts (d, most cuts, padded with infinity) are <= the value."""
     n, d = latents.shape
     most = cuts.shape[1]

@@ -4,9 +4,6 @@ The server listens on 127.0.0.1. It answers requests that name this machine (so 
 name of its own), come from its own page, and are what the page sends; it reads no file on anybody's behalf.
 """
 
-import base64
-import hashlib
-import io
 import json
 import math
 import os
@@ -20,16 +17,15 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot import __version__
 from unknot.errors import UnknotError
-from unknot.reports.kit.parts import part, script
+from unknot.reports.kit.page import Picture, part, render
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")  # what a browser on this machine, or at the end of a tunnel to it, calls us
 LARGEST = 1_000_000  # bytes of a request
 FAR = 1e6  # as far from zero as a latent may be
 Code = NDArray[np.floating[Any]]  # (k, d): one row, or one for each slot
-Picture = NDArray[np.floating[Any]]  # (h, w, c) or (h, w), in [0, 1]
+Pixels = NDArray[np.floating[Any]]  # (h, w, c) or (h, w), in [0, 1]
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ class Slider:
 class Seen:
     """An image, its code, and its factors in words."""
 
-    picture: Picture
+    picture: Pixels
     code: Code
     factors: Mapping[str, str]
 
@@ -57,8 +53,8 @@ class Seen:
 class Decoded:
     """The image of a code, and for each slot its picture and its mask."""
 
-    picture: Picture
-    slots: Sequence[tuple[Picture, Picture]] = field(default_factory=tuple)
+    picture: Pixels
+    slots: Sequence[tuple[Pixels, Pixels]] = field(default_factory=tuple)
 
 
 class Explored(Protocol):
@@ -250,41 +246,26 @@ def _whole(text: str | None) -> int:
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-def _png(picture: Picture) -> str:
+def _png(pixels: Pixels) -> str:
     """A picture as an address that needs no other request."""
     from PIL import Image
 
-    levels = (np.clip(np.nan_to_num(picture), 0, 1) * 255).round().astype(np.uint8)
+    levels = (np.clip(np.nan_to_num(pixels), 0, 1) * 255).round().astype(np.uint8)
     if levels.ndim == 3 and levels.shape[2] == 1:
         levels = levels[:, :, 0]
-    file = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(levels)).save(file, format="PNG")
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
+    return Picture.of(Image.fromarray(np.ascontiguousarray(levels)), "").source
 
 
 def _page(explored: Explored) -> tuple[bytes, str]:
     """The page, and what it may do: run its own script, ask this server, show pictures that come with the answers."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise UnknotError("explore: the page needs an extra: pip install unknot[report].") from None
-    code = script("explorer.js", __package__)
-    known = {
-        "sliders": [asdict(slider) for slider in explored.sliders],
-        "slots": explored.slots,
-        "images": explored.n_images,
-    }
-    if not all(math.isfinite(bound) for slider in explored.sliders for bound in (slider.low, slider.high)):
+    sliders = [asdict(slider) for slider in explored.sliders]
+    if not all(math.isfinite(slider[end]) for slider in sliders for end in ("low", "high")):
         raise UnknotError("explore: the codes of this model are not finite; it cannot be explored.")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    html = environment.from_string(part("explorer.html", __package__)).render(
-        explored=explored,
-        known=known,
-        version=__version__,
-        script=code,
-        style=part("page.css") + part("explorer.css", __package__),
+    known = {"sliders": sliders, "slots": explored.slots, "images": explored.n_images}
+    style = part("page.css") + part("explorer.css", __package__)
+    html, permitted = render(
+        "explorer", "explore: the page", __package__, explored=explored, known=known, style=style
     )
-    permitted = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii")
     policy = (
         "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{permitted}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

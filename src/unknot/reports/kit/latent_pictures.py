@@ -128,7 +128,10 @@ def traversals(decode: Decode, code: Latents, plan: Traversal, *, columns: int =
         pen.text((MARGIN, MARGIN - 6), shortened(title, font(14), size[0] - 2 * MARGIN), fill=INK, font=font(14))
     for row, (latent, cells) in enumerate(zip(plan.order, strips, strict=True)):
         top = head + row * (height + GAP)
-        _label(pen, plan, latent, top + height // 2)
+        line, off = top + height // 2, bool(plan.off[latent])
+        pen.text((MARGIN, line - 2), f"z{latent}", fill=FAINT if off else INK, font=font(14), anchor="ls")
+        remark = plan.remarks[latent] + (", off" if off else "")
+        pen.text((MARGIN, line + 14), remark, fill=FAINT, font=font(12), anchor="ls")
         for column, cell in enumerate(cells):
             page.paste(cell, (MARGIN + GUTTER + column * (width + GAP), top))
     if len(set(plan.low)) == 1 == len(set(plan.high)):  # one scale for all: the prior's
@@ -139,7 +142,7 @@ def traversals(decode: Decode, code: Latents, plan: Traversal, *, columns: int =
     return page
 
 
-def film(decode: Decode, code: Latents, plan: Traversal, *, frames: int = 24, columns: int = 5) -> list["Image"]:
+def film(decode: Decode, code: Latents, plan: Traversal, *, frames: int = 24) -> list["Image"]:
     """The same traversals as a film: a cell for each latent, all moving at once, there and back.
 
     Args:
@@ -147,15 +150,13 @@ def film(decode: Decode, code: Latents, plan: Traversal, *, frames: int = 24, co
         code: (d,) the code of the image that is changed.
         plan: from `plan_traversal`.
         frames: of one way there and back.
-        columns: cells side by side.
     """
     from PIL import Image, ImageDraw
 
     share = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(frames) / frames)  # slow at both ends, and closed
     strips = [framed(decode(_moved(code, plan, i, share)), plan.off[i], side=128) for i in plan.order]
     width, height = strips[0][0].size
-    columns = min(columns, len(strips))
-    under = 22
+    columns, under = min(5, len(strips)), 22
     size = (
         2 * MARGIN + columns * (width + 2 * GAP) - 2 * GAP,
         2 * MARGIN + -(-len(strips) // columns) * (height + under) - under + 14,
@@ -225,10 +226,3 @@ def framed(images: NDArray[Any], grey: bool | np.bool_ = False, *, side: int = 7
         ImageDraw.Draw(cell).rectangle((0, 0, cell.width - 1, cell.height - 1), outline=FRAME)
         cells.append(cell)
     return cells
-
-
-def _label(pen: Any, plan: Traversal, latent: int, middle: int) -> None:
-    off = bool(plan.off[latent])
-    pen.text((MARGIN, middle - 2), f"z{latent}", fill=FAINT if off else INK, font=font(14), anchor="ls")
-    remark = plan.remarks[latent] + (", off" if off else "")
-    pen.text((MARGIN, middle + 14), remark, fill=FAINT, font=font(12), anchor="ls")

@@ -12,17 +12,18 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import written_whole
-from unknot.reports.kit.parts import part, script
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+KIT = "unknot.reports.kit"
 KINDS = {b"\x89PNG": "png", b"GIF8": "gif"}  # how files that may be shown begin
 WIDE = 7  # columns; the heads of numbers stand upright in tables that have more
 
@@ -152,29 +153,41 @@ def anchor(text: str) -> str:
 
 def write_page(path: Path | str, title: str, lead: str, sections: Sequence[Section]) -> Path:
     """Write the page; everything that comes from data is escaped."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise UnknotError("report: writing pages needs an extra: pip install unknot[report].") from None
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    for kind in (Picture, Drawing, Gallery, Command, Link, Listing):
-        environment.tests[kind.__name__.lower()] = lambda item, kind=kind: isinstance(item, kind)
-    environment.tests["numeric"] = lambda cell: isinstance(cell, int | float)
-    environment.filters["number"] = number
-    environment.filters["exact"] = _exact
-    code, style = script("page.js"), part("page.css")
-    html = environment.from_string(part("page.html")).render(
-        title=title,
-        lead=lead,
-        sections=sections,
-        version=__version__,
-        script=code,
-        style=style,
-        permitted=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii"),
+    html, _ = render(
+        "page", "report: writing pages", title=title, lead=lead, sections=sections, style=part("page.css")
     )
     with written_whole(path) as beside:
         beside.write_text(html, encoding="utf-8", newline="\n")  # the script's hash is of these line ends
     return Path(path)
+
+
+def render(name: str, who: str, package: str = KIT, **values: Any) -> tuple[str, str]:
+    """NAME.html of a package, with NAME.js in it, and the hash of that, the one script which the page permits itself.
+
+    Args:
+        name: of the template and of the script, which follows what all scripts use.
+        who: needs it, for messages.
+        package: whose files they are.
+        values: that the template names.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise UnknotError(f"{who} needs an extra: pip install unknot[report].") from None
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    for kind in (Picture, Drawing, Gallery, Command, Link, Listing):
+        environment.tests[kind.__name__.lower()] = lambda item, kind=kind: isinstance(item, kind)
+    environment.tests["numeric"] = lambda cell: isinstance(cell, int | float)
+    environment.filters |= {"number": number, "exact": _exact}
+    script = part("make.js") + part(f"{name}.js", package)
+    permitted = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    template = environment.from_string(part(f"{name}.html", package))
+    return template.render(version=__version__, script=script, permitted=permitted, **values), permitted
+
+
+def part(name: str, package: str = KIT) -> str:
+    """A template, script or style beside the modules of a package."""
+    return (files(package) / name).read_text(encoding="utf-8")
 
 
 def number(value: float | int) -> str:

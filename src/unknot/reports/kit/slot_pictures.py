@@ -13,22 +13,10 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 GROUND = 0.85  # the grey that shows where a slot draws nothing
-COLORS = np.array(  # Okabe and Ito's, which all eyes tell apart, and four more; repeated beyond
-    [
-        (0, 0, 0),
-        (230, 159, 0),
-        (86, 180, 233),
-        (0, 158, 115),
-        (240, 228, 66),
-        (0, 114, 178),
-        (213, 94, 0),
-        (204, 121, 167),
-        (150, 150, 150),
-        (255, 255, 255),
-        (120, 80, 40),
-        (170, 220, 170),
-    ],
-    dtype=np.uint8,
+# Okabe and Ito's, which all eyes tell apart, and four more; repeated beyond.
+OKABE_ITO = "000000 e69f00 56b4e9 009e73 f0e442 0072b2 d55e00 cc79a7"
+COLORS = np.array(
+    [list(bytes.fromhex(c)) for c in f"{OKABE_ITO} 969696 ffffff 785028 aadcaa".split()], dtype=np.uint8
 )
 
 
@@ -52,11 +40,12 @@ def slot_sheet(
             "expected one row for each image and one entry for each slot."
         )
     shares = masks[..., None]
+    on_ground = pictures * shares + GROUND * (1 - shares)  # grey where their masks are not
     columns = [
         ("image", framed(images)),
         ("reconstruction", framed((pictures * shares).sum(1))),
         ("slots", framed(COLORS[masks.argmax(1) % len(COLORS)])),
-        *((f"slot {j}", framed(_on_ground(pictures[:, j], shares[:, j]))) for j in range(k)),
+        *((f"slot {j}", framed(on_ground[:, j])) for j in range(k)),
     ]
     width, height = columns[0][1][0].size
     head = MARGIN + (26 if title else 0)
@@ -72,11 +61,3 @@ def slot_sheet(
         for row, cell in enumerate(cells):
             page.paste(cell, (left, head + 18 + row * (height + GAP)))
     return page
-
-
-def _on_ground(
-    pictures: NDArray[np.floating[Any]], shares: NDArray[np.floating[Any]]
-) -> NDArray[np.floating[Any]]:
-    """Pictures (n, h, w, c) where their masks are, grey elsewhere."""
-    seen: NDArray[np.floating[Any]] = pictures * shares + GROUND * (1 - shares)
-    return seen

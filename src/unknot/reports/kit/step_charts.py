@@ -50,7 +50,8 @@ def step_curves(
     body.append(text(right, HEIGHT - 4, "steps", "small soft", anchor="end"))
     labels: list[tuple[float, str, str]] = []
     for name, value in lines.items():
-        body.append(_reference(42, right, y(value), f"{name}: {value:.3f}"))
+        what = f"<title>{escape(name)}: {value:.3f}</title>"
+        body.append(f'<path class="dim" stroke-dasharray="3 3" d="M42.0 {y(value):.1f}H{right:.1f}">{what}</path>')
         labels.append((y(value), name, "small soft"))
     for curve in curves:
         body += _band(x, y, curve)
@@ -60,7 +61,7 @@ def step_curves(
         if len(curves) > 1 and ends:
             labels.append((y(ends[-1]), curve.name, "small"))
     for at, name, style in _apart(labels):
-        body.append(text(right + 6, at + 4, _cut(name), style, title=name))
+        body.append(text(right + 6, at + 4, name if len(name) <= 14 else name[:13] + "…", style, title=name))
     return svg(WIDTH, HEIGHT, title, body)
 
 
@@ -140,11 +141,6 @@ def _band(x: _Steps, y: Scale, curve: Curve) -> Iterator[str]:
         yield f'<path class="up" fill-opacity="0.18" d="M{"L".join(there + back)}Z"/>'
 
 
-def _reference(left: float, right: float, y: float, what: str) -> str:
-    title = f"<title>{escape(what)}</title>"
-    return f'<path class="dim" stroke-dasharray="3 3" d="M{left:.1f} {y:.1f}H{right:.1f}">{title}</path>'
-
-
 def _apart(labels: Sequence[tuple[float, str, str]], gap: float = 11.0) -> list[tuple[float, str, str]]:
     """Names moved down where they would lie on top of each other; as a whole they stay in the chart."""
     placed: list[tuple[float, str, str]] = []
@@ -156,7 +152,3 @@ def _apart(labels: Sequence[tuple[float, str, str]], gap: float = 11.0) -> list[
         ceiling = HEIGHT - 36 if i == len(placed) - 1 else placed[i + 1][0] - gap
         placed[i] = (min(at, ceiling) if over else at, name, style)
     return placed
-
-
-def _cut(name: str, letters: int = 14) -> str:
-    return name if len(name) <= letters else name[: letters - 1] + "…"

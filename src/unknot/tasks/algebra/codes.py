@@ -1,8 +1,12 @@
-"""The codes that object algebra is done with, made in chunks that are kept, and what else their encoder can do."""
+"""The codes that object algebra is done with: made here, in chunks that are kept, or somewhere else.
+
+The latter are role -> array, an `.npz`, or a folder of `.npy`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +16,14 @@ from unknot.encoders.encoder import Encoder
 from unknot.encoders.points import checked_codes
 from unknot.encoders.source import FEW, Source
 from unknot.errors import UnknotError
+from unknot.files import array_hash, json_hash
+from unknot.metrics.inputs import as_array
 from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress, silent
 from unknot.runs.workspace import ARRAYS, Workspace
-from unknot.tasks.algebra.codes_elsewhere import CodesElsewhere
 from unknot.tasks.algebra.decoder import Decoder
 from unknot.tasks.algebra.quadruples import F32, PIXEL, Tuples, pixel_negative
+from unknot.worlds.scenes.corpus import MASKED
 
 CHUNK = 16  # tuples that are encoded, and kept, at a time
 FLOATS = ("run", "module", "timm", "hf")  # encoders that take images beyond 0 and 255
@@ -78,13 +84,7 @@ def tuple_codes(
 ) -> dict[str, F32]:
     """Role -> codes (n, d) or slots (n, k, d) of every image, and of the pixel negative.
 
-    Args:
-        encoder: see `Source.encoder_of`.
-        tuples: images.
-        fingerprint: what tells the encoder from others.
-        batch_size: images an encoder sees at a time.
-        workspace: keeps chunks, so that an interrupted call goes on; None keeps nothing.
-        progress: told of tuples.
+    A workspace keeps chunks, so that an interrupted call goes on; the fingerprint tells the encoder from others.
     """
     workspace, n = workspace or Workspace(), len(tuples)
     identity = [dict(encoder.record), fingerprint, tuples.identity, n]
@@ -124,3 +124,93 @@ def _in_batches(encoder: Encoder, images: Any, batch_size: int) -> F32:
         checked_codes(encoder, images[i : i + batch_size].copy())[0] for i in range(0, len(images), batch_size)
     ]
     return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class CodesElsewhere:
+    """Codes by the name of their role.
+
+    Attributes:
+        arrays: role -> (n, d) or (n, k, d); or `latents` with a row for every image, tuple after tuple, each in the
+            order of the roles, where a row more for each tuple is the pixel negative.
+        path: the file or folder they were read from, if any.
+    """
+
+    arrays: Mapping[str, Any]
+    path: str = ""
+
+    @property
+    def label(self) -> str:
+        """What results call them."""
+        return self.path or "codes"
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What results say about them."""
+        return {"kind": "codes"} | ({"file": Path(self.path).name} if self.path else {})
+
+    @property
+    def fingerprint(self) -> str:
+        """Of all numbers."""
+        return json_hash({role: array_hash(as_array(codes)) for role, codes in self.arrays.items()})
+
+    def codes(self, roles: tuple[str, ...], n: int) -> dict[str, Any]:
+        """Role -> codes of n tuples; further arrays of a file are something else, those of a mapping are negatives."""
+        if "latents" in self.arrays and "A" not in self.arrays:
+            return self._split(as_array(self.arrays["latents"]), roles, n)
+        known = (*roles, PIXEL) if self.path else tuple(self.arrays)
+        codes = {role: self.arrays[role] for role in known if role in self.arrays}
+        lacking = [role for role in MASKED if role not in codes]
+        if lacking:
+            names = ", ".join(self.arrays) or "nothing"
+            raise UnknotError(f"{self.label}: has no codes for {', '.join(lacking)}; it holds {names}.")
+        for role, code in codes.items():
+            if (rows := np.shape(code)[0]) != n:
+                raise UnknotError(f"{self.label}: {rows} codes for {role}; the corpus has {n} tuples.")
+        return codes
+
+    def _split(self, latents: NDArray[Any], roles: tuple[str, ...], n: int) -> dict[str, NDArray[Any]]:
+        for names in (roles, (*roles, PIXEL)):
+            if len(latents) == n * len(names):
+                whole = latents.reshape(n, len(names), *latents.shape[1:])
+                return {role: whole[:, i] for i, role in enumerate(names)}
+        raise UnknotError(
+            f"{self.label}: has {len(latents)} rows of latents; {n} tuples of {len(roles)} images need "
+            f"{n * len(roles)}, tuple after tuple ({', '.join(roles)}), or {n * (len(roles) + 1)} with the pixel "
+            "negative."
+        )
+
+
+def read_codes(source: Any) -> CodesElsewhere | None:
+    """The codes that a source is; None if it is something else.
+
+    >>> read_codes("timm:resnet50.tv_in1k") is None
+    True
+    """
+    if isinstance(source, Mapping):
+        return CodesElsewhere(source)
+    if not isinstance(source, str | Path):
+        return None
+    path = Path(source)
+    if path.suffix == ".npz":
+        return CodesElsewhere(_read_archive(path), str(source))
+    if (path / "A.npy").is_file():
+        arrays = {file.stem: _read_array(file) for file in sorted(path.glob("*.npy"))}
+        return CodesElsewhere(arrays, str(source))
+    return None
+
+
+def _read_archive(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {str(name): archive[name] for name in archive.files}
+    except Exception as error:  # of many kinds: no zip file, a pickle, a cut-off member
+        raise UnknotError(f"{path}: cannot be read as an .npz of numbers ({error}).") from None
+
+
+def _read_array(path: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UnknotError(f"{path}: cannot be read as an array of numbers ({error}).") from None
+    return array

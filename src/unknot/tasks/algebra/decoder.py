@@ -18,35 +18,17 @@ BATCH = 32  # images, or sets of slots, that are decoded at a time
 
 
 class Decoder:
-    """A model of ours, for what can be drawn from its codes.
+    """A model of ours, in evaluation mode, for what can be drawn from its codes.
 
-    Args:
-        model: in evaluation mode.
-        image_size: that images are resized to before it sees them, if any.
-        where: the device it is on.
+    Images are resized to `image_size`, if any, before it sees them.
     """
 
     def __init__(self, model: "Model", image_size: int | None, where: "torch.device") -> None:
         self.model, self.image_size, self.where = model, image_size, where
 
-    @property
-    def draws(self) -> bool:
-        """Whether codes can be turned into images."""
-        return self.model.decodes
-
-    @property
-    def draws_slots(self) -> bool:
-        """Whether slots can be turned into masks."""
-        return self.model.decodes_slots
-
-    @property
-    def masks_objects(self) -> bool:
-        """Whether images can be turned into masks."""
-        return self.model.masks_objects
-
     def images(self, codes: NDArray[Any]) -> NDArray[np.uint8]:
         """(n, h, w, c) images of codes."""
-        parts = self._called(self.model.decode, codes)
+        parts = self._of_codes(self.model.decode, codes)
         images: NDArray[np.uint8] = (parts.clip(0, 1) * 255).round().astype(np.uint8).transpose(0, 2, 3, 1)
         return images
 
@@ -59,31 +41,33 @@ class Decoder:
             seen = winner.new_zeros(masks.shape[:2])
             return seen.scatter_(1, winner, 1)
 
-        seen: NDArray[np.bool_] = self._called(owners, slots) > 0
+        seen: NDArray[np.bool_] = self._of_codes(owners, slots) > 0
         return seen
 
     def segments(self, images: NDArray[np.uint8]) -> NDArray[np.int64]:
         """(n, h, w) which slot owns each pixel, at the size the model sees."""
-        import torch
-
         from unknot.runs.batches import as_tensor
 
-        owners = []
-        with torch.inference_mode():
-            for start in range(0, len(images), BATCH):
-                tensor = as_tensor(images[start : start + BATCH].copy(), self.image_size).to(self.where)
-                owners.append(self.model.masks(tensor).argmax(1).cpu().numpy())
-        return np.concatenate(owners)
+        def owners(batch: NDArray[np.uint8]) -> Any:
+            return self.model.masks(as_tensor(batch.copy(), self.image_size).to(self.where)).argmax(1)
 
-    def _called(self, function: Any, codes: NDArray[Any]) -> NDArray[Any]:
-        import torch
+        return _in_batches(owners, images)
 
-        parts = []
-        with torch.inference_mode():
-            for start in range(0, len(codes), BATCH):
-                batch = np.ascontiguousarray(codes[start : start + BATCH], dtype=np.float32)
-                parts.append(function(torch.from_numpy(batch).to(self.where)).float().cpu().numpy())
-        return np.concatenate(parts)
+    def _of_codes(self, function: Any, codes: NDArray[Any]) -> NDArray[Any]:
+        from torch import from_numpy
+
+        def called(batch: NDArray[Any]) -> Any:
+            return function(from_numpy(np.ascontiguousarray(batch, dtype=np.float32)).to(self.where)).float()
+
+        return _in_batches(called, codes)
+
+
+def _in_batches(function: Any, rows: NDArray[Any]) -> NDArray[Any]:
+    """What a function to tensors makes of rows, some at a time."""
+    import torch
+
+    with torch.inference_mode():
+        return np.concatenate([function(rows[i : i + BATCH]).cpu().numpy() for i in range(0, len(rows), BATCH)])
 
 
 def segmentation(decoder: Decoder, tuples: CorpusTuples, n: int) -> dict[str, float]:

@@ -14,10 +14,9 @@ from unknot.runs.curve import Row
 from unknot.tasks.algebra.baselines import pixel_codes
 from unknot.tasks.algebra.codes import EncoderCodes, tuple_codes
 from unknot.tasks.algebra.decoder import Decoder
-from unknot.tasks.algebra.options import AlgebraOptions
+from unknot.tasks.algebra.options import AlgebraOptions, TupleSet
 from unknot.tasks.algebra.quadruples import CorpusTuples
 from unknot.tasks.algebra.scores import ResultParts, score_encoder
-from unknot.tasks.algebra.tuple_sets import TupleSet
 from unknot.worlds.scenes.corpus import open_corpus
 from unknot.worlds.world import World
 

@@ -94,12 +94,8 @@ def _table(results: Sequence[TaskResult]) -> Grid:
     for kind in ("encoder", "baseline"):
         for result in results:
             for row in (row for row in result.tables["scores"] if row["kind"] == kind):
-                cells = [
-                    str(row["representation"]),
-                    kind,
-                    str(row["corpus"]),
-                    *(score_text(row, loss) for loss in LOSSES),
-                ]
+                scores = [score_text(row, loss) for loss in LOSSES]
+                cells = [str(row["representation"]), kind, str(row["corpus"]), *scores]
                 rows[tuple(cells)] = [*cells]
     caption = (
         "COAT in percent with its 95 % interval, by a bootstrap that draws main scenes. In brackets: fails, at least "
@@ -138,15 +134,15 @@ def _charts(result: TaskResult) -> Gallery:
             continue
         n = max(int(row["n"] or 1) for row in rows)
         lines = {"chance": 0.5, "threshold of the test": 0.5 + 2.5758 * 0.5 / math.sqrt(n)}
-        marks = [(name, [_mark(row) for who in shown for row in rows if _is(row, who, name)]) for name in names]
+        by_name = [(name, [row for row in rows if row["negative"] == name]) for name in names]
+        marks = [
+            (name, [_mark(row) for who in shown for row in own if row["representation"] == who])
+            for name, own in by_name
+        ]
         drawings.append(
             Drawing(share_chart(f"{title}: wrong picture does worse", marks, lines=lines, names=shown))
         )
     return Gallery(drawings)
-
-
-def _is(row: Mapping[str, Any], who: str, negative: str) -> bool:
-    return (row["representation"], row["negative"]) == (who, negative)
 
 
 def _mark(row: Mapping[str, Any]) -> Share:

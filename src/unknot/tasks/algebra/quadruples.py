@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,36 +25,6 @@ from unknot.worlds.world import Images
 F32 = NDArray[np.float32]
 PIXEL = "pixel"  # the negative B - A + C, computed from images
 SHOWN = 3  # missing images that a message names
-
-
-class Tuples(Protocol):
-    """Images by tuple and role."""
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        """A, B, C, D, then wrong answers."""
-
-    @property
-    def image_shape(self) -> tuple[int, int, int]:
-        """Height, width, channels."""
-
-    @property
-    def identity(self) -> str:
-        """A short text that other images do not have."""
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What they are, in plain values."""
-
-    @property
-    def scenes(self) -> NDArray[np.int64] | None:
-        """(n,) which main scene each tuple was cut from, if that is known."""
-
-    def __len__(self) -> int:
-        """How many tuples."""
-
-    def images(self, rows: NDArray[np.int64], role: str) -> Images:
-        """Uint8 (len(rows), h, w, c)."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +120,9 @@ class Quadruples:
                 )
             images[i] = image
         return images
+
+
+Tuples = CorpusTuples | Quadruples
 
 
 def pixel_negative(tuples: Tuples, rows: NDArray[np.int64]) -> F32:

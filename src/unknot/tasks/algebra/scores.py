@@ -17,13 +17,11 @@ from unknot.metrics.slots import blanked, duplicates, without_duplicates
 from unknot.metrics.tre import GROUPS, tre
 from unknot.progress import Progress
 from unknot.runs.workspace import Workspace
-from unknot.tasks.algebra.baselines import baselines
+from unknot.tasks.algebra.baselines import attributes, baselines
 from unknot.tasks.algebra.codes import EncoderCodes
 from unknot.tasks.algebra.decoder import segmentation
-from unknot.tasks.algebra.options import LOSSES, AlgebraOptions
+from unknot.tasks.algebra.options import LOSSES, AlgebraOptions, TupleSet
 from unknot.tasks.algebra.quadruples import PIXEL, CorpusTuples, Tuples
-from unknot.tasks.algebra.symbols import attributes
-from unknot.tasks.algebra.tuple_sets import TupleSet
 from unknot.tasks.algebra.tuple_sheet import drawn_tuples
 from unknot.tasks.result import Cell, Table
 from unknot.worlds.scenes.corpus import MASKED
@@ -85,7 +83,7 @@ def _variants(encoder: EncoderCodes, options: AlgebraOptions) -> dict[str, tuple
         return variants
     alone = without_duplicates(encoder.codes, options.threshold, options.blank)
     variants["_no_duplicates"] = (f"{encoder.name} without duplicates", alone)
-    if encoder.decoder is not None and encoder.decoder.draws_slots:
+    if encoder.decoder is not None and encoder.decoder.model.decodes_slots:
         idle: dict[str, NDArray[np.bool_]] = {
             role: duplicates(encoder.codes[role], options.threshold) | ~encoder.decoder.visible(slots)
             for role, slots in alone.items()
@@ -101,7 +99,7 @@ def score_beside(
     """TRE, measures of masks, and pictures; without an encoder, pictures of the tuples alone."""
     if encoder is not None and isinstance(tuples, CorpusTuples):
         _score_tre(parts, encoder, tuples, options)
-        if encoder.decoder is not None and encoder.decoder.masks_objects and options.segmented:
+        if encoder.decoder is not None and encoder.decoder.model.masks_objects and options.segmented:
             parts.values |= segmentation(encoder.decoder, tuples, options.segmented)
     if options.pictures:
         parts.pictures.append({"title": "Tuples", "png": drawn_tuples(tuples, options.pictures, encoder)})
@@ -129,11 +127,7 @@ def _score_tre(parts: ResultParts, encoder: EncoderCodes, tuples: CorpusTuples, 
 
 
 def score_baselines(
-    parts: ResultParts,
-    tuple_set: TupleSet,
-    options: AlgebraOptions,
-    workspace: Workspace,
-    progress: Progress,
+    parts: ResultParts, tuple_set: TupleSet, options: AlgebraOptions, workspace: Workspace, progress: Progress
 ) -> None:
     """Rows of everything an encoder is compared with, read if they were scored before.
 
@@ -178,11 +172,7 @@ def published_rows() -> Table:
         row: dict[str, Cell] = {"representation": line["representation"] + trained, "kind": "published"}
         row["corpus"] = line["corpus"]
         for loss in LOSSES:
-            row |= {loss: _number(line[loss]), f"{loss}_error": _number(line[f"{loss}_error"])}
+            row |= {key: float(line[key]) if line[key] else None for key in (loss, f"{loss}_error")}
             row[f"{loss}_passed"] = line[f"{loss}_passed"] == "1"
         rows.append(row)
     return rows
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None

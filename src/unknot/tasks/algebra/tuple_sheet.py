@@ -50,7 +50,7 @@ def drawn_tuples(tuples: Tuples, n: int, encoder: EncoderCodes | None = None) ->
     rows = np.arange(min(n, len(tuples)))
     columns = {role: tuples.images(rows, role) for role in MASKED}
     columns["B - A + C in pixels"] = pixel_negative(tuples, rows).clip(0, 255).astype(np.uint8)
-    if encoder is not None and encoder.decoder is not None and encoder.decoder.draws:
+    if encoder is not None and encoder.decoder is not None and encoder.decoder.model.decodes:
         columns["decoded z(D)"] = encoder.decoder.images(encoder.codes["D"][rows])
         columns["decoded z(B) - z(A) + z(C)"] = encoder.decoder.images(_sums(encoder.codes, rows))
     file = io.BytesIO()

@@ -18,6 +18,9 @@ from unknot.tasks.pool import Latents
 from unknot.tasks.result import Table
 from unknot.worlds.splits.combinations import combination_name
 
+Answers = Mapping[
+    str, Mapping[str, Mapping[str, NDArray[np.int64]]]
+]  # heads -> test -> factor -> class of each row
 HEADS = {"mlp": HIDDEN, "linear": 0}  # hidden units
 BOTH = "both"
 
@@ -39,23 +42,14 @@ def chance_levels(space: FactorSpace, points: Classes | None, combination: Mappi
     columns = {name: points[:, space.position(name)] for name in space.names}
     first, second = combination
     joint = columns[first] * space[second].size + columns[second]
-    return {name: _proportional(codes) for name, codes in {**columns, BOTH: joint}.items()}
-
-
-def _proportional(codes: NDArray[np.int64]) -> float:
-    shares = np.unique(codes, return_counts=True)[1] / len(codes)
-    return float(np.sum(shares**2))
+    counts = {name: np.unique(codes, return_counts=True)[1] for name, codes in {**columns, BOTH: joint}.items()}
+    return {name: float(np.sum((count / len(points)) ** 2)) for name, count in counts.items()}
 
 
 def head_answers(
-    seen: Seen,
-    space: FactorSpace,
-    names: list[str],
-    recipe: Recipe,
-    seed: list[int],
-    progress: Progress,
-) -> dict[str, dict[str, dict[str, NDArray[np.int64]]]]:
-    """What each kind of head answers: kind -> "random" or "novel" -> factor -> a class for each row."""
+    seen: Seen, space: FactorSpace, names: list[str], recipe: Recipe, seed: list[int], progress: Progress
+) -> Answers:
+    """What each kind of head answers on the random and on the novel test set."""
     z, y = seen.train
     answers: dict[str, dict[str, dict[str, NDArray[np.int64]]]] = {}
     done = 0
@@ -82,11 +76,7 @@ def _head(
 
 
 def answer_table(
-    seen: Seen,
-    answers: Mapping[str, Mapping[str, Mapping[str, NDArray[np.int64]]]],
-    space: FactorSpace,
-    levels: Mapping[str, float],
-    combination: Mapping[str, int],
+    seen: Seen, answers: Answers, space: FactorSpace, levels: Mapping[str, float], combination: Mapping[str, int]
 ) -> Table:
     """One row for each kind of head, test set and factor, and one for both factors of the combination at once."""
     table: Table = []
@@ -114,11 +104,7 @@ def answer_table(
     return table
 
 
-def mistake_table(
-    answers: Mapping[str, Mapping[str, Mapping[str, NDArray[np.int64]]]],
-    space: FactorSpace,
-    combination: Mapping[str, int],
-) -> Table:
+def mistake_table(answers: Answers, space: FactorSpace, combination: Mapping[str, int]) -> Table:
     """What heads say instead of the novel combination; any other answer is a combination they know.
 
     Shares of the wrong answers: those wrong in one of the factors alone, in both, and those that name a neighbour:

@@ -94,24 +94,13 @@ def _grids(result: TaskResult) -> Iterator[Content]:
             cell = (place["first_class"], place["second_class"])
             by_heads.setdefault(str(row["heads"]), {})[cell] = float(row["adjusted"] or 0)
     for (first, second), by_heads in by_pair.items():
-        drawings = []
-        for heads, cells in by_heads.items():
+        words = f"Which combinations of {first} (row) and {second} (column) are read right."
+        for i, (heads, cells) in enumerate(by_heads.items(), 1):
             rows, columns = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
             values = [[cells.get((a, b), math.nan) for b in columns] for a in rows]
-            svg = matrix_chart(
-                f"both right, {WORDS[heads]}",
-                [str(a) for a in rows],
-                [str(b) for b in columns],
-                values,
-                row_word=first,
-                column_word=second,
-                colour="up",
-            )
-            drawings.append(Drawing(svg))
-        yield from drawings[:-1]
-        yield Drawing(
-            drawings[-1].svg, f"Which combinations of {first} (row) and {second} (column) are read right."
-        )
+            names, axes = ([*map(str, rows)], [*map(str, columns)]), {"row_word": first, "column_word": second}
+            svg = matrix_chart(f"both right, {WORDS[heads]}", *names, values, **axes, colour="up")
+            yield Drawing(svg, words if i == len(by_heads) else "")
 
 
 def _mistakes(result: TaskResult) -> Grid:

@@ -1,6 +1,6 @@
 """Novel combinations of familiar features: is a small square recognised by one who only saw other squares?"""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +10,23 @@ from unknot import __version__
 from unknot.encoders.encoding import ROWS
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
+from unknot.factors import FactorSpace
 from unknot.metrics.heads import find_recipe
 from unknot.metrics.probes import RecipeName
 from unknot.progress import Progress, named, within
 from unknot.runs.spec import RunSpec
 from unknot.runs.workspace import Workspace
-from unknot.tasks.combinations.chosen import chosen_combinations
 from unknot.tasks.combinations.heads import BOTH, answer_table, chance_levels, head_answers, mistake_table
 from unknot.tasks.combinations.page import section
-from unknot.tasks.combinations.rows import WHO, FileRows, LabelledRows, WorldRows, must_exist, seen_and_novel
+from unknot.tasks.combinations.rows import (
+    WHO,
+    FileRows,
+    LabelledRows,
+    WorldRows,
+    chosen_combinations,
+    must_exist,
+    seen_and_novel,
+)
 from unknot.tasks.options import Names, Options, Rows, Untrained, option
 from unknot.tasks.result import Table, TaskResult, as_number
 from unknot.tasks.task import SOURCES, Task
@@ -49,34 +57,21 @@ class CombinationsOptions(Options):
 
 def measure(source: Source, options: CombinationsOptions, workspace: Workspace, progress: Progress) -> TaskResult:
     """How well heads read a combination of two factor values when they only know each value from other company."""
-    if source.untrained:
-        spec = _without_split(source)
-        space, rows_of = source.world.factors, _trained_rows(source, options, workspace, progress)
+    spec, split = source.spec, "" if source.run is None else source.run.spec.split
+    if spec is not None and source.run is None:
+        _must_be_whole(source, spec)
+        space, rows_of = source.world.factors, _trained_rows(source, spec, options, workspace, progress)
         notes = [f"One {spec.model} was trained for each combination, on all images but those."]
         about: dict[str, Any] = {"spec": spec.model_dump()}
     else:
         rows = _rows(source, options, workspace)
-        space, notes, about = rows.space, [_seen(source)], {"encoder": dict(source.record)}
+        space, notes, about = rows.space, [_seen(split)], {"encoder": dict(source.record)}
 
         def rows_of(combination: Combination) -> LabelledRows:
             return rows  # the same for every combination
 
-    unseen = [] if source.run is None or options.pair else _left_out(source.run.spec.split)
-    chosen = chosen_combinations(
-        options.held_out or unseen,
-        options.pair,
-        source.world_name,
-        space,
-        source.conventions.combinations,
-        options.limit,
-        options.seed,
-    )
-    decided = {
-        "rows": options.rows,
-        "recipe": options.recipe,
-        "seed": options.seed,
-        "pair_only": options.pair_only,
-    }
+    chosen = _chosen(options, split, source.world_name, space, source.conventions.combinations)
+    decided = {name: options.settings()[name] for name in ("rows", "recipe", "seed", "pair_only")}
     tables: dict[str, Table] = {"answers": [], "mistakes": []}
     for i, combination in enumerate(chosen):
         here = rows_of(combination)
@@ -100,10 +95,17 @@ def measure(source: Source, options: CombinationsOptions, workspace: Workspace, 
 
 def check(run: Untrained, options: CombinationsOptions) -> None:
     """Refuse options that no run can be put to the task with, before there is one."""
-    space, unseen = run.world.factors, [] if options.pair else _left_out(run.spec.split)
-    published, named = conventions(run.world.key).combinations, options.held_out or unseen
-    for one in chosen_combinations(named, options.pair, run.key, space, published, options.limit, options.seed):
-        must_exist(space, run.world.rows, one)
+    space, published = run.world.factors, conventions(run.world.key).combinations
+    for combination in _chosen(options, run.spec.split, run.key, space, published):
+        must_exist(space, run.world.rows, combination)
+
+
+def _chosen(
+    options: CombinationsOptions, split: str, world: str, space: FactorSpace, published: Iterable[Combination]
+) -> list[dict[str, int]]:
+    """The combinations asked for; else those that a run trained inside a split has not seen, or the published ones."""
+    held_out = options.held_out or ([] if options.pair else _left_out(split))
+    return chosen_combinations(held_out, options.pair, world, space, published, options.limit, options.seed)
 
 
 def _answers(
@@ -169,12 +171,11 @@ def _words(answers: Table) -> Iterator[str]:
     yield f"Accuracies are adjusted for chance: 0 is guessing, 1 is all right. Guessing gets {text}."
 
 
-def _without_split(source: Source) -> RunSpec:
-    spec = source.spec
-    if spec is None or source.world_name != spec.world:
-        trained = "" if spec is None else spec.world
+def _must_be_whole(source: Source, spec: RunSpec) -> None:
+    """An error if a spec trains on another world, or on a part of it."""
+    if source.world_name != spec.world:
         raise UnknotError(
-            f"{WHO}: the spec trains on {trained}, and the world is {source.world_name}; leave out the world.",
+            f"{WHO}: the spec trains on {spec.world}, and the world is {source.world_name}; leave out the world.",
             field="world",
         )
     if spec.split:
@@ -182,16 +183,14 @@ def _without_split(source: Source) -> RunSpec:
             f"{WHO}: the spec has a split ({spec.split}); leave it out, each combination is its own.",
             field="split",
         )
-    return spec
 
 
 def _trained_rows(
-    source: Source, options: CombinationsOptions, workspace: Workspace, progress: Progress
+    source: Source, spec: RunSpec, options: CombinationsOptions, workspace: Workspace, progress: Progress
 ) -> Callable[[Combination], LabelledRows]:
     """Rows by combination, through the run that was trained without it."""
     from unknot.runs.training import train
 
-    spec = _without_split(source)
     if workspace.folder is None:
         raise UnknotError(f"{WHO}: training needs a folder, where runs are kept; pass folder='combinations'.")
     runs, opening = workspace.folder / "runs", source.opening
@@ -227,9 +226,8 @@ def _rows(source: Source, options: CombinationsOptions, workspace: Workspace) ->
     return FileRows(representation, options.rows, options.seed, fingerprint=source.fingerprint, space=space)
 
 
-def _seen(source: Source) -> str:
-    """What the encoder may have seen of the combinations."""
-    split = "" if source.run is None else source.run.spec.split
+def _seen(split: str) -> str:
+    """What an encoder trained inside a split may have seen of the combinations."""
     if split.startswith(COMBINATION):
         return f"The run was trained inside the split {split}: it knows all other combinations."
     return (

@@ -33,11 +33,8 @@ def _in_words(result: TaskResult) -> str:
     worst = max(result.tables["pairs"], key=beyond)
     if beyond(worst) <= 0:
         return f"{result.source}: no prediction moves more than predictions dealt out at random would."
-    chance = (
-        ""
-        if worst["shuffled"] is None
-        else f", where predictions dealt out at random have {worst['shuffled']:.2f}"
-    )
+    shuffled = worst["shuffled"]
+    chance = "" if shuffled is None else f", where predictions dealt out at random have {shuffled:.2f}"
     return (
         f"{result.source}: predictions of {worst['target']} depend most on what they should not, {worst['sensitive']} "
         f"({worst['unfairness']:.2f}{chance})."
@@ -50,12 +47,7 @@ def _matrix(result: TaskResult) -> Drawing:
     sensitive = [name for name in result.settings["sensitive"] if any(name == factor for _, factor in moved)]
     values = [[moved.get((target, factor), math.nan) for factor in sensitive] for target in targets]
     svg = matrix_chart(
-        result.source,
-        targets,
-        sensitive,
-        values,
-        row_word="predicted",
-        column_word="changed (sensitive)",
+        result.source, targets, sensitive, values, row_word="predicted", column_word="changed (sensitive)"
     )
     return Drawing(
         svg, "How much predictions of a factor (row) move when another (column) is set to each of its values."

@@ -1,25 +1,40 @@
 """Fairness: do predictions of one factor change when another, which should not matter, is changed?"""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from unknot.encoders.encoding import ROWS
+from unknot.encoders.points import checked_codes
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError, unknown
+from unknot.metrics.interventions import WorldSource
 from unknot.metrics.score import Score
+from unknot.metrics.unfairness import conditional_unfairness, unfairness
+from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress
+from unknot.representation import Representation
 from unknot.runs.workspace import Workspace
-from unknot.tasks.fairness.latents import WHO, labelled_latents, must_have_factors
 from unknot.tasks.fairness.page import section
 from unknot.tasks.options import Names, Options, Untrained, option
+from unknot.tasks.pool import SLOTS, Pool
 from unknot.tasks.result import RESULT, Table, TaskResult
 from unknot.tasks.task import Task
+from unknot.worlds.world import World
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+WHO = "fairness"
+CLASSIFIERS = "training classifiers"  # a stage of progress
+CONDITIONAL = (
+    "No factor can be set at will, so predictions were compared between the rows that happen to have each value: "
+    "where factors are correlated that is no intervention."
+)
 
 
 class FairnessOptions(Options):
@@ -40,13 +55,13 @@ class FairnessOptions(Options):
 
 def measure(source: Source, options: FairnessOptions, workspace: Workspace, progress: Progress) -> TaskResult:
     """How much the prediction of each target factor moves when each sensitive factor is set to all of its values."""
-    rows = labelled_latents(source, options.rows, options.seed, workspace)
+    rows = labelled_latents(source, options, workspace)
     targets, sensitive = _chosen(rows.names, options)
     chosen = {"targets": list(targets), "sensitive": list(sensitive)}
     settings = {"encoder": source.record, **rows.identity, **options.settings(), **chosen}
 
     def result() -> TaskResult:
-        score = rows.score(options.points, options.rounds, options.seed, progress)
+        score = rows.score(progress)
         pairs, by_target = _tables(rows.names, score, targets, sensitive)
         values = _values(pairs, by_target, sensitive)
         return TaskResult(
@@ -65,11 +80,20 @@ def measure(source: Source, options: FairnessOptions, workspace: Workspace, prog
 
 def check(run: Untrained, options: FairnessOptions) -> None:
     """Refuse options that no run can be put to the task with, before there is one."""
-    must_have_factors(run.world, run.key)
+    _must_have_factors(run.world, run.key)
     targets, sensitive = _chosen(run.world.factors.names, options)
     varying = {factor.name for factor in run.world.factors if factor.size > 1}
     if not any(a != b for a in varying & set(targets) for b in varying & set(sensitive)):
         raise _no_pairs(targets, sensitive)
+
+
+def _must_have_factors(world: World, name: str) -> None:
+    """An error if a world has no factors."""
+    if world.factors.names == ("image",):
+        raise UnknotError(
+            f"{WHO}: {name} has no factors, so that none can be changed; choose a world with factors.",
+            field="world",
+        )
 
 
 def _no_pairs(targets: Sequence[str], sensitive: Sequence[str]) -> UnknotError:
@@ -78,6 +102,91 @@ def _no_pairs(targets: Sequence[str], sensitive: Sequence[str]) -> UnknotError:
         "choose at least two factors.",
         field="targets",
     )
+
+
+@dataclass(frozen=True)
+class LabelledLatents:
+    """Latents, and how to get more with factors set at will.
+
+    Attributes:
+        names: of the factors.
+        identity: what tells these latents from others.
+        notes: what a reader should know of them; complete once they are scored.
+        score: called with progress, scores them.
+    """
+
+    names: tuple[str, ...]
+    identity: Mapping[str, Any]
+    notes: list[str]
+    score: Callable[[Progress], Score]
+
+
+def labelled_latents(source: Source, options: FairnessOptions, workspace: Workspace) -> LabelledLatents:
+    """The latents of an encoder or of a file."""
+    if source.representation is not None:
+        return _of_representation(source.representation, source.fingerprint, options)
+    world = source.world
+    _must_have_factors(world, source.world_name)
+    pool = Pool(WHO, source, options.rows, options.seed, workspace)
+    how: dict[str, Any] = {"rounds": options.rounds, "rng": options.seed}
+
+    def score(progress: Progress) -> Score:
+        z, y = pool.latents(progress), pool.classes
+        if world.rows is not None:
+            pool.notes.append(f"{source.world_name} lacks some combinations of its factors. {CONDITIONAL}")
+            return _trained(progress, lambda: conditional_unfairness(z, y, **how))
+        done, total = 0, options.points * sum(f.size for f in world.factors if f.size > 1)
+
+        def encode(images: NDArray[np.uint8]) -> NDArray[Any]:
+            nonlocal done
+            if not done:
+                progress(CLASSIFIERS, 1, 1)
+            codes = checked_codes(source.encoder, images)[0]
+            done += len(images)
+            progress("interventions", done, total)
+            return codes.reshape(len(codes), -1)
+
+        progress(CLASSIFIERS, 0, 1)
+        with threads_of_torch():
+            return unfairness(z, y, source=WorldSource(world, encode), points=options.points, **how)
+
+    return LabelledLatents(world.factors.names, pool.identity, pool.notes, score)
+
+
+def _trained(progress: Progress, score: Callable[[], Score]) -> Score:
+    """A score that takes little more than the training of its classifiers."""
+    progress(CLASSIFIERS, 0, 1)
+    result = score()
+    progress(CLASSIFIERS, 1, 1)
+    return result
+
+
+def _of_representation(
+    representation: Representation, fingerprint: str, options: FairnessOptions
+) -> LabelledLatents:
+    if representation.factors is None:
+        raise UnknotError(f"{WHO}: the representation has no factors to predict; give a file that has.")
+    flat = representation.flattened()
+    z, y, y_test = flat.latents, representation.factors, representation.factors_test
+    notes = [SLOTS] if representation.latents.ndim == 3 else []
+    if options.rows != "all" and options.rows < len(z):
+        chosen = np.random.default_rng([options.seed, 2]).choice(len(z), size=options.rows, replace=False)
+        z, y = z[chosen], y[chosen]
+
+    def score(progress: Progress) -> Score:
+        how: dict[str, Any] = {"latents_test": flat.latents_test, "factors_test": y_test}
+        how |= {"rounds": options.rounds, "rng": options.seed}
+        if _complete(y if y_test is None else np.concatenate([y, y_test])):
+            return _trained(progress, lambda: unfairness(z, y, points=options.points, **how))
+        notes.append(f"The rows do not show every combination of the factors. {CONDITIONAL}")
+        return _trained(progress, lambda: conditional_unfairness(z, y, **how))
+
+    return LabelledLatents(representation.factor_names, {"fingerprint": fingerprint}, notes, score)
+
+
+def _complete(factors: NDArray[Any]) -> bool:
+    cells = np.prod([float(len(np.unique(column))) for column in factors.T])
+    return bool(cells <= len(factors) and len(np.unique(factors, axis=0)) == cells)
 
 
 def _chosen(names: tuple[str, ...], options: FairnessOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.factors import FactorSpace, space
+from unknot.factors import space
 from unknot.tasks.result import TaskResult, as_number
 
 Floats = NDArray[np.float64]
@@ -77,7 +77,8 @@ def error_similarity(
     factors, points = tested[0].settings["factors"], _probes(tested[0])[split]
     columns = [name for name, size in factors.items() if size > 1]
     predictions = [_predictions(result, tested[0], split, points, columns) for result in tested]
-    truth = _truth(space(factors), points, columns)
+    grid = space(factors)
+    truth = grid.scaled(grid.classes(points))[:, [grid.position(name) for name in columns]]
     names = _distinct([result.source for result in tested])
     if of == "predictions":
         names, compared = [*names, TRUTH], [*predictions, truth]
@@ -117,10 +118,6 @@ def _predictions(
         )
     rows = [row for row in result.tables["probe"] if row["split"] == split]
     return np.array([[as_number(row[f"predicted {name}"]) for name in columns] for row in rows])
-
-
-def _truth(grid: FactorSpace, points: list[int], columns: Sequence[str]) -> Floats:
-    return grid.scaled(grid.classes(points))[:, [grid.position(name) for name in columns]]
 
 
 def _correlations(layers: Floats) -> Floats:

@@ -11,16 +11,23 @@ from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, silent
 from unknot.runs.workspace import Workspace
-from unknot.tasks.generalisation.constant_baselines import CHUNK, Baselines, constant_baselines
 from unknot.tasks.generalisation.options import WHO, GeneralisationOptions, chosen_splits
 from unknot.tasks.generalisation.readout import steps_over, train_readout
-from unknot.tasks.generalisation.split_errors import SplitErrors, mean_known
-from unknot.tasks.generalisation.split_points import chunks, part_points
+from unknot.tasks.generalisation.split_errors import (
+    CHUNK,
+    Baselines,
+    SplitErrors,
+    chunks,
+    constant_baselines,
+    mean_known,
+    part_points,
+)
 from unknot.tasks.options import Rows
 from unknot.tasks.result import Cell, Table, TaskResult, as_number
 from unknot.worlds.splits.split import Split
 
 INPUTS = {"true factors": 1.0, "sign-flipped": -1.0}
+WORDS = {"true factors": "true_factors", "sign-flipped": "sign_flipped"}  # in names of values
 
 
 def oracle(
@@ -62,7 +69,7 @@ def oracle(
         task=WHO,
         source=options.name or "readout of the true factors",
         world=source.world_name,
-        values={f"{row['split']}_{_word(row['input'])}": as_number(row["r2"]) for row in table},
+        values={f"{row['split']}_{WORDS[str(row['input'])]}": as_number(row["r2"]) for row in table},
         tables={"oracle": table},
         settings=settings,
         notes=["The readout is given factors, not an encoder's latents: what it can read at best."],
@@ -102,7 +109,3 @@ def _row(label: str, name: str, split: Split, errors: SplitErrors, baselines: Ba
         "constant_train_mean": mean_known(baselines.train.r2),
         "rows": errors.rows,
     }
-
-
-def _word(name: Cell) -> str:
-    return str(name).replace(" ", "_").replace("-", "_")

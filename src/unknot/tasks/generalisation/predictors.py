@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from unknot.encoders.encoder import Encoder, writable
 from unknot.encoders.source import WITH_WEIGHTS, Source
@@ -15,9 +15,9 @@ from unknot.metrics.inputs import as_array
 from unknot.representation import Representation
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
-from unknot.tasks.generalisation.coded_world import CodedWorld
 from unknot.tasks.generalisation.options import WHO, Scale
-from unknot.worlds.world import Images, World
+from unknot.tasks.pool import all_rows
+from unknot.worlds.world import Images, World, needs_rng
 
 FAR = 3.0  # predictions of [0, 1] that are mostly beyond this are probably class numbers
 
@@ -134,13 +134,7 @@ def _network(source: Source, run: Run) -> Encoder:
 
 
 def checked(encoder: Encoder, space: FactorSpace, scale: Scale) -> Encoder:
-    """The same function with its predictions checked: shape, numbers, scale.
-
-    Args:
-        encoder: images (n, h, w, c) to predictions (n, n_factors).
-        space: the factors.
-        scale: of its predictions; they come out in [0, 1].
-    """
+    """The same function, its predictions (n, n_factors) checked (shape, numbers, scale) and brought to [0, 1]."""
     warned = False
 
     def predict(images: Images) -> NDArray[np.float64]:
@@ -192,3 +186,35 @@ def _like_classes(predictions: NDArray[np.float64], space: FactorSpace) -> bool:
     """Whether predictions lie where class numbers do and not in [0, 1]."""
     large = space.sizes > 2 * FAR
     return bool(large.any()) and bool(np.all(np.median(predictions[:, large], axis=0) > FAR))
+
+
+class CodedWorld:
+    """The rows of a representation as a world whose images are latents, (n, 1, 1, d).
+
+    Several rows of a combination are several images of it, of which one is drawn; test rows are rows like the others.
+    """
+
+    def __init__(self, representation: Representation, factors: FactorSpace, name: str) -> None:
+        latents, labels = all_rows(WHO, representation, "; they say which rows are for training.")
+        if representation.factor_names != factors.names:
+            raise UnknotError(
+                f"{WHO}: the representation has factors {', '.join(representation.factor_names)}; {name} has "
+                f"{', '.join(factors.names)}. Name the world it comes from.",
+                field="world",
+            )
+        self.key, self.name, self.factors = "", name, factors  # images of no world of the catalogue
+        self.rows = factors.check(labels, WHO)
+        points = factors.indices(self.rows)
+        order = np.argsort(points, kind="stable")
+        self._points, self._latents = points[order], latents[order]
+        self.stochastic = bool((np.diff(self._points) == 0).any())
+        self.image_shape = (1, 1, latents.shape[1])
+
+    def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
+        """The latents of a row of each combination, in the shape of images."""
+        wanted = self.factors.indices(self.factors.check(classes, self.name))
+        at = np.searchsorted(self._points, wanted)
+        if self.stochastic:
+            copies = np.searchsorted(self._points, wanted, side="right") - at
+            at = at + needs_rng(self.name, rng).integers(0, copies)
+        return self._latents[at][:, None, None]

@@ -8,14 +8,15 @@
 The benchmark is that of Schott et al. 2022, arXiv:2107.08221.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress
 from unknot.runs.workspace import Workspace
+from unknot.tasks.generalisation.error_similarity import Similarity, comparable, error_similarity
 from unknot.tasks.generalisation.options import ROWS, WHO, GeneralisationOptions, chosen_splits
 from unknot.tasks.generalisation.oracle import oracle
 from unknot.tasks.generalisation.page import section
@@ -27,12 +28,17 @@ from unknot.tasks.generalisation.predictors import (
     must_share_factors,
     needs_readout,
 )
-from unknot.tasks.generalisation.terminal import compare, table
 from unknot.tasks.options import Untrained
-from unknot.tasks.result import RESULT, TaskResult
+from unknot.tasks.result import RESULT, Cell, TaskResult, rows_table, shown
 from unknot.tasks.task import Task
 from unknot.worlds.catalogue import conventions
 from unknot.worlds.splits.split import Split
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+ALWAYS = {"r2": "R²", "constant_train_mean": "constant"}
+UNSEEN = {"r2_id": "ID", "constant_id": "constant", "r2_ood": "OOD", "constant_ood": "constant", "ratio": "ratio"}
 
 
 def measure(
@@ -42,13 +48,8 @@ def measure(
     if options.oracle:
         return oracle(source, options, workspace, progress)
     predictor = find_predictor(source, options.readout, options.scale)
-    about = TaskResult(
-        task=WHO,
-        source=options.name or source.label,
-        world=source.world_name,
-        values={},
-        settings=_settings(options, predictor),
-    )
+    settings = _settings(options, predictor)
+    about = TaskResult(WHO, options.name or source.label, source.world_name, {}, settings=settings)
 
     def tested(label: str, split: Split) -> TaskResult:
         return workspace.kept(
@@ -97,6 +98,53 @@ def _joined(parts: Sequence[TaskResult]) -> TaskResult:
         settings={**parts[0].settings, "splits": [label for part in parts for label in part.settings["splits"]]},
         notes=list(dict.fromkeys(note for part in parts for note in part.notes)),
     )
+
+
+def table(result: TaskResult) -> "RenderableType":
+    """R² of every factor, each number beside that of a constant, split by split; of an oracle, what is read."""
+    from rich.console import Group
+
+    if "oracle" in result.tables:
+        return rows_table("oracle", result.tables["oracle"])
+    return Group(*(part for mean in result.tables["splits"] for part in (_factors(result, mean), "")))
+
+
+def _factors(result: TaskResult, mean: Mapping[str, Cell]) -> "RenderableType":
+    """The factors of one split, and their mean."""
+    from rich.table import Table
+    from rich.text import Text
+
+    columns = ALWAYS if mean["r2_ood"] is None else ALWAYS | UNSEEN
+    grid = Table(title=Text(f"{mean['split']}: R² by factor"), title_justify="left", box=None, pad_edge=False)
+    grid.add_column("factor")
+    for head in columns.values():
+        grid.add_column(head, justify="right", style="dim" if head == "constant" else "")
+    for row in result.tables["factors"]:
+        if row["split"] == mean["split"]:
+            grid.add_row(Text(str(row["factor"])), *(shown(row[name]) for name in columns))
+    grid.add_row("mean", *(shown(mean[name]) for name in columns), style="bold")
+    return grid
+
+
+def compare(results: Sequence[TaskResult]) -> "RenderableType":
+    """How alike models are on each split that two or more of them are on."""
+    from rich.console import Group
+
+    return Group(*(_similarity(error_similarity(group, split)) for split, group in comparable(results)))
+
+
+def _similarity(similarity: Similarity) -> "RenderableType":
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    head = Text(f"{similarity.split}: correlation of predictions over {similarity.rows} images")
+    grid = Table("")
+    for i, _ in enumerate(similarity.names):
+        grid.add_column(str(i + 1), justify="right")
+    for i, (name, row) in enumerate(zip(similarity.names, similarity.matrix.tolist(), strict=True)):
+        grid.add_row(Text(f"{i + 1} {name}"), *("-" if r != r else f"{r:.2f}" for r in row))
+    return Group(head, grid)
 
 
 GENERALISATION = Task(

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.statistics.columns import Floats, chosen, scores_and_accuracies
+from unknot.metrics.arrays import Floats
+from unknot.statistics.columns import chosen, scores_and_accuracies
 from unknot.statistics.correlations import Method, correlation
-from unknot.statistics.resamples import Bootstrap, Bootstraps, seeded
+from unknot.statistics.resamples import Bootstraps, seeded
 from unknot.tasks.result import TaskResult
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def step_correlations(
 
     bootstrap = seeded(bootstraps)
     scores, values = scores_and_accuracies("step_correlations", table, accuracies, steps)
-    rows = _rows(scores, values, steps, metrics, method, bootstrap)
+    rows = _rows(scores, values, steps, metrics, method=method, bootstraps=bootstrap)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -121,23 +122,18 @@ def half_correlations(
     rows = []
     for half, inside in (("worst", last <= middle), ("best", last >= middle)):
         part = {name: column[inside] for name, column in scores.items()}
-        of_half = _rows(part, values[inside], steps, metrics, method, bootstrap)
+        of_half = _rows(part, values[inside], steps, metrics, method=method, bootstraps=bootstrap)
         rows += [(half, *row) for row in of_half]
     return pd.DataFrame(rows, columns=["half", *COLUMNS])
 
 
 def _rows(
-    scores: Mapping[str, Floats],
-    values: Floats,
-    steps: Sequence[int],
-    metrics: Sequence[str] | None,
-    method: Method,
-    bootstrap: Bootstrap,
+    scores: Mapping[str, Floats], values: Floats, steps: Sequence[int], metrics: Sequence[str] | None, **how: Any
 ) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for name in chosen(scores, metrics):
         for t, step in enumerate(steps):
-            c = correlation(scores[name], values[:, t], method=method, bootstraps=bootstrap)
+            c = correlation(scores[name], values[:, t], **how)
             note = c.note.replace("the first score", name).replace("the second score", "accuracy")
             rows.append((name, step, c.r, c.p, c.low, c.high, c.n, note))
     return rows

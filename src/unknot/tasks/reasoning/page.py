@@ -28,7 +28,9 @@ def section(results: Sequence[TaskResult]) -> Section:
         "and the answers alone, one at the answers alone. Only an accuracy above the third-row line shows that rows "
         "one and two are used.",
     ]
-    drawings = [Drawing(_learning(results), _learning_caption(results))]
+    reasoners = results[0].tables.get("reasoners", [])
+    several = f"Mean of {len(reasoners)} reasoners; the band is from the worst to the best."
+    drawings = [Drawing(_learning(results), several if len(reasoners) > 1 else "")]
     if len(results) == 1:
         drawings += [
             Drawing(_by_relations_over_steps(results[0]), "The more factors are fixed, the more clues there are."),
@@ -37,7 +39,6 @@ def section(results: Sequence[TaskResult]) -> Section:
     contents: list[Content] = [Gallery(drawings)]
     if len(results) > 1:
         contents.append(_relations_table(results))
-    reasoners = results[0].tables.get("reasoners", [])
     if len(reasoners) > 1:
         contents.append(_reasoners(results[0], reasoners))
     return Section("Abstract visual reasoning", texts, contents)
@@ -50,26 +51,16 @@ def study_sections(scores: "pd.DataFrame", results: Sequence[TaskResult]) -> Ite
 
 
 def study_section(
-    table: "pd.DataFrame | Mapping[str, Any]",
-    accuracies: Any,
-    steps: Sequence[int],
-    metrics: Sequence[str] | None = None,
-    *,
-    bootstraps: int = 1000,
+    table: "pd.DataFrame | Mapping[str, Any]", accuracies: Any, steps: Sequence[int], *, bootstraps: int = 1000
 ) -> Section:
     """What scores of a study's representations tell about how fast reasoning is learnt from them.
 
-    Args:
-        table: one row a representation, one column a score.
-        accuracies: (m, t) of the same representations, see `accuracies_of`.
-        steps: (t,) of the reasoners' training.
-        metrics: columns of the table; all by default.
-        bootstraps: resamples for the bands.
+    The table has one row a representation and one column a score; for accuracies and steps see `accuracies_of`.
     """
-    correlations = step_correlations(table, accuracies, steps, metrics, bootstraps=bootstraps)
-    quartiles = quartile_curves(table, accuracies, steps, metrics, bootstraps=bootstraps)
-    halves = half_differences(table, accuracies, steps, metrics, bootstraps=bootstraps)
-    inside = half_correlations(table, accuracies, steps, metrics, bootstraps=0)
+    correlations = step_correlations(table, accuracies, steps, bootstraps=bootstraps)
+    quartiles = quartile_curves(table, accuracies, steps, bootstraps=bootstraps)
+    halves = half_differences(table, accuracies, steps, bootstraps=bootstraps)
+    inside = half_correlations(table, accuracies, steps, bootstraps=0)
     n = int(correlations["n"].max())
     texts = [
         f"{n} representations; each one's accuracy is the mean over its reasoners. Bands hold 95 % of resamples of "
@@ -81,21 +72,21 @@ def study_section(
         Section(
             "Rank correlation of scores with accuracy, over training",
             _missing(correlations, "r"),
-            [_correlation_grid(correlations), Gallery(_each(correlations, "r", _correlation_curve))],
+            [_correlation_grid(correlations), _each(correlations, "r", _correlation_curve)],
             name="reasoning-correlations",
             open=True,
         ),
         Section(
             "Accuracy of each quarter of representations by a score",
             ["The darkest line is the quarter with the highest score.", *_missing(quartiles, "mean")],
-            [Gallery(_each(quartiles, "mean", _quartile_curve))],
+            [_each(quartiles, "mean", _quartile_curve)],
             name="reasoning-quartiles",
             open=True,
         ),
         Section(
             "Accuracy of the upper half by a score, minus that of the lower half",
             _missing(halves, "difference"),
-            [Gallery(_each(halves, "difference", _difference_curve))],
+            [_each(halves, "difference", _difference_curve)],
             name="reasoning-halves",
         ),
         Section(
@@ -105,7 +96,7 @@ def study_section(
                 "construction.",
                 *_missing(inside, "r"),
             ],
-            [Gallery(_each(inside, "r", _half_curves))],
+            [_each(inside, "r", _half_curves)],
             name="reasoning-best-and-worst",
         ),
     ]
@@ -124,11 +115,6 @@ def _learning(results: Sequence[TaskResult]) -> str:
     values = results[0].values
     lines = {words: values[name] for name, words in SHORTCUTS.items() if name in values}
     return step_curves("Accuracy over training", curves, references=lines | {"chance": CHANCE}, bounds=(0.1, 1.0))
-
-
-def _learning_caption(results: Sequence[TaskResult]) -> str:
-    n = len(results[0].tables.get("reasoners", []))
-    return f"Mean of {n} reasoners; the band is from the worst to the best." if n > 1 else ""
 
 
 def _range(curve: Table, steps: Sequence[float]) -> tuple[list[float], list[float]]:
@@ -186,10 +172,10 @@ def _correlation_grid(table: "pd.DataFrame") -> Grid:
     )
 
 
-def _each(table: "pd.DataFrame", value: str, draw: Callable[[str, "pd.DataFrame"], str]) -> list[Drawing]:
+def _each(table: "pd.DataFrame", value: str, draw: Callable[[str, "pd.DataFrame"], str]) -> Gallery:
     """One chart for each score that has values."""
     parts = ((str(m), part) for m, part in table.groupby("metric", sort=False) if part[value].notna().any())
-    return [Drawing(draw(metric, part)) for metric, part in parts]
+    return Gallery([Drawing(draw(metric, part)) for metric, part in parts])
 
 
 def _missing(table: "pd.DataFrame", value: str) -> list[str]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError, unknown
-from unknot.factors import Classes, Factor, FactorSpace, Kind
+from unknot.factors import Classes, FactorSpace, space
 from unknot.progress import Progress
 from unknot.representation import Representation
 from unknot.runs.workspace import ARRAYS, Workspace
@@ -113,13 +113,7 @@ def encoded_table(
 ) -> CodeTable:
     """Codes of all combinations by a frozen encoder, kept in a workspace.
 
-    Args:
-        source: the encoder and its world.
-        grid: that world with the classes that puzzles use.
-        views: images of each combination, where the world has random parts; elsewhere there is one.
-        seed: of the random parts.
-        workspace: keeps the codes.
-        progress: told how many images are encoded.
+    Where the world has random parts, which the seed decides, there are several `views` of each combination.
     """
     n, views = grid.factors.size, views if grid.stochastic else 1
     classes = grid.full(grid.factors.classes(np.arange(n)))
@@ -158,22 +152,16 @@ def representation_table(
     """
     if representation.factors is None:
         raise UnknotError(f"{WHO}: the representation has no factors; puzzles are made from them.")
-    factors, rows = _classes(representation)
+    rows = _classes(representation)
+    factors = space(dict(zip(representation.factor_names, (rows.max(axis=0) + 1).tolist(), strict=True)))
     for name in classes or ():
         if name not in factors.names:
             raise unknown("factor", name, factors.names, field="classes")
     wanted = classes if classes is not None else usual_classes(factors, key)
     kept = [kept_classes(factor.size, wanted.get(factor.name, factor.size)) for factor in factors]
-    coarse = FactorSpace(
-        tuple(
-            Factor(factor.name, len(some), factor.kind if len(some) > 1 else "constant")
-            for factor, some in zip(factors, kept, strict=True)
-        )
-    )
+    coarse = space({factor.name: len(some) for factor, some in zip(factors, kept, strict=True)})
     places = np.stack([np.searchsorted(some, rows[:, i]) for i, some in enumerate(kept)], axis=1)
-    inside = np.ones(len(rows), dtype=np.bool_)
-    for i, some in enumerate(kept):
-        inside &= some[np.minimum(places[:, i], len(some) - 1)] == rows[:, i]
+    inside = np.all([np.isin(rows[:, i], some) for i, some in enumerate(kept)], axis=0)
     cells = places[inside] @ coarse.strides
     counts = np.bincount(cells, minlength=coarse.size)
     if not counts.all():
@@ -187,18 +175,15 @@ def representation_table(
     return CodeTable(coarse, codes, np.concatenate([[0], np.cumsum(counts)]))
 
 
-def _classes(representation: Representation) -> tuple[FactorSpace, Classes]:
-    """The factors of a representation as far as its rows tell, and the classes of its rows."""
+def _classes(representation: Representation) -> Classes:
+    """The classes of the rows of a representation."""
     rows = np.asarray(representation.factors)
     if rows.dtype.kind == "f" and not (np.isfinite(rows).all() and (rows == np.floor(rows)).all()):
         raise UnknotError(f"{WHO}: factors of the representation are not classes (whole numbers from 0 up).")
     rows = rows.astype(np.int64)
     if rows.min() < 0:
         raise UnknotError(f"{WHO}: a factor of the representation is {rows.min()}; classes count from 0 up.")
-    sizes = rows.max(axis=0) + 1
-    kinds: list[Kind] = ["ordinal" if n > 1 else "constant" for n in sizes]
-    names = zip(representation.factor_names, sizes, kinds, strict=True)
-    return FactorSpace(tuple(Factor(name, int(n), kind) for name, n, kind in names)), rows
+    return rows
 
 
 def _alike(factors: FactorSpace, codes: Codes) -> CodeTable:

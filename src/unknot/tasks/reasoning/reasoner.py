@@ -1,4 +1,4 @@
-"""Train one WReN on puzzles: fresh ones in every batch, fresh ones in every evaluation.
+"""Train WReNs on puzzles, one after the other: fresh ones in every batch, fresh ones in every evaluation.
 
 The puzzles, the views of panels and the dropped units of a step depend on the seed, the draw and the step alone, and a
 checkpoint holds the rest: a process killed at any moment goes on and ends with the same accuracies.
@@ -8,7 +8,8 @@ import io
 import json
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,16 @@ from torch.nn import functional
 
 from unknot.errors import UnknotError
 from unknot.files import written_whole
+from unknot.processes.memory import kept_memory
+from unknot.processes.threads import threads_of_torch
+from unknot.progress import Progress
 from unknot.runs.batches import as_tensor
 from unknot.runs.trainer import seed_of
-from unknot.tasks.reasoning.options import ReasoningOptions
+from unknot.runs.workspace import Workspace
+from unknot.tasks.reasoning.options import ReasoningOptions, WReNSetting
 from unknot.tasks.reasoning.panels import CodeTable, Panels
-from unknot.tasks.reasoning.settings import WReNSetting
 from unknot.tasks.reasoning.wren import PanelCNN, WReN, initialise
+from unknot.tasks.result import Table
 from unknot.worlds.puzzles.puzzles import ANSWERS, CHANCE, Puzzles
 
 TRAIN, EVALUATE = 0, 1  # streams of puzzles
@@ -102,15 +107,9 @@ class Reasoner:
         return any(step <= self.step and step not in rows for step in examinations)
 
     def train(self, steps: int, examinations: Collection[int], progress: Callable[..., None]) -> list[Row]:
-        """Go on to a step.
+        """Go on to a step, and tell what came out of the examinations, which are after some of the steps.
 
-        Args:
-            steps: in all.
-            examinations: the steps after which it is examined.
-            progress: told the steps done, the steps in all and, once it is known, the latest accuracy.
-
-        Returns:
-            What came out of the examinations.
+        Progress is told the steps done, the steps in all and, once it is known, the latest accuracy.
         """
         self._tell(steps, progress)
         while self.step < steps:
@@ -173,7 +172,8 @@ class Reasoner:
         self.model.eval()
         with torch.no_grad():
             for start in range(0, 0 if self.diverged else len(puzzles), CHUNK):
-                some = _slice(puzzles, start, start + CHUNK)
+                at = slice(start, start + CHUNK)
+                some = Puzzles(puzzles.grids[at], puzzles.answers[at], puzzles.labels[at], puzzles.fixed[at])
                 labels = torch.from_numpy(some.labels)
                 scores = self.scores(lesson.inputs(some, rng)).cpu()
                 right.append((scores.argmax(dim=1) == labels).numpy())
@@ -219,7 +219,31 @@ class Reasoner:
             ) from error
 
 
-def _slice(puzzles: Puzzles, start: int, end: int) -> Puzzles:
-    return Puzzles(
-        puzzles.grids[start:end], puzzles.answers[start:end], puzzles.labels[start:end], puzzles.fixed[start:end]
-    )
+def teach(
+    lesson: Lesson, device: torch.device, identity: Any, workspace: Workspace, progress: Progress
+) -> tuple[Table, dict[int, int]]:
+    """Train the reasoners of a task, or go on where they were stopped; a workspace keeps them.
+
+    Their identity is everything that decides the accuracies but a reasoner's own settings and the number of its steps.
+
+    Returns:
+        A row for each reasoner and examination; and reasoner -> the step at which its loss was no longer finite, for
+        those whose loss was not.
+    """
+    options = lesson.options
+    examinations, settings = options.examinations(), options.reasoners()
+    curve: Table = []
+    diverged: dict[int, int] = {}
+    with threads_of_torch(options.threads), kept_memory(), torch.random.fork_rng(devices=[]):
+        for draw, setting in enumerate(settings):
+            key = [identity, draw, asdict(setting)]
+            stage = f"reasoner {draw + 1} of {len(settings)}"
+            with workspace.locked("reasoner", key):
+                reasoner = Reasoner(lesson, setting, draw, device, workspace.path("reasoner", key, ".pt"))
+                if reasoner.lacks(examinations):  # it was taught for longer, and asked at other steps
+                    reasoner = Reasoner(lesson, setting, draw, device)
+                rows = reasoner.train(options.steps, examinations, partial(progress, stage))
+            curve += [{"draw": draw, **row, "step": int(row["step"])} for row in rows]
+            if 0 < reasoner.diverged <= options.steps:
+                diverged[draw] = reasoner.diverged
+    return curve, diverged

@@ -1,22 +1,25 @@
 """Reasoning: does a representation help to learn abstract visual puzzles from fewer examples?"""
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
-from unknot.progress import Progress
+from unknot.progress import Progress, silent
 from unknot.runs.workspace import Workspace
 from unknot.tasks.options import Untrained
-from unknot.tasks.reasoning.estimate import estimate
 from unknot.tasks.reasoning.options import WHO, ReasoningOptions
 from unknot.tasks.reasoning.page import section, study_sections
-from unknot.tasks.reasoning.panels import grid_of, panels_of
-from unknot.tasks.result import RESULT, Cell, Table, TaskResult
+from unknot.tasks.reasoning.panels import grid_of, integer_table, panels_of
+from unknot.tasks.result import RESULT, Cell, Table, TaskResult, rows_table
 from unknot.tasks.task import SOURCES, Task
+from unknot.worlds import open_world
 from unknot.worlds.puzzles.picture import puzzle_picture
 from unknot.worlds.puzzles.puzzles import CHANCE, check_puzzles
 from unknot.worlds.puzzles.quantised import Quantised
@@ -26,7 +29,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from rich.console import RenderableType
 
+
 BASELINE_PUZZLES = 20_000
+TRIED = 10  # steps of each reasoner that are timed for an estimate
 ALONE = {"onehot": "one-hot factors", "integer": "integer factors", "cnn": "CNN from scratch"}
 Baselines = Mapping[str, Mapping[int, float]]  # solver -> number of fixed factors, 0 for all -> accuracy
 
@@ -43,8 +48,7 @@ def measure(source: Source, options: ReasoningOptions, workspace: Workspace, pro
 
     def result() -> TaskResult:
         try:
-            from unknot.tasks.reasoning.reasoner import Lesson
-            from unknot.tasks.reasoning.teaching import teach
+            from unknot.tasks.reasoning.reasoner import Lesson, teach
         except ImportError:
             raise UnknotError(f"{WHO}: needs torch, an extra: pip install unknot[torch].") from None
         lesson = Lesson(panels_of(source, grid, options, workspace, progress), options)
@@ -74,6 +78,28 @@ def preview(source: Source, options: ReasoningOptions, progress: Progress) -> "I
     grid = Quantised(source.world, options.classes)
     rng = np.random.default_rng(options.seed)
     return puzzle_picture(grid, options.puzzles(grid.factors, 1, rng), rng=rng, solved=options.solved)
+
+
+def estimate(world: str, options: ReasoningOptions, data: Path | None) -> float:
+    """Seconds to teach and examine the reasoners of one run, from a few steps on codes of integers."""
+    import torch
+
+    from unknot.tasks.reasoning.reasoner import Lesson, teach
+
+    panels = integer_table(Quantised(open_world(world, data=data), options.classes).factors)
+
+    def seconds(steps: int, batches: int) -> float:
+        few = {"steps": steps, "evaluate_every": steps, "evaluation_batches": batches, "at": ()}
+        lesson = Lesson(panels, options.model_copy(update=few))
+        began = time.perf_counter()
+        teach(lesson, torch.device("cpu"), None, Workspace(), silent)
+        return time.perf_counter() - began
+
+    seconds(1, 1)  # compiles
+    least = seconds(1, 1)
+    step = max(0.0, seconds(1 + TRIED, 1) - least) / TRIED
+    examination = max(0.0, seconds(1, options.evaluation_batches) - least)
+    return options.steps * step + ceil(options.steps / options.evaluate_every) * examination
 
 
 def baselines_in_words(values: Mapping[str, float]) -> str:
@@ -138,19 +164,7 @@ def table(result: TaskResult) -> "RenderableType":
     """Accuracy over training, and by the number of fixed factors."""
     from rich.console import Group
 
-    return Group(*(_printed(name, result.tables[name]) for name in ("accuracy over training", "by relations")))
-
-
-def _printed(title: str, rows: Table) -> "RenderableType":
-    from rich.table import Table
-
-    grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for column in rows[0]:
-        grid.add_column(column, justify="right", overflow="fold")
-    for row in rows:
-        cells = ("-" if cell is None or cell != cell else cell for cell in row.values())
-        grid.add_row(*(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in cells))
-    return grid
+    return Group(*(rows_table(name, result.tables[name]) for name in ("accuracy over training", "by relations")))
 
 
 REASONING = Task(

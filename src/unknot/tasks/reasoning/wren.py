@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unknot.errors import UnknotError
-from unknot.tasks.reasoning.settings import WReNSetting
+from unknot.tasks.reasoning.options import WReNSetting
 
 PLACES = 9
 CONTEXT = 8

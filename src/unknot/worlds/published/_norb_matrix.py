@@ -7,6 +7,7 @@ at least three are written whatever their number; then the values.
 import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.worlds.published.reading import reading
 
 TYPES = {0x1E3D4C55: "u1", 0x1E3D4C54: "<i4", 0x1E3D4C51: "<f4", 0x1E3D4C53: "<f8", 0x1E3D4C56: "<i2"}
 
 
 def header(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type of a matrix."""
-    try:
-        with gzip.open(path, "rb") as stream:
-            return _header(stream, path)
-    except (OSError, EOFError, zlib.error) as error:
-        raise _whole(path, error) from error
+    with _opened(path) as stream:
+        return _header(stream, path)
 
 
 def read(path: Path) -> NDArray[Any]:
@@ -36,20 +35,23 @@ def read(path: Path) -> NDArray[Any]:
 
 def blocks(path: Path, rows: int) -> Iterator[NDArray[Any]]:
     """A matrix, `rows` rows at a time."""
-    try:
-        with gzip.open(path, "rb") as stream:
-            shape, dtype = _header(stream, path)
-            for start in range(0, shape[0], rows):
-                block = (min(rows, shape[0] - start), *shape[1:])
-                n_bytes = int(np.prod(block)) * dtype.itemsize
-                data = stream.read(n_bytes)
-                if len(data) < n_bytes:
-                    raise EOFError(f"the data end in row {start} of {shape[0]}")
-                yield np.frombuffer(data, dtype).reshape(block)
-            if stream.read(1):  # reading on to the end also verifies the sum that gzip keeps there
-                raise EOFError(f"more data follow the {shape[0]} rows that the header promises")
-    except (OSError, EOFError, zlib.error) as error:
-        raise _whole(path, error) from error
+    with _opened(path) as stream:
+        shape, dtype = _header(stream, path)
+        for start in range(0, shape[0], rows):
+            block = (min(rows, shape[0] - start), *shape[1:])
+            n_bytes = int(np.prod(block)) * dtype.itemsize
+            data = stream.read(n_bytes)
+            if len(data) < n_bytes:
+                raise EOFError(f"the data end in row {start} of {shape[0]}")
+            yield np.frombuffer(data, dtype).reshape(block)
+        if stream.read(1):  # reading on to the end also verifies the sum that gzip keeps there
+            raise EOFError(f"more data follow the {shape[0]} rows that the header promises")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[gzip.GzipFile]:
+    with reading(path, "a gzipped matrix", OSError, EOFError, zlib.error), gzip.open(path, "rb") as stream:
+        yield stream
 
 
 def _header(stream: gzip.GzipFile, path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -61,11 +63,3 @@ def _header(stream: gzip.GzipFile, path: Path) -> tuple[tuple[int, ...], np.dtyp
     if len(dims) < n_dims or (dims < 1).any():
         raise UnknotError(f"{path}: has the dimensions {dims.tolist()}; expected {n_dims} numbers above 0.")
     return tuple(int(d) for d in dims), np.dtype(TYPES[int(start[0])])
-
-
-def _whole(path: Path, error: Exception) -> UnknotError:
-    if isinstance(error, FileNotFoundError):
-        return UnknotError(f"{path}: no such file.")
-    return UnknotError(
-        f"{path}: cannot be read as a gzipped matrix ({error}); it may be cut short or damaged. Download it again."
-    )

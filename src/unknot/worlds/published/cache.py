@@ -4,7 +4,7 @@ import math
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -75,10 +75,18 @@ def mapped(path: Path, key: str) -> NDArray[np.uint8]:
         stored: NDArray[np.uint8] = npz.read(path, key)
         return stored
 
+    return inflated(path, key, member.shape, npz.blocks(path, key, 4096))
+
+
+def inflated(
+    path: Path, key: str, shape: tuple[int, ...], blocks: Iterable[NDArray[np.uint8]]
+) -> NDArray[np.uint8]:
+    """An array of bytes in a file, memory-mapped from a copy beside the file that holds its blocks uncompressed."""
+
     def fill(images: NDArray[np.uint8]) -> None:
         start = 0
-        for block in npz.blocks(path, key, 4096):
+        for block in blocks:
             images[start : start + len(block)] = block
             start += len(block)
 
-    return converted(path.with_name(f"{path.name}.{key}.npy"), [path], member.shape, fill)
+    return converted(path.with_name(f"{path.name}.{key}.npy"), [path], shape, fill)

@@ -21,6 +21,7 @@ from unknot.factors import Factor, FactorSpace
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.entry import Conventions, PublishedFile
 from unknot.worlds.published import cache, forms
+from unknot.worlds.published.reading import reading
 from unknot.worlds.world import Images
 
 SPACE = FactorSpace(
@@ -73,21 +74,14 @@ def read_models(path: Path, space: FactorSpace) -> tuple[list[str], dict[str, Im
     """Names in the order of `list.txt`, and each model's images (elevation, azimuth, 64, 64, 3)."""
     names: list[str] | None = None
     models: dict[str, Images] = {}
-    try:
-        with tarfile.open(path, "r|*") as archive:
-            for member in archive:
-                place = _safe(member, path)
-                if place.parent.name != "cars" or not member.isfile():
-                    continue
-                stream = archive.extractfile(member)
-                if stream is not None and place.name == "list.txt":
-                    names = [PurePosixPath(line).stem for line in stream.read().decode("utf-8").split()]
-                elif stream is not None and place.suffix == ".mat":
-                    models[place.stem] = _model(stream, f"{path}: {place}", space)
-    except _BROKEN as error:
-        raise UnknotError(
-            f"{path}: cannot be read as a .tar.gz archive ({error}); it may be cut short or damaged. Download it again."
-        ) from error
+    with reading(path, "a .tar.gz archive", *_BROKEN), tarfile.open(path, "r|*") as archive:
+        for member in archive:
+            place = _safe(member, path)
+            stream = archive.extractfile(member) if place.parent.name == "cars" and member.isfile() else None
+            if stream is not None and place.name == "list.txt":
+                names = [PurePosixPath(line).stem for line in stream.read().decode("utf-8").split()]
+            elif stream is not None and place.suffix == ".mat":
+                models[place.stem] = _model(stream, f"{path}: {place}", space)
     if names is None:
         raise UnknotError(f"{path}: has no cars/list.txt, which numbers the models.")
     lacking = [name for name in names if name not in models]

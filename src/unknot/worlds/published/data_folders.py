@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from unknot.errors import UnknotError
@@ -52,30 +51,24 @@ def find_files(entry: Entry, data: Path | str | None = None) -> tuple[Path, ...]
 
 
 def require_files(key: str, entry: Entry, data: Path | str | None = None) -> tuple[Path, ...]:
-    """The files a world is read from, or the error that says where they were looked for and how to get them."""
+    """The files a world is read from, or the error that says where they were looked for and how to get them.
+
+    A stand-in is named, and never taken in silence.
+    """
     paths = find_files(entry, data)
-    if not paths:
-        raise _missing(key, entry, data)
-    return paths
-
-
-def _missing(key: str, entry: Entry, data: Path | str | None) -> UnknotError:
-    """The error for a world whose file is not here. A stand-in is named, and never taken in silence."""
+    if paths:
+        return paths
     if data is not None and not Path(data).expanduser().exists():
-        return UnknotError(f"{key}: the data folder {data} does not exist.")
+        raise UnknotError(f"{key}: the data folder {data} does not exist.")
     names = [file.name for file in entry.files]
     lacking = [file for file in names if find_file(file, data) is None] or names
     folders = ", ".join(str(folder) for folder in data_folders(data))
-    it = "it" if len(lacking) == 1 else "them"
+    it, listed = ("it", lacking[0]) if len(lacking) == 1 else ("them", f"{len(lacking)} files ({lacking[0]}, ...)")
     stand_in = f", or use the rendered stand-in '{entry.stand_in}'" if entry.stand_in else ""
-    return UnknotError(
-        f"{key}: {_listed(lacking)} not found in {folders}. Get {it} with `unknot data download {key}`,"
+    raise UnknotError(
+        f"{key}: {listed} not found in {folders}. Get {it} with `unknot data download {key}`,"
         f"{'' if stand_in else ' or'} name the folder that has {it} (--data or UNKNOT_DATA){stand_in}."
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} files ({names[0]}, ...)"
 
 
 def bytes_in_words(n: int) -> str:

@@ -151,18 +151,16 @@ def _receive(url: str, part: Path, file: PublishedFile, progress: Progress) -> b
     try:
         response = urllib.request.urlopen(request, timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
-        if (
-            error.code == 416 and have
-        ):  # nothing after what we have: complete, or of another file; the checksum tells
+        # Nothing after what we have: it is complete, or of another file; the checksum tells.
+        if error.code == 416 and have:
             error.close()
             return _length(error.headers.get("Content-Range")) in (None, have) or _begin_anew(part)
         raise
     with response:
         if response.headers.get_content_type() == "text/html":
             raise _NotFromHereError("sent a web page instead of the file")
-        resumed = response.status == 206 and (response.headers.get("Content-Range") or "").startswith(
-            f"bytes {have}-"
-        )
+        content_range = response.headers.get("Content-Range") or ""
+        resumed = response.status == 206 and content_range.startswith(f"bytes {have}-")
         if response.status == 206 and not resumed:
             return _begin_anew(part)
         have = have if resumed else 0

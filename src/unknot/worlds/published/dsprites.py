@@ -16,7 +16,7 @@ from unknot.factors import Factor, FactorSpace, Indices
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.entry import Conventions, PublishedFile
 from unknot.worlds.pictures import Selected
-from unknot.worlds.published import cache, forms, hdf5, npz
+from unknot.worlds.published import cache, forms, hdf5
 from unknot.worlds.published.split_files import split_files
 from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS
 from unknot.worlds.splits.rules import RULES
@@ -89,13 +89,12 @@ def read(path: Path, *, space: FactorSpace = SPACE) -> ArrayWorld:
     The colour column of the labels (always white) is dropped; the labels must count the grid in storage order.
     """
     path = Path(path)
-    is_hdf5 = hdf5.is_hdf5(path)
+    container, key = (forms.HDF5, "latents/classes") if hdf5.is_hdf5(path) else (forms.NPZ, "latents_classes")
 
     def fill(bits: NDArray[np.uint8]) -> None:
-        labels = hdf5.read(path, "latents/classes") if is_hdf5 else npz.read(path, "latents_classes")
-        check_labels(labels, space, path)
+        check_labels(container.read(path, key), space, path)
         start = 0
-        for block in hdf5.blocks(path, "imgs", ROWS) if is_hdf5 else npz.blocks(path, "imgs", ROWS):
+        for block in container.blocks(path, "imgs", ROWS):
             check_images(block, space.size - start, path)
             bits[start : start + len(block)] = np.packbits(block.reshape(len(block), -1), axis=1)
             start += len(block)

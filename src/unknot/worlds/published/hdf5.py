@@ -10,17 +10,15 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Indices
+from unknot.worlds.published.reading import reading
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
 def is_hdf5(path: Path) -> bool:
     """Whether a file begins as HDF5 files do, or is named like one."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC or path.suffix in (".h5", ".hdf5")
-    except FileNotFoundError:
-        raise UnknotError(f"{path}: no such file.") from None
+    with reading(path, "HDF5"), path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC or path.suffix in (".h5", ".hdf5")
 
 
 def members(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
@@ -70,10 +68,8 @@ class HDF5Pictures:
         if self._file is None:
             self._file = _open(self.path)
         distinct, back = np.unique(rows, return_inverse=True)
-        try:
+        with reading(self.path, "HDF5", OSError):
             pictures: NDArray[Any] = self._file[self.key][distinct]
-        except OSError as error:
-            raise _whole(self.path, error) from error
         return pictures[back.reshape(-1)]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -84,13 +80,8 @@ class HDF5Pictures:
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """An HDF5 file for reading; what is wrong with it is said in words."""
-    file = _open(path)
-    try:
+    with reading(path, "HDF5", OSError), _open(path) as file:
         yield file
-    except OSError as error:
-        raise _whole(path, error) from error
-    finally:
-        file.close()
 
 
 def dataset(file: Any, path: Path, key: str) -> Any:
@@ -110,16 +101,5 @@ def reader(path: Path) -> Any:
 
 
 def _open(path: Path) -> Any:
-    h5py = reader(path)
-    try:
-        return h5py.File(path, "r")
-    except FileNotFoundError:
-        raise UnknotError(f"{path}: no such file.") from None
-    except OSError as error:
-        raise _whole(path, error) from error
-
-
-def _whole(path: Path, error: OSError) -> UnknotError:
-    return UnknotError(
-        f"{path}: cannot be read as HDF5 ({error}); it may be cut short or damaged. Download it again."
-    )
+    with reading(path, "HDF5", OSError):
+        return reader(path).File(path, "r")

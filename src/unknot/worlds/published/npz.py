@@ -8,7 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -17,16 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.worlds.published.reading import reading
 
 # NotImplementedError is how zipfile refuses a compression it does not know, RuntimeError an encrypted member.
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error, NotImplementedError, RuntimeError)
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    struct.error,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True)
 class Member:
     """One array of an archive, as its header describes it."""
 
-    key: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     fortran: bool
@@ -50,7 +59,7 @@ def members(path: Path) -> dict[str, Member]:
                     length = stream.tell()
                 stored = info.compress_type == zipfile.ZIP_STORED
                 offset = _data_offset(path, info, length) if stored else None
-                arrays[key] = Member(key, shape, dtype, fortran, offset)
+                arrays[key] = Member(shape, dtype, fortran, offset)
         return arrays
 
 
@@ -59,15 +68,10 @@ def read(path: Path, key: str) -> NDArray[Any]:
     member = _member(path, key)
     if member.offset is not None and member.dtype.itemsize and member.shape and 0 not in member.shape:
         order = "F" if member.fortran else "C"
-        try:
+        with _read(path):
             return np.memmap(path, member.dtype, "r", member.offset, member.shape, order)  # type: ignore[call-overload, no-any-return]
-        except ValueError as error:
-            raise _whole(path, error) from error
     with _archive(path) as archive, archive.open(f"{key}.npy") as stream:
-        try:
-            return np.lib.format.read_array(stream, allow_pickle=False)
-        except ValueError as error:
-            raise _whole(path, error) from error
+        return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def blocks(path: Path, key: str, rows: int) -> Iterator[NDArray[Any]]:
@@ -82,7 +86,7 @@ def blocks(path: Path, key: str, rows: int) -> Iterator[NDArray[Any]]:
             n = min(rows, member.shape[0] - start)
             data = stream.read(n * row)
             if len(data) < n * row:
-                raise _whole(path, f"'{key}' ends after {start * row + len(data):,} bytes")
+                raise EOFError(f"'{key}' ends after {start * row + len(data):,} bytes")
             yield np.frombuffer(data, member.dtype).reshape(n, *member.shape[1:])
 
 
@@ -100,20 +104,12 @@ def _member(path: Path, key: str) -> Member:
 
 @contextmanager
 def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
-    except FileNotFoundError:
-        raise UnknotError(f"{path}: no such file.") from None
-    except _BROKEN as error:
-        raise _whole(path, error) from error
+    with _read(path), zipfile.ZipFile(path) as archive:
+        yield archive
 
 
-def _whole(path: Path, reason: object) -> UnknotError:
-    return UnknotError(
-        f"{path}: cannot be read as an .npz archive ({reason}); it may be cut short or damaged. Download or save it "
-        "again."
-    )
+def _read(path: Path) -> AbstractContextManager[None]:
+    return reading(path, "an .npz archive", *_BROKEN, remedy="Download or save it again.")
 
 
 def _header(stream: IO[bytes], path: Path, key: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

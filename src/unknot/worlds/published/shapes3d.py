@@ -4,12 +4,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import Factor, FactorSpace
 from unknot.worlds.array_world import ArrayWorld, ranked
 from unknot.worlds.entry import Conventions, PublishedFile
+from unknot.worlds.pictures import Pictures
 from unknot.worlds.published import cache, forms, hdf5
 from unknot.worlds.published.split_files import split_files
 from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS
@@ -82,26 +82,15 @@ def read(path: Path, *, space: FactorSpace = SPACE, unpack: bool = False) -> Arr
             f"{path}: the columns of 'labels' have {labelled.shape} distinct values; Shapes3D has {space.shape}. "
             "This is not the published file."
         )
-    key = "shapes3d" if space == SPACE else ""
-    copy = path.with_name(f"{path.name}.images.npy")
-    if unpack or copy.exists():
-        unpacked = _unpacked(path, copy, pictures.shape)
-        return ArrayWorld(unpacked, classes, space=space, name="Shapes3D", key=key)
-    if pictures.chunk and pictures.chunk[0] > MOST_IMAGES_IN_A_CHUNK:
+    stack: Pictures = pictures
+    if unpack or path.with_name(f"{path.name}.images.npy").exists():
+        stack = cache.inflated(path, "images", pictures.shape, hdf5.blocks(path, "images", 4096))
+    elif pictures.chunk and pictures.chunk[0] > MOST_IMAGES_IN_A_CHUNK:
         warnings.warn(
             f"{path}: {pictures.chunk[0]} images are compressed together, so images in random order are slow to read; "
             "unknot.worlds.published.shapes3d.read(path, unpack=True) makes a faster copy beside the file, once.",
             UnknotWarning,
             stacklevel=2,
         )
-    return ArrayWorld(pictures, classes, space=space, name="Shapes3D", key=key)
-
-
-def _unpacked(path: Path, copy: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    def fill(images: NDArray[np.uint8]) -> None:
-        start = 0
-        for block in hdf5.blocks(path, "images", 4096):
-            images[start : start + len(block)] = block
-            start += len(block)
-
-    return cache.converted(copy, [path], shape, fill)
+    key = "shapes3d" if space == SPACE else ""
+    return ArrayWorld(stack, classes, space=space, name="Shapes3D", key=key)

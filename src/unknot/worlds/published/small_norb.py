@@ -30,31 +30,14 @@ FULL_SPACE = FactorSpace(
 SPACE = FULL_SPACE.subspace(["category", "elevation", "azimuth", "lighting"])
 CONVENTIONS = Conventions(still=("category",))
 _PLACE = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small"
+_TOYS = {"training": "46789", "testing": "01235"}  # the instances of each part, as file names list them
 _SUMS = {
-    "5x46789x9x18x6x2x96x96-training-dat": (
-        131_896_188,
-        "5ffd6272a07d32695ee1082a26a41a93a37aab8c28da047f8c34ed348d214873",
-    ),
-    "5x46789x9x18x6x2x96x96-training-cat": (
-        348,
-        "2784e542c1922060691090952b6cd6278879a216c90f81476f0f00256d42cdaa",
-    ),
-    "5x46789x9x18x6x2x96x96-training-info": (
-        71_052,
-        "de7eb932ebe7a4ee16217fead60660d0eb3d23632c2f4d1c51f88c501c17bf32",
-    ),
-    "5x01235x9x18x6x2x96x96-testing-dat": (
-        130_799_817,
-        "cf7104eed3e51174d2f65b66d1e5878b9da233b886f161b0d88f4510ba2c7474",
-    ),
-    "5x01235x9x18x6x2x96x96-testing-cat": (
-        347,
-        "ecaf6d5bb8c3bc5eab9cf0258f6d2198dd474e016e374836fc097f2e5ff509ff",
-    ),
-    "5x01235x9x18x6x2x96x96-testing-info": (
-        10_428,
-        "16adf314226327ee006d1a44db8cfef52773c06c829951d5653a9f6f310248a2",
-    ),
+    "training-dat": (131_896_188, "5ffd6272a07d32695ee1082a26a41a93a37aab8c28da047f8c34ed348d214873"),
+    "training-cat": (348, "2784e542c1922060691090952b6cd6278879a216c90f81476f0f00256d42cdaa"),
+    "training-info": (71_052, "de7eb932ebe7a4ee16217fead60660d0eb3d23632c2f4d1c51f88c501c17bf32"),
+    "testing-dat": (130_799_817, "cf7104eed3e51174d2f65b66d1e5878b9da233b886f161b0d88f4510ba2c7474"),
+    "testing-cat": (347, "ecaf6d5bb8c3bc5eab9cf0258f6d2198dd474e016e374836fc097f2e5ff509ff"),
+    "testing-info": (10_428, "16adf314226327ee006d1a44db8cfef52773c06c829951d5653a9f6f310248a2"),
 }
 SIDE = 64
 
@@ -74,8 +57,8 @@ def _form(name: str) -> forms.Form:
 
 FILES = tuple(
     PublishedFile(name, urls=(f"{_PLACE}/{name}",), size=size, sha256=sha256, form=_form(name))
-    for stem, (size, sha256) in _SUMS.items()
-    for name in [f"smallnorb-{stem}.mat.gz"]
+    for part, (size, sha256) in _SUMS.items()
+    for name in [f"smallnorb-5x{_TOYS[part.partition('-')[0]]}x9x18x6x2x96x96-{part}.mat.gz"]
 )
 
 

@@ -122,14 +122,11 @@ def draw_puzzles(
 
 
 def check_puzzles(space: FactorSpace, relations: Relations, alternatives: Alternatives) -> tuple[int, int]:
-    """The fewest and the most factors that are fixed, or the error why there are no such puzzles."""
+    """The fewest and the most factors that are fixed, or the error why there are no such puzzles.
+
+    For every choice of fixed factors there must be five different wrong answers.
+    """
     least, most = _range(space, relations)
-    check_capacity(space, least, most, alternatives)
-    return least, most
-
-
-def check_capacity(space: FactorSpace, least: int, most: int, alternatives: Alternatives) -> None:
-    """An error where a space has fewer than five different wrong answers for some choice of fixed factors."""
     if alternatives not in get_args(Alternatives):
         raise unknown("kind of alternatives", alternatives, get_args(Alternatives))
     sizes = [size for size in space.shape if size > 1]
@@ -144,6 +141,7 @@ def check_capacity(space: FactorSpace, least: int, most: int, alternatives: Alte
                     f"are fixed; {ANSWERS - 1} are needed. Use factors with more classes.",
                     field="classes",
                 )
+    return least, most
 
 
 def _range(space: FactorSpace, relations: Relations) -> tuple[int, int]:
@@ -180,15 +178,3 @@ def _subsets(varying: NDArray[np.int64], f: int, most: int) -> tuple[NDArray[np.
 
 def _sizes(space: FactorSpace) -> str:
     return ", ".join(f"{factor.name} {factor.size}" for factor in space)
-
-
-__all__ = [
-    "ANSWERS",
-    "CHANCE",
-    "PANELS",
-    "Alternatives",
-    "Puzzles",
-    "Relations",
-    "check_puzzles",
-    "draw_puzzles",
-]

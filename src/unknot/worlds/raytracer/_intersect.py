@@ -5,7 +5,7 @@ one lies in z = 0. Rays o + t d are moved into that frame by an affine map witho
 t is the same in both frames. All solids are convex and seen from outside.
 """
 
-# To be raised as `_trace` says. Tracer 4.
+# To be raised as `_trace` says. Tracer 5.
 
 # mypy: disable-error-code="no-any-return"
 
@@ -13,25 +13,8 @@ from typing import NamedTuple
 
 from numba import njit
 
+from unknot.worlds.raytracer import layout as at
 from unknot.worlds.raytracer._vectors import INLINE, LEAN, Table, Vector, dot, minus, plus, scaled, vector
-from unknot.worlds.raytracer.layout import (
-    BOX,
-    CAPSULE,
-    CENTER,
-    CONE,
-    CYLINDER,
-    EXTRA,
-    FACES,
-    FIRST_FACE,
-    KIND,
-    LAST_FACE,
-    MAP,
-    PLANE,
-    POLYHEDRON,
-    RECTANGLE,
-    ROUNDED_BOX,
-    SPHERE,
-)
 
 MISS = 1e30  # a finite stand-in for infinity
 NEAR = 1e-7  # a ray does not meet the surface it starts from
@@ -183,8 +166,8 @@ def _polyhedron(first: int, last: int, o: Vector, d: Vector) -> float:
     """The intersection of the half-spaces n . p <= offset, each row of FACES being (n, offset)."""
     enter, leave = -MISS, MISS
     for f in range(first, last):
-        along = dot(vector(FACES, f, 0), d)
-        gap = FACES[f, 3] - dot(vector(FACES, f, 0), o)
+        along = dot(vector(at.FACES, f, 0), d)
+        gap = at.FACES[f, 3] - dot(vector(at.FACES, f, 0), o)
         t = gap / _away_from_zero(along)
         if along < 0.0:
             enter = max(enter, t)
@@ -201,9 +184,9 @@ def _flat(kind: int, hole: float, o: Vector, d: Vector) -> float:
     t = -oz / _away_from_zero(dz)
     if t <= NEAR:
         return MISS
-    if kind != PLANE:
+    if kind != at.PLANE:
         x, y = ox + t * dx, oy + t * dy
-        if kind == RECTANGLE:
+        if kind == at.RECTANGLE:
             if abs(x) > 1.0 or abs(y) > 1.0:
                 return MISS
         else:
@@ -217,21 +200,21 @@ def _flat(kind: int, hole: float, o: Vector, d: Vector) -> float:
 def meet(shape: Shape, o: Vector, d: Vector) -> float:
     """The smallest t > 0 at which o + t d enters a shape, or MISS."""
     kind, extra, first, last = shape
-    if kind == SPHERE:
+    if kind == at.SPHERE:
         return _sphere(o, d)
-    if kind == BOX:
+    if kind == at.BOX:
         return _box(o, d)
-    if kind == CYLINDER:
+    if kind == at.CYLINDER:
         return _cylinder(o, d)
-    if kind == CONE:
+    if kind == at.CONE:
         return _cone(o, d)
-    if kind == CAPSULE:
+    if kind == at.CAPSULE:
         return _capsule(extra, o, d)
-    if kind == ROUNDED_BOX:
+    if kind == at.ROUNDED_BOX:
         return _rounded_box(extra, o, d)
-    if kind == POLYHEDRON:
+    if kind == at.POLYHEDRON:
         return _polyhedron(first, last, o, d)
-    if kind >= PLANE:
+    if kind >= at.PLANE:
         return _flat(kind, extra, o, d)
     return MISS
 
@@ -244,58 +227,64 @@ def normal(shape: Shape, p: Vector) -> Vector:
     negative inside, and the largest of these functions belongs to the face that was met.
     """
     (kind, extra, first, last), (x, y, z) = shape, p
-    if kind == SPHERE:
+    if kind == at.SPHERE:
         return p
-    if kind == BOX:
+    if kind == at.BOX:
         ax, ay, az = abs(x), abs(y), abs(z)
         if ax >= ay and ax >= az:
             return x, 0.0, 0.0
         if ay >= az:
             return 0.0, y, 0.0
         return 0.0, 0.0, z
-    if kind == CYLINDER:
+    if kind == at.CYLINDER:
         if extra > 0.0:  # the rim is sharp, but shines like a round one
             r = (x * x + y * y) ** 0.5
             out, over = r - 1.0 + extra, abs(z) - 1.0 + extra
             if out > 0.0 and over > 0.0:
                 return x * out / r, y * out / r, over if z > 0.0 else -over
         return (x, y, 0.0) if x * x + y * y > z * z else (0.0, 0.0, z)
-    if kind == ROUNDED_BOX:
+    if kind == at.ROUNDED_BOX:
         inner = 1.0 - extra
         return (
             x - max(-inner, min(inner, x)),
             y - max(-inner, min(inner, y)),
             z - max(-inner, min(inner, z)),
         )
-    if kind == CONE:
+    if kind == at.CONE:
         r = (x * x + y * y) ** 0.5
         return (x, y, 0.5 * r) if r - 0.5 * (1.0 - z) > -1.0 - z else (0.0, 0.0, -1.0)
-    if kind == CAPSULE:
+    if kind == at.CAPSULE:
         return x, y, z - max(-extra, min(extra, z))
-    if kind == POLYHEDRON:
+    if kind == at.POLYHEDRON:
         best, face = -MISS, first
         for f in range(first, last):
-            over = dot(vector(FACES, f, 0), p) - FACES[f, 3]
+            over = dot(vector(at.FACES, f, 0), p) - at.FACES[f, 3]
             if over > best:
                 best, face = over, f
-        return vector(FACES, face, 0)
+        return vector(at.FACES, face, 0)
     return 0.0, 0.0, 1.0
 
 
 @njit(**INLINE)
 def shape_of(bodies: Table, b: int) -> Shape:
     """The unit shape of body b."""
-    return Shape(int(bodies[b, KIND]), bodies[b, EXTRA], int(bodies[b, FIRST_FACE]), int(bodies[b, LAST_FACE]))
+    return Shape(
+        int(bodies[b, at.KIND]), bodies[b, at.EXTRA], int(bodies[b, at.FIRST_FACE]), int(bodies[b, at.LAST_FACE])
+    )
 
 
 @njit(**INLINE)
 def inwards(bodies: Table, b: int, d: Vector) -> Vector:
     """A direction of the world in the frame of body b."""
-    return dot(vector(bodies, b, MAP), d), dot(vector(bodies, b, MAP + 3), d), dot(vector(bodies, b, MAP + 6), d)
+    return (
+        dot(vector(bodies, b, at.MAP), d),
+        dot(vector(bodies, b, at.MAP + 3), d),
+        dot(vector(bodies, b, at.MAP + 6), d),
+    )
 
 
 @njit(**INLINE)
 def meet_body(bodies: Table, b: int, o: Vector, d: Vector) -> float:
     """The smallest t > 0 at which o + t d, given in the world, enters body b, or MISS."""
-    o = minus(o, vector(bodies, b, CENTER))
+    o = minus(o, vector(bodies, b, at.CENTER))
     return meet(shape_of(bodies, b), inwards(bodies, b, o), inwards(bodies, b, d))

@@ -4,7 +4,7 @@ Bodies are convex, so none shadows or mirrors itself: the body a secondary ray s
 small offset is needed. Tables are passed whole with an index, which compiles to faster code than views of rows.
 """
 
-# To be raised as `_trace` says. Tracer 4.
+# To be raised as `_trace` says. Tracer 5.
 
 # mypy: disable-error-code="no-any-return"
 
@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unknot.worlds.raytracer import layout as at
 from unknot.worlds.raytracer._intersect import MISS, inwards, meet_body, normal, shape_of
 from unknot.worlds.raytracer._vectors import (
     INLINE,
@@ -31,40 +32,13 @@ from unknot.worlds.raytracer._vectors import (
     unit,
     vector,
 )
-from unknot.worlds.raytracer.layout import (
-    AIM,
-    AMBIENT,
-    CASTS,
-    CENTER,
-    CHECKER,
-    COLOR,
-    DIFFUSE,
-    IS_AIMED,
-    IS_DIRECTION,
-    IS_FADING,
-    IS_SHADOWING,
-    KIND,
-    MAP,
-    MOST_RAYS,
-    NOTHING,
-    PLANE,
-    POWER,
-    RADIUS,
-    RAYS,
-    REACH,
-    REFLECTIVITY,
-    SHININESS,
-    SPECULAR,
-    TILE,
-    TOWARDS,
-)
 
 CORE = 2.0  # how much brighter than the rest a metal's highlight is in its middle
 BOUNCES = 2  # mirror images of mirrors, then the mirror's own colour
 BLACK, WHITE = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 # A sunflower covers a disc evenly: its first n points, divided by sqrt(n), lie in the unit disc.
-_SPIRAL = np.arange(MOST_RAYS) * math.pi * (3.0 - math.sqrt(5.0))
-SUNFLOWER = np.sqrt(np.arange(MOST_RAYS) + 0.5)[:, None] * np.stack([np.cos(_SPIRAL), np.sin(_SPIRAL)], axis=1)
+_SPIRAL = np.arange(at.MOST_RAYS) * math.pi * (3.0 - math.sqrt(5.0))
+SUNFLOWER = np.sqrt(np.arange(at.MOST_RAYS) + 0.5)[:, None] * np.stack([np.cos(_SPIRAL), np.sin(_SPIRAL)], axis=1)
 
 
 class Scene(NamedTuple):
@@ -92,11 +66,11 @@ def _unblocked(scene: Scene, start: int, p: Vector, lamp: Lamp) -> float:
     towards, far, spread, rays = lamp
     n_near = 0
     for b in range(len(bodies)):
-        if bodies[b, CASTS] == 0.0 or b == start:
+        if bodies[b, at.CASTS] == 0.0 or b == start:
             continue
-        reach = bodies[b, REACH]
+        reach = bodies[b, at.REACH]
         if reach > 0.0:
-            c = minus(vector(bodies, b, CENTER), p)
+            c = minus(vector(bodies, b, at.CENTER), p)
             along = dot(c, towards)
             wide = reach + spread * (along + reach)
             if along < -reach or along > far + reach or dot(c, c) - along * along > wide * wide:
@@ -134,11 +108,11 @@ def _unblocked(scene: Scene, start: int, p: Vector, lamp: Lamp) -> float:
 def _lit(scene: Scene, b: int, p: Vector, n: Vector, d: Vector, shade: float) -> Vector:
     """Ambient, diffuse and specular light that body b, of normal n, sends from p against the unit direction d."""
     bodies, lights = scene.bodies, scene.lights
-    specular, ambient, color = bodies[b, SPECULAR], bodies[b, AMBIENT], vector(bodies, b, COLOR)
+    specular, ambient, color = bodies[b, at.SPECULAR], bodies[b, at.AMBIENT], vector(bodies, b, at.COLOR)
     matt, gloss = (ambient, ambient, ambient), BLACK
     for i in range(len(lights)):
-        towards, far, spread = vector(lights, i, TOWARDS), MISS, lights[i, RADIUS]
-        if lights[i, IS_DIRECTION] == 0.0:
+        towards, far, spread = vector(lights, i, at.TOWARDS), MISS, lights[i, at.RADIUS]
+        if lights[i, at.IS_DIRECTION] == 0.0:
             x, y, z = minus(towards, p)
             far = math.sqrt(x * x + y * y + z * z)
             towards = (x / far, y / far, z / far)
@@ -147,14 +121,14 @@ def _lit(scene: Scene, b: int, p: Vector, n: Vector, d: Vector, shade: float) ->
         if facing <= 0.0:
             continue
         light = 1.0
-        if lights[i, IS_FADING] != 0.0:
+        if lights[i, at.IS_FADING] != 0.0:
             light /= far * far
-        if lights[i, IS_AIMED] != 0.0:
-            light *= max(0.0, -dot(towards, vector(lights, i, AIM)))
+        if lights[i, at.IS_AIMED] != 0.0:
+            light *= max(0.0, -dot(towards, vector(lights, i, at.AIM)))
         if light <= 0.0:
             continue
-        if lights[i, IS_SHADOWING] != 0.0:
-            light *= _unblocked(scene, b, p, Lamp(towards, far, spread, int(lights[i, RAYS])))
+        if lights[i, at.IS_SHADOWING] != 0.0:
+            light *= _unblocked(scene, b, p, Lamp(towards, far, spread, int(lights[i, at.RAYS])))
             if light <= 0.0:
                 continue
         shine = 0.0
@@ -162,17 +136,17 @@ def _lit(scene: Scene, b: int, p: Vector, n: Vector, d: Vector, shade: float) ->
             h = minus(towards, d)
             cosine = dot(n, h) / math.sqrt(dot(h, h))
             if cosine > 0.0:
-                shine = cosine ** bodies[b, SHININESS]
-                if bodies[b, REFLECTIVITY] > 0.0:  # a mirror shows the lamp itself
+                shine = cosine ** bodies[b, at.SHININESS]
+                if bodies[b, at.REFLECTIVITY] > 0.0:  # a mirror shows the lamp itself
                     core = shine * shine
                     core *= core
                     core *= core
                     shine += CORE * core * core
                 shine *= light * specular
-        light *= bodies[b, DIFFUSE] * facing
-        matt = plus(matt, scaled(light, vector(lights, i, POWER)))
-        gloss = plus(gloss, scaled(shine, vector(lights, i, POWER)))
-    if bodies[b, REFLECTIVITY] > 0.0:
+        light *= bodies[b, at.DIFFUSE] * facing
+        matt = plus(matt, scaled(light, vector(lights, i, at.POWER)))
+        gloss = plus(gloss, scaled(shine, vector(lights, i, at.POWER)))
+    if bodies[b, at.REFLECTIVITY] > 0.0:
         gloss = times(gloss, color)
     return plus(times(scaled(shade, matt), color), gloss)
 
@@ -182,7 +156,7 @@ def _mirrored(bodies: Table, start: int, o: Vector, d: Vector) -> tuple[int, flo
     """The first body met by a ray that leaves body `start`, and where; (-1, MISS) if there is none."""
     hit, best = -1, MISS
     for b in range(len(bodies)):
-        if b != start and bodies[b, KIND] != NOTHING:
+        if b != start and bodies[b, at.KIND] != at.NOTHING:
             t = meet_body(bodies, b, o, d)
             if t < best:
                 hit, best = b, t
@@ -192,16 +166,16 @@ def _mirrored(bodies: Table, start: int, o: Vector, d: Vector) -> tuple[int, flo
 @njit(**INLINE)
 def _surface(bodies: Table, b: int, p: Vector, d: Vector) -> tuple[Vector, float]:
     """The unit normal of body b at p, where d sees it, and how much of its colour a checkerboard leaves."""
-    flat, checker = bodies[b, KIND] >= PLANE, bodies[b, CHECKER]
-    n, shade = vector(bodies, b, MAP + 6), 1.0
+    flat, checker = bodies[b, at.KIND] >= at.PLANE, bodies[b, at.CHECKER]
+    n, shade = vector(bodies, b, at.MAP + 6), 1.0
     if not flat or checker != 0.0:
-        here = inwards(bodies, b, minus(p, vector(bodies, b, CENTER)))
+        here = inwards(bodies, b, minus(p, vector(bodies, b, at.CENTER)))
         if not flat:
             # A normal moves to the world by the transpose of the map that moves points away from it.
             x, y, z = normal(shape_of(bodies, b), here)
-            n = unit(spanned(scaled(x, vector(bodies, b, MAP)), y, vector(bodies, b, MAP + 3), z, n))
+            n = unit(spanned(scaled(x, vector(bodies, b, at.MAP)), y, vector(bodies, b, at.MAP + 3), z, n))
         if checker != 0.0:
-            x, y, z = scaled(1.0 / bodies[b, TILE], here)
+            x, y, z = scaled(1.0 / bodies[b, at.TILE], here)
             if (math.floor(x) + math.floor(y) + math.floor(z + 0.5)) & 1:
                 shade -= checker
     if flat and dot(n, d) > 0.0:  # flat bodies have two sides
@@ -217,13 +191,13 @@ def radiance(scene: Scene, b: int, p: Vector, d: Vector) -> Vector:
         if b < 0:
             return plus(color, times(through, scene.sky))
         n, shade = _surface(bodies, b, p, d)
-        mirror = bodies[b, REFLECTIVITY] if bounce < BOUNCES else 0.0
-        if mirror > 0.0 or bodies[b, SPECULAR] > 0.0:
+        mirror = bodies[b, at.REFLECTIVITY] if bounce < BOUNCES else 0.0
+        if mirror > 0.0 or bodies[b, at.SPECULAR] > 0.0:
             d = unit(d)
         color = plus(color, times(scaled(1.0 - mirror, through), _lit(scene, b, p, n, d, shade)))
         if mirror <= 0.0:
             break
-        through = times(through, scaled(mirror, vector(bodies, b, COLOR)))
+        through = times(through, scaled(mirror, vector(bodies, b, at.COLOR)))
         d = minus(d, scaled(2.0 * dot(n, d), n))
         b, t = _mirrored(bodies, b, p, d)
         p = plus(p, scaled(t, d))

@@ -1,4 +1,4 @@
-"""Images, instance masks and silhouettes of packed scenes, one ray at a time; compiled.
+"""Images, instance masks and counts of pixels of packed scenes, one ray at a time; compiled.
 
 An image is traced at the corners of its pixels. Where the four corners of a pixel see the same body in nearly the
 same colour, the pixel is their mean; only the others, those that an edge runs through, are sampled inside.
@@ -6,7 +6,7 @@ Each body is tried only within the rectangle it projects to.
 """
 
 # The compiled code kept on disk is made anew when the text of this file changes, not when that of one it imports does:
-# after editing layout, _vectors, _intersect, _shade or _views, raise this number in all files that have it. Tracer 4.
+# after editing layout, _vectors, _intersect, _shade or _views, raise this number in all files that have it. Tracer 5.
 
 import math
 from typing import NamedTuple
@@ -30,7 +30,7 @@ from unknot.worlds.raytracer._views import (
     look,
     meet_view,
 )
-from unknot.worlds.raytracer.layout import LABEL
+from unknot.worlds.raytracer.layout import KIND, LABEL, NOTHING
 
 Tables = NDArray[np.float64]  # (n, rows, columns), one for each scene
 CONTRAST = 0.16  # a larger difference between the corners of a pixel counts as an edge
@@ -219,20 +219,45 @@ def label(cameras: Table, packed: Tables, masks: NDArray[np.int16]) -> None:
 
 
 @njit(**FAST)
-def outline(cameras: Table, packed: Tables, codes: NDArray[np.int64]) -> None:
-    """Set bit l - 1 of `codes` (n, height, width) where a body labelled l >= 1 would be seen if it were alone."""
-    n_scenes, height, width = codes.shape
-    views, corners = np.empty((packed.shape[1], VIEW_WIDTH)), np.empty((8, 3))
-    for s in range(n_scenes):
+def count(
+    cameras: Table,
+    packed: Tables,
+    height: int,
+    width: int,
+    visible: NDArray[np.int64],
+    histogram: NDArray[np.int64],
+) -> None:
+    """Add up pixels: visible (n, k) of each body, histogram (n, 2^k) by the set of bodies that cover them alone."""
+    k = packed.shape[1]
+    views, corners = np.empty((k, VIEW_WIDTH)), np.empty((8, 3))
+    depths = np.empty((height, width))
+    codes = np.empty((height, width), dtype=np.int64)
+    first = np.empty((height, width), dtype=np.int64)
+    for s in range(len(packed)):
         bodies, camera = packed[s], camera_of(cameras, s, height, width)
         look(bodies, camera, views, corners)
-        codes[s] = 0
-        for b in range(len(bodies)):
-            if bodies[b, LABEL] < 1.0:
+        top, bottom, left, right = height, 0, width, 0  # of all bodies together
+        for b in range(k):
+            if bodies[b, KIND] != NOTHING and views[b, BOTTOM] >= 0.0 and views[b, RIGHTMOST] >= 0.0:
+                top, bottom = min(top, int(views[b, TOP])), max(bottom, min(height, int(views[b, BOTTOM]) + 1))
+                left, right = min(left, int(views[b, LEFT])), max(right, min(width, int(views[b, RIGHTMOST]) + 1))
+        depths[top:bottom, left:right] = MISS
+        codes[top:bottom, left:right] = 0
+        for b in range(k):
+            if bodies[b, KIND] == NOTHING:
                 continue
-            bit = 1 << (int(bodies[b, LABEL]) - 1)
-            for i in range(max(0, int(views[b, TOP] - 0.5)), min(height, int(views[b, BOTTOM] + 0.5) + 1)):
+            for i in range(max(0, int(views[b, TOP] - 0.5)), min(bottom, int(views[b, BOTTOM] + 0.5) + 1)):
                 v = camera.pixel * (0.5 * height - i - 0.5)
-                for j in range(max(0, int(views[b, LEFT] - 0.5)), min(width, int(views[b, RIGHTMOST] + 0.5) + 1)):
-                    if meet_view(bodies, b, views, camera.pixel * (j + 0.5 - 0.5 * width), v) < MISS:
-                        codes[s, i, j] |= bit
+                for j in range(max(0, int(views[b, LEFT] - 0.5)), min(right, int(views[b, RIGHTMOST] + 0.5) + 1)):
+                    t = meet_view(bodies, b, views, camera.pixel * (j + 0.5 - 0.5 * width), v)
+                    if t < MISS:
+                        codes[i, j] |= 1 << b
+                        if t < depths[i, j]:
+                            depths[i, j] = t
+                            first[i, j] = b
+        for i in range(top, bottom):
+            for j in range(left, right):
+                if codes[i, j]:
+                    histogram[s, codes[i, j]] += 1
+                    visible[s, first[i, j]] += 1
+        histogram[s, 0] = height * width - histogram[s, 1:].sum()

@@ -1,6 +1,6 @@
 """How a camera sees each body: the camera's rays in the body's frame, and the rectangle it projects to; compiled."""
 
-# To be raised as `_trace` says. Tracer 4.
+# To be raised as `_trace` says. Tracer 5.
 
 # mypy: disable-error-code="no-any-return"
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from numba import njit
 
+from unknot.worlds.raytracer import layout as at
 from unknot.worlds.raytracer._intersect import MISS, inwards, meet, shape_of
 from unknot.worlds.raytracer._vectors import (
     INLINE,
@@ -22,20 +23,6 @@ from unknot.worlds.raytracer._vectors import (
     scaled,
     spanned,
     vector,
-)
-from unknot.worlds.raytracer.layout import (
-    CAPSULE,
-    CENTER,
-    EXTRA,
-    EYE,
-    FORWARD,
-    KIND,
-    MAP,
-    NOTHING,
-    PLANE,
-    RIGHT,
-    TANGENT,
-    UP,
 )
 
 CLIP = 1e-3  # nearest depth that is projected
@@ -64,8 +51,8 @@ class Camera(NamedTuple):
 @njit(**INLINE)
 def camera_of(cameras: Table, s: int, height: int, width: int) -> Camera:
     """The camera of scene s."""
-    eye, forward = vector(cameras, s, EYE), vector(cameras, s, FORWARD)
-    right, up, tangent = vector(cameras, s, RIGHT), vector(cameras, s, UP), cameras[s, TANGENT]
+    eye, forward = vector(cameras, s, at.EYE), vector(cameras, s, at.FORWARD)
+    right, up, tangent = vector(cameras, s, at.RIGHT), vector(cameras, s, at.UP), cameras[s, at.TANGENT]
     return Camera(eye, right, up, forward, tangent, 2.0 * tangent / height, height, width)
 
 
@@ -83,26 +70,26 @@ def _rectangle(bodies: Table, b: int, camera: Camera, views: Table, corners: Tab
     views[b, TOP], views[b, LEFT] = 0.0, 0.0
     views[b, BOTTOM], views[b, RIGHTMOST] = height, width
     views[b, IS_THIN] = 0.0
-    kind = int(bodies[b, KIND])
-    if kind == PLANE:
+    kind = int(bodies[b, at.KIND])
+    if kind == at.PLANE:
         return
     focal = 0.5 * height / camera.tangent
-    center = minus(vector(bodies, b, CENTER), camera.eye)
+    center = minus(vector(bodies, b, at.CENTER), camera.eye)
     depth = dot(center, camera.forward)
     thinnest = MISS
     for corner in range(8):
         p = (0.0, 0.0, 0.0)
         for axis in range(3):
-            m = vector(bodies, b, MAP + 3 * axis)
+            m = vector(bodies, b, at.MAP + 3 * axis)
             size = dot(m, m)
             thinnest = min(thinnest, 1.0 / math.sqrt(size))
             # The frame's axes are orthogonal, so the way back is the transposed map with rows rescaled.
             step = 1.0 / size if corner >> axis & 1 else -1.0 / size
             if axis == 2:
-                if kind > PLANE:
+                if kind > at.PLANE:
                     step = 0.0
-                elif kind == CAPSULE:
-                    step *= 1.0 + bodies[b, EXTRA]
+                elif kind == at.CAPSULE:
+                    step *= 1.0 + bodies[b, at.EXTRA]
             p = plus(p, scaled(step, m))
         p = plus(p, center)
         put(corners, corner, 0, (dot(p, camera.right), dot(p, camera.up), dot(p, camera.forward)))
@@ -127,7 +114,7 @@ def _rectangle(bodies: Table, b: int, camera: Camera, views: Table, corners: Tab
     views[b, RIGHTMOST] = min(float(width), 0.5 * width + focal * right + slack)
     views[b, TOP] = max(0.0, 0.5 * height - focal * high - slack)
     views[b, BOTTOM] = min(float(height), 0.5 * height - focal * low + slack)
-    if kind < PLANE and depth > CLIP and thinnest * focal / depth < THIN:
+    if kind < at.PLANE and depth > CLIP and thinnest * focal / depth < THIN:
         views[b, IS_THIN] = 1.0
 
 
@@ -135,10 +122,10 @@ def _rectangle(bodies: Table, b: int, camera: Camera, views: Table, corners: Tab
 def look(bodies: Table, camera: Camera, views: Table, corners: Table) -> None:
     """Fill `views`: how a camera sees each body; `corners` (8, 3) is room for those of one."""
     for b in range(len(bodies)):
-        if bodies[b, KIND] == NOTHING:
+        if bodies[b, at.KIND] == at.NOTHING:
             _hide(views, b)
             continue
-        put(views, b, EYE_HERE, inwards(bodies, b, minus(camera.eye, vector(bodies, b, CENTER))))
+        put(views, b, EYE_HERE, inwards(bodies, b, minus(camera.eye, vector(bodies, b, at.CENTER))))
         put(views, b, FORWARD_HERE, inwards(bodies, b, camera.forward))
         put(views, b, RIGHT_HERE, inwards(bodies, b, camera.right))
         put(views, b, UP_HERE, inwards(bodies, b, camera.up))

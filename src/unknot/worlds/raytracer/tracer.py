@@ -1,8 +1,8 @@
 """A small ray tracer: scenes in plain Python, drawn by compiled code.
 
 World coordinates are right-handed with z up. A `Scene` has a camera, bodies and lights; `render` draws one scene or
-many into one array of uint8 images with smooth edges, `masks` says which body each pixel sees, `silhouettes`
-which bodies it would see if each were alone. Worlds that draw thousands of images build the packed arrays of a
+many into one array of uint8 images with smooth edges, `masks` says which body each pixel sees, `coverage`
+counts which bodies it would see if each were alone. Worlds that draw thousands of images build the packed arrays of a
 `Batch` themselves, with `body_rows`, `light_row` and `camera_rows`, instead of one `Scene` per image.
 """
 
@@ -21,6 +21,7 @@ Vector = tuple[float, float, float]
 Rows = NDArray[np.float64]
 Curve = Literal["linear", "srgb"]
 
+ROUNDING = 0.2  # radius of the edges of a rounded box over its half side
 UPRIGHT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 KINDS: dict[str, int] = {
     "sphere": at.SPHERE,
@@ -67,8 +68,6 @@ class Body:
         label: its number in masks; 0 is background.
         casts: whether it throws shadows.
         hole: inner over outer radius of a disc.
-        rounding: radius of the edges of a rounded box (0.2 if left out), or of those that a cylinder's rim shines as if
-            it had, over its half side.
         checker: how much darker every other tile of a checkerboard is, 0 for none.
         tile: side of those tiles where the body reaches from -1 to 1.
     """
@@ -82,7 +81,6 @@ class Body:
     label: int = 0
     casts: bool = True
     hole: float = 0.0
-    rounding: float | None = None
     checker: float = 0.0
     tile: float = 0.25
 
@@ -119,13 +117,6 @@ class Camera:
     position: Vector
     look_at: Vector = (0.0, 0.0, 0.0)
     fov: float = 45.0
-
-    @staticmethod
-    def facing(position: Vector, yaw: float, pitch: float, fov: float = 45.0) -> "Camera":
-        """A camera by angles in degrees: yaw from the x axis towards y, pitch upwards from the horizon."""
-        a, e = math.radians(yaw), math.radians(pitch)
-        ahead = (math.cos(a) * math.cos(e), math.sin(a) * math.cos(e), math.sin(e))
-        return Camera(position, (position[0] + ahead[0], position[1] + ahead[1], position[2] + ahead[2]), fov)
 
 
 @dataclass(frozen=True)
@@ -166,7 +157,7 @@ def turn(axis: ArrayLike, degrees: ArrayLike) -> Rows:
 
 def body_rows(body: Body) -> Rows:
     """Packed bodies (n, BODY_WIDTH) of one shape; position (n, 3), scale, rotation (n, 3, 3), color broadcast."""
-    shape, rounding, material = body.shape, body.rounding, body.material
+    shape, material = body.shape, body.material
     if shape not in KINDS:
         raise unknown("shape", shape, KINDS)
     center = np.atleast_2d(np.asarray(body.position, dtype=np.float64))
@@ -182,13 +173,7 @@ def body_rows(body: Body) -> Rows:
     if np.any(np.abs(frame @ frame.transpose(0, 2, 1) - np.eye(3)) > 1e-6):
         raise UnknotError(f"body '{shape}': rotation is not a rotation matrix; build it with `turn`.")
     rows = np.zeros((n, at.BODY_WIDTH))
-    if rounding is not None and not (shape in ("rounded_box", "cylinder") and 0 < rounding < 1):
-        raise UnknotError(
-            f"body '{shape}': rounding is {rounding}; rounded boxes and cylinders take one between 0 and 1."
-        )
-    if shape == "rounded_box" and rounding is None:
-        rounding = 0.2
-    extra = np.full(len(half), rounding or body.hole)
+    extra = np.full(len(half), ROUNDING if shape == "rounded_box" else body.hole)
     reach = np.sqrt((half**2).sum(axis=1))  # of the corners of its box
     if shape == "capsule":
         if np.any(np.abs(half[:, 0] - half[:, 1]) > 1e-9) or np.any(half[:, 2] < half[:, 0]):
@@ -317,19 +302,18 @@ def masks(scenes: Batch | Scene | Sequence[Scene], height: int, width: int) -> N
     return result
 
 
-def silhouettes(scenes: Batch | Scene | Sequence[Scene], height: int, width: int) -> NDArray[np.int64]:
-    """Per pixel (n, height, width), bit l - 1 is set where a body labelled l would be seen if it were alone.
+def coverage(batch: Batch, height: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pixels (n, k) whose middle sees each body, and pixels (n, 2^k) by the set of bodies that cover the middle.
 
-    One pass answers every question about who hides whom: `codes >> (l - 1) & 1` is the whole outline of l.
+    Bit b of an index into the second is set where body b would be seen if it were alone: one pass answers every
+    question about who hides whom.
     """
-    from unknot.worlds.raytracer._trace import outline
+    from unknot.worlds.raytracer._trace import count
 
-    batch = scenes if isinstance(scenes, Batch) else pack(scenes)
-    if batch.bodies.size and batch.bodies[:, :, at.LABEL].max() > 63:
-        raise UnknotError("silhouettes: labels go up to 63, one bit each; number the bodies 1, 2, 3, ...")
-    result = np.empty((len(batch), *_size(height, width)), dtype=np.int64)
-    outline(batch.cameras, batch.bodies, result)
-    return result
+    n, k = batch.bodies.shape[:2]
+    visible, histogram = np.zeros((n, k), dtype=np.int64), np.zeros((n, 2**k), dtype=np.int64)
+    count(batch.cameras, batch.bodies, *_size(height, width), visible, histogram)
+    return visible, histogram
 
 
 def _size(height: int, width: int) -> tuple[int, int]:

@@ -6,25 +6,16 @@ published for 3dshapes.
 """
 
 import math
+from colorsys import hsv_to_rgb
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from unknot.factors import Classes
 from unknot.worlds.published.shapes3d import SPACE
 from unknot.worlds.raytracer import layout as at
-from unknot.worlds.raytracer.tracer import (
-    Batch,
-    Body,
-    Light,
-    Material,
-    Vector,
-    body_rows,
-    camera_rows,
-    light_row,
-    turn,
-)
+from unknot.worlds.raytracer.tracer import Batch, Body, Light, Material, body_rows, camera_rows, light_row, turn
 from unknot.worlds.rendered.traced_world import TracedWorld
 
 # Lengths in half widths of the room; the object stands on the middle of the floor.
@@ -67,8 +58,7 @@ def shapes3d_rendered() -> TracedWorld:
 
 def scenes(classes: Classes) -> Batch:
     """The packed room of each row of classes: floor, front, left and right wall, object."""
-    hues = _hues()
-    cameras, lights, room, objects = _parts()
+    cameras, lights, room, objects, hues = _parts()
     floor, wall, thing, size, shape, azimuth = classes.T
     bodies = np.empty((len(classes), 5, at.BODY_WIDTH))
     bodies[:, :4] = room
@@ -82,7 +72,7 @@ def scenes(classes: Classes) -> Batch:
 
 @cache
 def _parts() -> tuple[NDArray[np.float64], ...]:
-    """Cameras and lights by azimuth, the room, and objects by shape and size, all without colour."""
+    """Cameras and lights by azimuth, the room, and objects by shape and size, all without colour; the ten hues."""
     angles = np.radians(SPACE["azimuth"].numbers)
     ahead = np.stack(
         [-np.sin(angles), np.cos(angles), np.full(len(angles), -math.tan(math.radians(PITCH)))], axis=1
@@ -114,20 +104,13 @@ def _parts() -> tuple[NDArray[np.float64], ...]:
         body_rows(Body(kind, sizes * (0, 0, half[2]), sizes * half, material=_OBJECT, label=3))
         for kind, half in kinds.items()
     ]
-    return camera_rows(eyes, eyes + ahead, FIELD_OF_VIEW), lights, room, np.stack(objects)
+    hues = np.array([hsv_to_rgb(hue, 1.0, 1.0) for hue in SPACE["object_hue"].numbers])
+    return camera_rows(eyes, eyes + ahead, FIELD_OF_VIEW), lights, room, np.stack(objects), hues
 
 
-def _wall(middle: Vector, degrees: float) -> NDArray[np.float64]:
+def _wall(middle: ArrayLike, degrees: float) -> NDArray[np.float64]:
     """A wall of the room: frontal, then turned about the vertical."""
     rotation, half = turn((0, 0, 1), degrees) @ turn((1, 0, 0), 90), (1.0, WALL / 2, 1.0)
     return body_rows(
         Body("rectangle", middle, half, rotation, material=_WALLS, casts=False, label=2, checker=_WALL_TEXTURE)
     )
-
-
-@cache
-def _hues() -> NDArray[np.float64]:
-    """Red, green, blue in [0, 1] of the ten hues, saturation and value 1."""
-    from colorsys import hsv_to_rgb
-
-    return np.array([hsv_to_rgb(hue, 1.0, 1.0) for hue in SPACE["object_hue"].numbers])

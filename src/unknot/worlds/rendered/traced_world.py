@@ -21,20 +21,15 @@ class TracedWorld(WorldDefaults):
         name: its title.
         factors: its grid.
         scenes: the packed scene of each row of classes.
-        side: height and width of an image.
         key: its name in the catalogue.
     """
 
     name: str
     factors: FactorSpace
     scenes: Callable[[Classes], Batch]
-    side: int = 64
     key: str = ""
 
-    @property
-    def image_shape(self) -> tuple[int, int, int]:
-        """Height, width, channels."""
-        return (self.side, self.side, 3)
+    image_shape = (64, 64, 3)
 
     def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
         """One uint8 image for each row of classes; `rng` is not used."""
@@ -42,5 +37,5 @@ class TracedWorld(WorldDefaults):
         images = np.empty((len(checked), *self.image_shape), dtype=np.uint8)
         for start in range(0, len(checked), _BATCH):
             chunk = slice(start, start + _BATCH)
-            render(self.scenes(checked[chunk]), self.side, self.side, out=images[chunk])
+            render(self.scenes(checked[chunk]), *self.image_shape[:2], out=images[chunk])
         return images

@@ -30,9 +30,7 @@ _BEHIND = math.atan2(0.75449, 0.65631)  # turns a wall to face the camera
 SAMPLES = 64  # paths a pixel; CLEVR used 512
 
 
-def render_blender(
-    scenes: Sequence[Scene], height: int, width: int, crop: float, *, samples: int = SAMPLES, seed: int = 0
-) -> NDArray[np.uint8]:
+def render_blender(scenes: Sequence[Scene], height: int, width: int, crop: float) -> NDArray[np.uint8]:
     """Draw scenes as uint8 images (n, height, width, 3); half a second to several each."""
     from PIL import Image
 
@@ -43,7 +41,7 @@ def render_blender(
         for i, scene in enumerate(scenes):
             _build(bpy, scene, height, width, crop)
             settings = bpy.context.scene
-            settings.cycles.samples, settings.cycles.seed = samples, seed
+            settings.cycles.samples, settings.cycles.seed = SAMPLES, 0
             settings.render.filepath = str(file)
             bpy.ops.render.render(write_still=True)
             with Image.open(file) as picture:
@@ -77,14 +75,14 @@ def _build(bpy: Any, scene: Scene, height: int, width: int, crop: float) -> None
     _without_light(stage.world)
     camera = bpy.data.cameras.new("camera")
     camera.sensor_width, camera.lens = SENSOR, LENS / crop
-    stage.camera = _put(bpy, camera, scene.camera, aimed=True)
+    stage.camera = _put(bpy, camera, scene.camera)
     for (watts, color, side), place in zip(AREA_LAMPS, scene.lamps, strict=True):
         lamp = bpy.data.lights.new("lamp", "AREA")
         lamp.energy, lamp.color, lamp.size = watts, color, side
-        _put(bpy, lamp, place, aimed=True)
+        _put(bpy, lamp, place)
     sun = bpy.data.lights.new("sun", "SUN")
     sun.energy, sun.angle = SUN_STRENGTH, 2 * math.atan(0.05)
-    _put(bpy, sun, SUN, aimed=True)
+    _put(bpy, sun, SUN)
     bpy.ops.mesh.primitive_plane_add(size=400)
     _paint(bpy, FLOORS[scene.background], "floor")
     # The floor of CLEVR rises behind what the camera sees; metal reflects it.
@@ -102,14 +100,13 @@ def _without_light(world: Any) -> None:
             node.inputs["Strength"].default_value = 0.0
 
 
-def _put(bpy: Any, data: Any, place: Sequence[float], *, aimed: bool) -> Any:
-    """Place a camera or lamp; aimed ones look at the origin, with the world's z upwards."""
+def _put(bpy: Any, data: Any, place: Sequence[float]) -> Any:
+    """Place a camera or lamp that looks at the origin, with the world's z upwards."""
     from mathutils import Vector  # type: ignore[import-not-found]
 
     thing = bpy.data.objects.new(data.name, data)
     thing.location = place
-    if aimed:
-        thing.rotation_euler = (-Vector(place)).to_track_quat("-Z", "Y").to_euler()
+    thing.rotation_euler = (-Vector(place)).to_track_quat("-Z", "Y").to_euler()
     bpy.context.scene.collection.objects.link(thing)
     return thing
 

@@ -8,11 +8,10 @@ numbers of its own, the result does not depend on interruptions or on the number
 import json
 import os
 import shutil
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from multiprocessing import current_process, get_context
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -20,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.files import plain, read_json, write_json, written_whole
-from unknot.processes.parent import follow_parent
+from unknot.files import must_be_ours, plain, read_json, write_json, written_whole
 from unknot.progress import Progress, silent
 
 MAKING = ".making"
@@ -78,6 +76,26 @@ def opened(making: Path, name: str) -> NDArray[Any]:
     return array
 
 
+def mapped(path: Path, shape: tuple[int, ...], remedy: str) -> NDArray[np.uint8]:
+    """A finished array of bytes, memory-mapped, or the error that says what is wrong with it and what to do."""
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UnknotError(f"{path}: cannot be read ({error}); {remedy}.") from error
+    if array.shape != shape or array.dtype != np.uint8:
+        raise UnknotError(f"{path}: is {array.dtype} {array.shape}; expected uint8 {shape}.")
+    return array
+
+
+def difference(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """In what a folder differs from what is wanted of it; empty if it does not."""
+    return ", ".join(
+        f"{key} {there.get(key)!r} instead of {value!r}"
+        for key, value in wanted.items()
+        if there.get(key) != value
+    )
+
+
 def finish(folder: Path, arrays: Mapping[str, Any]) -> None:
     """Move the finished arrays to their place; to be called before the file that says that all is complete."""
     for name in arrays:
@@ -104,6 +122,7 @@ def alone(folder: Path, waiting: Callable[[], None] | None = None) -> Iterator[N
         folder: made if need be.
         waiting: called now and then while another process fills it; left out, that is an error.
     """
+    must_be_ours(folder, "set of pictures", [MAKING, ".lock", "dataset.json", "corpus.json"])
     try:
         import fcntl
     except ImportError:  # systems without it: nobody watches
@@ -151,7 +170,7 @@ def _begin(making: Path, plan: Mapping[str, Any], arrays: Mapping[str, tuple[tup
         begun = read_json(file)
         if begun != wanted:
             raise UnknotError(
-                f"{making.parent}: was begun with {_difference(begun, wanted)}; name another folder."
+                f"{making.parent}: was begun with {difference(begun, wanted) or 'another plan'}; name another folder."
             )
         return
     try:
@@ -162,11 +181,6 @@ def _begin(making: Path, plan: Mapping[str, Any], arrays: Mapping[str, tuple[tup
         shutil.rmtree(making, ignore_errors=True)
         raise UnknotError(f"{making.parent}: cannot be written ({error.strerror or error}).") from error
     write_json(file, wanted)
-
-
-def _difference(begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    keys = [key for key in {**begun, **wanted} if begun.get(key) != wanted.get(key)]
-    return ", ".join(f"{key} {begun.get(key)!r} instead of {wanted.get(key)!r}" for key in keys) or "another plan"
 
 
 def _allocate(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -180,33 +194,24 @@ def _allocate(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
 def _all_done(work: Work, making: Path, pieces: list[int], jobs: int) -> Iterator[int]:
     if jobs <= 1 or current_process().daemon:
         for piece in pieces:
-            yield _do(work, making, piece)
+            yield _do((work, making), piece)
         return
-    from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
 
-    # A fork would copy threads of torch and numba in unknown states.
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_serve)
+    from unknot.processes.pool import spread
+
     try:
-        for future in as_completed([pool.submit(_do, work, making, piece) for piece in pieces]):
-            yield future.result()
+        yield from spread(_do, (work, making), pieces, jobs)
     except BrokenProcessPool:
         raise UnknotError(
             f"{making.parent}: a process died (out of memory?); the same command goes on where it stopped, perhaps "
             "with fewer jobs."
         ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
-def _do(work: Work, making: Path, piece: int) -> int:
+def _do(shared: tuple[Work, Path], piece: int) -> int:
+    work, making = shared
     record = work(making, piece)
     with written_whole(_record(making, piece)) as beside:
         beside.write_text(json.dumps(record, separators=(",", ":")), encoding="utf-8")
     return piece
-
-
-def _serve() -> None:
-    """End with the process that started this one, and leave Ctrl-C to it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    follow_parent()

@@ -5,8 +5,7 @@ list has ten paths on a line; its first two are swapped, since its code calls A 
 """
 
 import json
-from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.factors import Indices
 from unknot.worlds.array_world import ArrayWorld
+from unknot.worlds.image_folder import decoded
+from unknot.worlds.pictures import PictureFiles
 from unknot.worlds.scenes.corpus import MASKED, ROLES, Corpus, write_corpus
 from unknot.worlds.scenes.scene import Scene, read_scene
 
@@ -28,28 +28,10 @@ WINDOWS: dict[str, tuple[float, float, float, float] | None] = {
 _COAT = 168 / 240
 
 
-class ClevrPictures:
-    """Picture files, cut and shrunk when asked for."""
-
-    dtype = np.dtype(np.uint8)
-
-    def __init__(self, paths: Sequence[Path], size: tuple[int, int], window: str) -> None:
-        if window not in WINDOWS:
-            raise unknown("window", window, WINDOWS)
-        self.paths, self.window = paths, window
-        self.shape = (len(paths), *size, 3)
-
-    def __getitem__(self, rows: Indices, /) -> NDArray[Any]:
-        pictures = np.empty((len(rows), *self.shape[1:]), dtype=np.uint8)
-        for i, row in enumerate(rows):
-            pictures[i] = cut(self.paths[row], (self.shape[1], self.shape[2]), self.window)
-        return pictures
-
-
 class ClevrWorld(ArrayWorld):
     """CLEVR's pictures by number, with their scenes where the split has them."""
 
-    def __init__(self, pictures: ClevrPictures, scene_file: Path | None, split: str) -> None:
+    def __init__(self, pictures: PictureFiles, scene_file: Path | None, split: str) -> None:
         super().__init__(pictures, name=f"CLEVR {split}")
         self.paths, self.scene_file = pictures.paths, scene_file
 
@@ -93,8 +75,10 @@ def read_clevr(folder: Path | str, *, split: str = "", size: int = 128, window: 
     paths = sorted((folder / "images" / split).glob("*.png"))
     if not paths:
         raise UnknotError(f"{folder / 'images' / split}: holds no PNG pictures.")
+    if window not in WINDOWS:
+        raise unknown("window", window, WINDOWS)
     scene_file = folder / "scenes" / f"CLEVR_{split}_scenes.json"
-    pictures = ClevrPictures(paths, (size, size), window)
+    pictures = PictureFiles(paths, (size, size, 3), partial(cut, size=(size, size), window=window))
     return ClevrWorld(pictures, scene_file if scene_file.is_file() else None, split)
 
 
@@ -159,15 +143,11 @@ def import_coat(
 
 def cut(path: Path, size: tuple[int, int], window: str) -> NDArray[np.uint8]:
     """A picture, cut to a window and brought to a size by bilinear filtering."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
-    try:
-        with Image.open(path) as file:
-            image = file.convert("RGB")
-    except FileNotFoundError:
-        raise UnknotError(f"{path}: no such picture; is the folder complete?") from None
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError, ValueError, SyntaxError) as error:
-        raise UnknotError(f"{path}: cannot be read as a picture ({error}); mend or remove it.") from error
+    if not path.exists():
+        raise UnknotError(f"{path}: no such picture; is the folder complete?")
+    image = decoded(path, "RGB")
     shares = WINDOWS[window]
     if shares is None:
         side = _COAT * min(image.size)

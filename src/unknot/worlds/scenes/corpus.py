@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.factors import Factor, FactorSpace
 from unknot.files import write_json, written_whole
-from unknot.worlds.scenes.chunks import progress_of
+from unknot.worlds.array_world import ArrayWorld
+from unknot.worlds.scenes.chunks import mapped, progress_of
 
 ROLES = ("A", "B", "C", "D", "drop", "object", "color", "material", "shape", "size")
 MASKED = ROLES[:4]
@@ -74,6 +76,16 @@ def open_corpus(folder: Path | str) -> Corpus:
     images = _read_array(folder, "images.npy", (n, len(ROLES), height, width, 3))
     masks = _read_array(folder, "masks.npy", (n, len(MASKED), height, width))
     return Corpus(folder, images, masks, tuples, info)
+
+
+def corpus_world(folder: Path) -> ArrayWorld:
+    """The images of a corpus as a complete grid of tuples and roles."""
+    corpus = open_corpus(folder)
+    n = len(corpus)
+    tuples = Factor("tuple", n, "categorical" if n > 1 else "constant")
+    space = FactorSpace((tuples, Factor("role", len(ROLES), "categorical", ROLES)))
+    images = corpus.images.reshape(-1, *corpus.images.shape[2:])
+    return ArrayWorld(images, space=space, name=f"corpus, {corpus.info.get('variant', 'scenes')}")
 
 
 def write_corpus(
@@ -145,12 +157,6 @@ def _read_json(folder: Path, name: str, kind: type) -> Any:
 
 
 def _read_array(folder: Path, name: str, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    try:
-        array: NDArray[Any] = np.load(folder / name, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise UnknotError(f"{folder}: has no {name}; copy it again, or make the corpus again.") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise UnknotError(f"{folder / name}: cannot be read ({error}); copy or make the corpus again.") from error
-    if array.shape != shape or array.dtype != np.uint8:
-        raise UnknotError(f"{folder / name}: is {array.dtype} {array.shape}; expected uint8 {shape}.")
-    return array
+    if not (folder / name).exists():
+        raise UnknotError(f"{folder}: has no {name}; copy it again, or make the corpus again.")
+    return mapped(folder / name, shape, "copy or make the corpus again")

@@ -6,7 +6,6 @@ on the seed and on i alone.
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,12 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.factors import Indices
 from unknot.files import written_whole
 from unknot.progress import Progress, silent
 from unknot.worlds.array_world import ArrayWorld
-from unknot.worlds.pictures import Pictures
-from unknot.worlds.scenes.chunks import alone, clear, fill, finish, in_items, opened, progress_of
+from unknot.worlds.pictures import PictureFiles, Pictures
+from unknot.worlds.scenes.chunks import (
+    alone,
+    clear,
+    difference,
+    fill,
+    finish,
+    in_items,
+    mapped,
+    opened,
+    progress_of,
+)
 from unknot.worlds.scenes.render import Size, pixel_coords, render, scene_masks, window
 from unknot.worlds.scenes.scene import Scene, read_scene, scene_json
 from unknot.worlds.scenes.scenes_rendered import TITLES as SCENE_TITLES
@@ -169,22 +177,14 @@ def open_scenes(folder: Path | str) -> SceneWorld:
         raise UnknotError(
             f"{folder}: is a set of version {record.get('version')}; this program reads {VERSION}. Write it again."
         )
-    shape = (scene_set.n, height, width)
-    if scene_set.form == "array":
-        pictures, masks = _mapped(folder / "images.npy", (*shape, 3)), _mapped(folder / "masks.npy", shape)
-        return SceneWorld(folder, scene_set, pictures, masks)
-    image_files, mask_files = (
-        [folder / kind / scene_set.file_name(i) for i in range(scene_set.n)] for kind in ("images", "masks")
-    )
-    return SceneWorld(folder, scene_set, _PngPictures(image_files, (*shape, 3)), _PngPictures(mask_files, shape))
+    images, masks = _stack(folder, "images", scene_set, 3), _stack(folder, "masks", scene_set)
+    return SceneWorld(folder, scene_set, images, masks)
 
 
 def _already_made(folder: Path, wanted: dict[str, Any]) -> SceneWorld:
     world = open_scenes(folder)
-    there = world.scene_set.record()
-    other = [key for key, value in wanted.items() if there[key] != value]
-    if other:
-        named = ", ".join(f"{key} {there[key]!r} instead of {wanted[key]!r}" for key in other)
+    named = difference(world.scene_set.record(), wanted)
+    if named:
         raise UnknotError(f"{folder}: already holds scenes with {named}; name another folder.")
     return world
 
@@ -238,41 +238,27 @@ def _write_png(path: Path, pixels: NDArray[np.uint8]) -> None:
         Image.fromarray(pixels).save(beside, format="PNG", compress_level=4)
 
 
-class _PngPictures:
-    """PNG files of one size, decoded when asked for."""
-
-    dtype = np.dtype(np.uint8)
-
-    def __init__(self, paths: Sequence[Path], shape: tuple[int, ...]) -> None:
-        self.paths, self.shape = paths, shape
-        here = set(paths[0].parent.iterdir()) if paths[0].parent.is_dir() else set()
-        missing = [path for path in paths if path not in here]
-        if missing:
-            raise UnknotError(
-                f"{paths[0].parent}: {len(missing)} of {len(paths)} pictures are missing: {missing[0]}."
-            )
-
-    def __getitem__(self, rows: Indices, /) -> NDArray[Any]:
-        from PIL import Image
-
-        pictures = np.empty((len(rows), *self.shape[1:]), dtype=np.uint8)
-        for i, row in enumerate(rows):
-            try:
-                with Image.open(self.paths[row]) as file:
-                    pictures[i] = np.asarray(file)
-            except (OSError, ValueError, SyntaxError) as error:
-                raise UnknotError(f"{self.paths[row]}: cannot be read ({error}); write the set again.") from error
-        return pictures
+def _stack(folder: Path, kind: str, scene_set: SceneSet, *channels: int) -> Pictures:
+    """The images or the masks of a folder."""
+    shape = (*scene_set.sides, *channels)
+    if scene_set.form == "array":
+        return mapped(folder / f"{kind}.npy", (scene_set.n, *shape), "write the set again")
+    paths = [folder / kind / scene_set.file_name(i) for i in range(scene_set.n)]
+    here = set((folder / kind).iterdir()) if (folder / kind).is_dir() else set()
+    missing = [path for path in paths if path not in here]
+    if missing:
+        raise UnknotError(f"{folder / kind}: {len(missing)} of {len(paths)} pictures are missing: {missing[0]}.")
+    return PictureFiles(paths, shape, _read_png)
 
 
-def _mapped(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+def _read_png(path: Path) -> NDArray[np.uint8]:
+    from PIL import Image
+
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        with Image.open(path) as file:
+            return np.asarray(file)
+    except (OSError, ValueError, SyntaxError) as error:
         raise UnknotError(f"{path}: cannot be read ({error}); write the set again.") from error
-    if array.shape != shape or array.dtype != np.uint8:
-        raise UnknotError(f"{path}: is {array.dtype} {array.shape}; expected uint8 {shape}.")
-    return array
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.worlds.raytracer import layout as at
-from unknot.worlds.raytracer.tracer import Batch, Body, Light, Material, body_rows, camera_rows, light_row
+from unknot.worlds.raytracer.tracer import (
+    Batch,
+    Body,
+    Light,
+    Material,
+    body_rows,
+    camera_rows,
+    coverage,
+    light_row,
+)
 from unknot.worlds.scenes.scene import COLORS, FLOORS, MATERIALS, SHAPES, SIZES, Scene, SceneObject
 
 Numbers = NDArray[np.float64]
@@ -66,14 +75,7 @@ class Layouts:
         return len(self.counts)
 
     def __getitem__(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Layouts":
-        return Layouts(
-            self.words[rows],
-            self.places[rows],
-            self.counts[rows],
-            self.floors[rows],
-            self.cameras[rows],
-            self.lamps[rows],
-        )
+        return Layouts(**{name: part[rows] for name, part in vars(self).items()})
 
     def scene(self, i: int) -> Scene:
         """Scene i as a value."""
@@ -149,6 +151,36 @@ def seen_in(layouts: Layouts, batch: Batch, height: int, width: int, crop: float
     tangent = TANGENT * crop * min(1.0, height / width)
     cameras = camera_rows(layouts.cameras, (0.0, 0.0, 0.0), 2 * math.degrees(math.atan(tangent)))
     return Batch(cameras, batch.bodies, batch.lights, batch.backgrounds)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Pixels of scenes, counted at their middles, without smooth edges.
+
+    Attributes:
+        visible: (n, k) of each object, hidden parts left out.
+        histogram: (n, 2^k) by coverage: bit i of the index is set where object i would be seen if it were alone.
+    """
+
+    visible: Words
+    histogram: Words
+
+    def all_seen(self, counts: Words, least: int) -> NDArray[np.bool_]:
+        """(n,) whether each of the objects that are there shows so many pixels."""
+        missing = np.arange(self.visible.shape[1]) >= counts[:, None]
+        return np.asarray(((self.visible >= least) | missing).all(axis=1))
+
+    @property
+    def overlap(self) -> Words:
+        """Pixels (n,) covered by two or more objects."""
+        several = np.array([code.bit_count() > 1 for code in range(self.histogram.shape[1])])
+        overlap: Words = self.histogram[:, several].sum(axis=1)
+        return overlap
+
+
+def survey(layouts: Layouts, height: int, width: int) -> Survey:
+    """Count the pixels of scenes in images of this size."""
+    return Survey(*coverage(seen_in(layouts, packed(layouts, floor=False), height, width, 1.0), height, width))
 
 
 def _lights(lamps: Numbers) -> Numbers:

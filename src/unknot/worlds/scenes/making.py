@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.progress import Progress, silent
-from unknot.worlds.scenes.chunks import alone, clear, fill, finish, in_items, opened, progress_of
+from unknot.worlds.scenes.chunks import alone, clear, difference, fill, finish, in_items, opened, progress_of
 from unknot.worlds.scenes.corpus import MASKED, ROLES, VERSION, Corpus, open_corpus, write_records
+from unknot.worlds.scenes.layouts import survey
 from unknot.worlds.scenes.placement import MIN_VISIBLE, SETTINGS, SURVEY, placements
 from unknot.worlds.scenes.render import Size, render, scene_masks, window
 from unknot.worlds.scenes.scene import Scene
-from unknot.worlds.scenes.survey import survey
 from unknot.worlds.scenes.tuples import (
     COLORED,
     Parts,
@@ -44,10 +44,11 @@ class Wish:
     seed: int
     per_scene: int
 
-    def settings(self) -> dict[str, Any]:
-        """The rules in numbers, for corpus.json."""
+    def plan(self) -> dict[str, Any]:
+        """All of it as plain values, with the rules in numbers."""
+        height, width, crop = window(self.size)
         clear, published = self.variant == "clear", self.variant == "as published"
-        return {
+        settings = {
             "objects": list(SETTINGS["main"].objects),
             "min_visible": MIN_VISIBLE,
             "min_overlap": MIN_OVERLAP,
@@ -57,13 +58,9 @@ class Wish:
             "per_scene": self.per_scene,
             "edited_object": "by place in the list" if published else "drawn",
             "changes_must_show": not published,
-            "crop": window(self.size)[2],
+            "crop": crop,
         }
-
-    def plan(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        height, width, _ = window(self.size)
-        return {**asdict(self), "size": [height, width], "settings": self.settings()}
+        return {**asdict(self), "size": [height, width], "settings": settings}
 
 
 def make_corpus(
@@ -126,16 +123,16 @@ def make_corpus(
 
 def _already_made(folder: Path, wanted: dict[str, Any]) -> Corpus:
     corpus = open_corpus(folder)
-    other = [key for key, value in wanted.items() if corpus.info.get(key) != value]
-    if other:
-        named = ", ".join(f"{key} {corpus.info.get(key)!r} instead of {wanted[key]!r}" for key in other)
+    named = difference(corpus.info, wanted)
+    if named:
         raise UnknotError(f"{folder}: already holds a corpus with {named}; name another folder.")
     return corpus
 
 
 def make_piece(wish: Wish, n: int, making: Path, piece: int) -> dict[str, Any]:
     """Write the images and masks of one piece of a corpus of n tuples; its records and the rows they belong to."""
-    rows = positions(wish, n)[piece * PIECE : (piece + 1) * PIECE]
+    # Tuples are shuffled, so that those of one scene are not neighbours.
+    rows = np.random.default_rng([wish.seed, 0]).permutation(n)[piece * PIECE : (piece + 1) * PIECE]
     images, masks = opened(making, "images.npy"), opened(making, "masks.npy")
     records = []
     tuples = find_tuples(wish, np.random.default_rng([wish.seed, piece + 1]))
@@ -145,11 +142,6 @@ def make_piece(wish: Wish, n: int, making: Path, piece: int) -> dict[str, Any]:
     for array in (images, masks):
         array.flush()  # type: ignore[attr-defined]
     return {"rows": rows.tolist(), "tuples": records}
-
-
-def positions(wish: Wish, n: int) -> NDArray[np.int64]:
-    """Where tuples go, in the order they are found: shuffled, so that those of one scene are not neighbours."""
-    return np.random.default_rng([wish.seed, 0]).permutation(n)
 
 
 def find_tuples(
@@ -171,9 +163,7 @@ def crowded_scenes(wish: Wish, rng: np.random.Generator) -> Iterator[tuple[Scene
     """Main scenes that show every object and hide enough of some, with their tuples in random order."""
     for layouts in placements(SETTINGS["main"], rng):
         pixels = survey(layouts, SURVEY, SURVEY)
-        exists = np.arange(pixels.visible.shape[1]) < layouts.counts[:, None]
-        all_seen = ((pixels.visible >= MIN_VISIBLE) | ~exists).all(axis=1)
-        for i in np.flatnonzero(all_seen & (pixels.overlap > MIN_OVERLAP)):
+        for i in np.flatnonzero(pixels.all_seen(layouts.counts, MIN_VISIBLE) & (pixels.overlap > MIN_OVERLAP)):
             count = int(layouts.counts[i])
             scores = occlusion_scores(pixels.histogram[i, : 2**count], count)
             passing = np.flatnonzero(scores <= CLEAR if wish.variant == "clear" else scores > STRONG)

@@ -101,14 +101,9 @@ class MultiSprites(WorldDefaults):
             paint(shapes, poses, colors, image, mask)
             if self._shown(shapes, poses, colors, mask):
                 break
-        words = ("x", "y", "scale", "orientation")
         objects = [
-            {
-                "shape": SHAPES[shapes[j]],
-                "color": colors[j].tolist(),
-                **dict(zip(words, poses[j].tolist(), strict=True)),
-            }
-            for j in range(k)
+            {"shape": SHAPES[shape], "color": color, "x": x, "y": y, "scale": scale, "orientation": turn}
+            for shape, color, (x, y, scale, turn) in zip(shapes, colors.tolist(), poses.tolist(), strict=True)
         ]
         return np.rint(255 * image).astype(np.uint8), mask, {"objects": objects, "background": ground}
 

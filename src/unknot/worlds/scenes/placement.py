@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.worlds.scenes.layouts import COLOR_NAMES, FLOOR_NAMES, SIZE_NAMES, Layouts
+from unknot.worlds.scenes.layouts import COLOR_NAMES, FLOOR_NAMES, SIZE_NAMES, Layouts, survey
 from unknot.worlds.scenes.scene import (
     BACKGROUNDS,
     CAMERA,
@@ -28,7 +28,6 @@ from unknot.worlds.scenes.scene import (
     SIZES,
     Scene,
 )
-from unknot.worlds.scenes.survey import survey
 
 REACH = 3.0  # objects stand in the square of this half side
 GAP = 0.25  # between the bounding circles of two objects
@@ -109,9 +108,7 @@ def sample_scenes(n: int, setting: Rules, rng: np.random.Generator, *, batch: in
     """
     scenes: list[Scene] = []
     for layouts in placements(setting, rng, batch):
-        visible = survey(layouts, SURVEY, SURVEY).visible
-        exists = np.arange(visible.shape[1]) < layouts.counts[:, None]
-        good = ((visible >= setting.min_visible) | ~exists).all(axis=1)
+        good = survey(layouts, SURVEY, SURVEY).all_seen(layouts.counts, setting.min_visible)
         scenes += [layouts.scene(int(i)) for i in np.flatnonzero(good)[: n - len(scenes)]]
         if len(scenes) == n:
             break

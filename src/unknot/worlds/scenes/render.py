@@ -6,7 +6,7 @@ drawn at random.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,18 +44,15 @@ def render(
     """
     scenes = [scenes] if isinstance(scenes, Scene) else list(scenes)
     height, width, crop = window(size, crop)
+    if renderer not in get_args(Renderer):
+        raise unknown("renderer", renderer, get_args(Renderer))
+    if out is None:
+        out = np.empty((len(scenes), height, width, 3), dtype=np.uint8)
     if renderer == "blender":
         from unknot.worlds.scenes.blender import render_blender
 
-        drawn = render_blender(scenes, height, width, crop)
-        if out is None:
-            return drawn
-        out[:] = drawn
+        out[:] = render_blender(scenes, height, width, crop)
         return out
-    if renderer != "traced":
-        raise unknown("renderer", renderer, ("traced", "blender"))
-    if out is None:
-        out = np.empty((len(scenes), height, width, 3), dtype=np.uint8)
     for start in range(0, len(scenes), _BATCH):
         batch = _batch(scenes[start : start + _BATCH], height, width, crop)
         trace(batch, height, width, samples=samples, curve="srgb", out=out[start : start + _BATCH])
@@ -102,9 +99,9 @@ def window(size: Size, crop: float | None = None) -> tuple[int, int, float]:
     return int(height), int(width), float(crop)
 
 
-def pixel_coords(scenes: Sequence[Scene], size: Size = 128, crop: float | None = None) -> list[list[list[float]]]:
+def pixel_coords(scenes: Sequence[Scene], size: Size = 128) -> list[list[list[float]]]:
     """Column, row and depth at which the middle of each object of each scene appears, as CLEVR writes them."""
-    height, width, crop = window(size, crop)
+    height, width, crop = window(size)
     layouts = layouts_of(scenes)
     cameras = seen_in(layouts, packed(layouts), height, width, crop).cameras
     coords = []

@@ -10,36 +10,18 @@ from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
 from unknot.worlds.splits.split import Split
 
+
+def _held_out(size: str, *classes: tuple[int, int]) -> tuple[dict[str, int], ...]:
+    return tuple({size: first, "shape": second} for first, second in classes)
+
+
 # The (size, shape) classes held out in the paper's Tables 27 to 47, by dataset, in the names and classes of our worlds;
-# the catalogue says which worlds they belong to. The
-# paper lists factors in another order than the files do and calls the shape codes arbitrary; these are the codes
-# of the files.
+# the catalogue says which worlds they belong to. The paper lists factors in another order than the files do and calls
+# the shape codes arbitrary; these are the codes of the files.
 PUBLISHED_COMBINATIONS: dict[str, tuple[dict[str, int], ...]] = {
-    "dsprites": (
-        {"scale": 0, "shape": 0},
-        {"scale": 5, "shape": 2},
-        {"scale": 2, "shape": 1},
-        {"scale": 3, "shape": 1},
-        {"scale": 3, "shape": 2},
-    ),
-    "shapes3d": (
-        {"size": 0, "shape": 0},
-        {"size": 5, "shape": 2},
-        {"size": 2, "shape": 1},
-        {"size": 3, "shape": 1},
-        {"size": 3, "shape": 2},
-        {"size": 7, "shape": 3},
-        {"size": 0, "shape": 3},
-        {"size": 7, "shape": 1},
-    ),
-    "mpi3d": (
-        {"size": 0, "shape": 0},
-        {"size": 1, "shape": 4},
-        {"size": 0, "shape": 5},
-        {"size": 1, "shape": 3},
-        {"size": 1, "shape": 1},
-        {"size": 0, "shape": 2},
-    ),
+    "dsprites": _held_out("scale", (0, 0), (5, 2), (2, 1), (3, 1), (3, 2)),
+    "shapes3d": _held_out("size", (0, 0), (5, 2), (2, 1), (3, 1), (3, 2), (7, 3), (0, 3), (7, 1)),
+    "mpi3d": _held_out("size", (0, 0), (1, 4), (0, 5), (1, 3), (1, 1), (0, 2)),
 }
 
 

@@ -36,15 +36,6 @@ from unknot.worlds.splits.rules import (
     split_factors,
 )
 
-__all__ = [
-    "RULES",
-    "Rule",
-    "Split",
-    "SplitKind",
-    "exclusive_classes",
-    "split",
-]
-
 _HELD_OUT = ("interpolation", "extrapolation")  # exclusive classes are the test's; training is a box
 
 
@@ -218,21 +209,6 @@ class Split:
         """(n,) the column of the one factor whose class training never saw; -1 where there is none, or several."""
         ood = self.ood(classes)
         return np.where(ood.sum(axis=1) == 1, ood.argmax(axis=1), -1)
-
-    @cached_property
-    def one_ood(self) -> Mask:
-        """(n_points,) test points with exactly one class that training never saw (eq. 3), read-only."""
-        check_maskable(self.space)
-        if self.kind not in _HELD_OUT:
-            one = np.zeros(self.space.size, dtype=np.bool_)
-        else:
-            none, one = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.bool_)
-            for seen in self._box.allowed:
-                outer = np.logical_and.outer
-                one = (outer(one, seen) | outer(none, ~seen)).reshape(-1)
-                none = outer(none, seen).reshape(-1)
-        one.setflags(write=False)
-        return one
 
     @property
     def one_ood_counts(self) -> dict[str, int]:

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.tasks.reasoning.options import ReasoningOptions
-from unknot.tasks.reasoning.settings import SEARCH, WReNSetting, draw_settings
+from unknot.tasks.reasoning.options import SEARCH, ReasoningOptions, WReNSetting, draw_settings
 
 
 def test_the_search_space_has_288_settings_and_the_one_for_cpus_48() -> None:

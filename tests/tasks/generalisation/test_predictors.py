@@ -4,7 +4,7 @@ import pytest
 from unknot.errors import UnknotError
 from unknot.factors import space
 from unknot.representation import Representation
-from unknot.tasks.generalisation.coded_world import CodedWorld
+from unknot.tasks.generalisation.predictors import CodedWorld
 
 GRID = space({"shape": 3, "scale": 5, "x": 6}, categorical=["shape"])
 

@@ -1,0 +1,114 @@
+"""Work spread over processes of this machine that end with the one that started them, however that one ends."""
+
+import mmap
+import pickle
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context, resource_tracker
+from multiprocessing.reduction import DupFd
+from tempfile import TemporaryFile
+from types import ModuleType
+from typing import IO, Any, TypeVar
+
+from unknot.processes.parent import follow_parent
+
+T = TypeVar("T")
+ALIGN = 64  # bytes, as arrays like to begin
+HERE = sys.platform != "win32"  # where files without a name, and signals that wait, exist
+_job: list[Any] = []  # in a worker: what it does, and what all workers share
+
+
+def spread(work: Callable[[Any, Any], T], shared: Any, items: Sequence[Any], jobs: int) -> Iterator[T]:
+    """`work(shared, item)` for every item, as they are finished.
+
+    Ctrl-C, an error and a consumer that stops listening all kill the workers at once; SIGKILL of this process ends them
+    too. Arrays of `shared` are in memory once: in a file without a name, which is gone with the last process.
+
+    Raises:
+        BrokenProcessPool: if a worker died.
+    """
+    with TemporaryFile() as file:
+        pool = ProcessPoolExecutor(
+            jobs,
+            mp_context=get_context("spawn"),  # a fork would copy threads of torch and numba in unknown states
+            initializer=_begin,
+            initargs=(_Packed(file, (work, shared)),),
+        )
+        others, finished = set(active_children()), False
+        try:
+            with _waiting_signals(), _no_script():
+                futures = [pool.submit(_do, item) for item in items]
+            for future in as_completed(futures):
+                yield future.result()
+            finished = True
+        finally:
+            if not finished:
+                for worker in set(active_children()) - others:
+                    worker.kill()
+            pool.shutdown(cancel_futures=True)
+
+
+class _Packed:
+    """An object on its way to workers, which map the bytes of its arrays instead of copying them."""
+
+    def __init__(self, file: IO[bytes], value: Any) -> None:
+        buffers: list[pickle.PickleBuffer] = []
+        self._pickled = pickle.dumps(value, protocol=5, buffer_callback=buffers.append if HERE else None)
+        self._spans: list[tuple[int, int]] = []
+        for buffer in buffers:
+            start = -(-file.tell() // ALIGN) * ALIGN
+            file.seek(start)
+            self._spans.append((start, file.write(buffer.raw())))
+        file.flush()
+        self._file = file.fileno()
+
+    def __getstate__(self) -> tuple[bytes, list[tuple[int, int]], Any]:
+        return self._pickled, self._spans, DupFd(self._file) if self._spans else None
+
+    def __setstate__(self, state: tuple[bytes, list[tuple[int, int]], Any]) -> None:
+        self._pickled, self._spans, file = state
+        self._file = -1 if file is None else file.detach()
+
+    def unpacked(self) -> Any:
+        """The object; its arrays are read-only."""
+        if not self._spans:
+            return pickle.loads(self._pickled)
+        whole = memoryview(mmap.mmap(self._file, 0, access=mmap.ACCESS_READ))
+        return pickle.loads(self._pickled, buffers=[whole[start : start + size] for start, size in self._spans])
+
+
+@contextmanager
+def _waiting_signals() -> Iterator[None]:
+    """Keep Ctrl-C and SIGTERM from processes that are started inside the block; this one gets them at its end."""
+    if not HERE:
+        yield
+        return
+    resource_tracker.ensure_running()  # which would let them through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _no_script() -> Iterator[None]:
+    """Let processes started inside the block not run the user's script again, which needs no guard then."""
+    script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+
+
+def _begin(packed: _Packed) -> None:
+    follow_parent()
+    _job[:] = packed.unpacked()
+
+
+def _do(item: Any) -> Any:
+    work, shared = _job
+    return work(shared, item)
