@@ -58,8 +58,8 @@ class PenalisedHeads:
 
         Penalties fall from one that is strong for least squares on the class indicators, each starting where the one
         before ended, until two in a row have no more rows right; where no more are right than by guessing the most
-        common class, and of penalties with as many right, the log-loss decides. Folds are fifths of the rows; all five judge where there are few rows, as
-        many as hold 2,000 where there are more.
+        common class, and of penalties with as many right, the log-loss decides. Folds are fifths of the rows; all
+        five judge where there are few rows, as many as hold 2,000 where there are more.
         """
         n = len(classes)
         folds = np.array_split(rng.permutation(n), min(FOLDS, n))
@@ -111,7 +111,7 @@ class PenalisedHeads:
         from scipy.linalg import cholesky_banded, lapack
         from scipy.optimize import minimize
 
-        n, (heads, n_classes, width) = len(classes), w.shape
+        n, (_, n_classes, width) = len(classes), w.shape
         band = np.zeros((2, width))
         band[0] = np.append(self.gram.diagonal / n_classes + penalty, n / n_classes) / n
         band[1, : len(self.gram.beside)] = self.gram.beside / n_classes / n
