@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.ridge import Gram, best_penalties
 from unknot.processes.threads import one_thread
 
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
-Codes = NDArray[np.int64]
 FOLDS = 5
 JUDGES = 2_000  # rows that judge a penalty: as many folds as hold them, all of them if there are fewer
 FIRST = 30.0  # the strongest penalty tried, relative to that of least squares
@@ -22,6 +21,8 @@ ROUGH, FINE = (
     1e-5,
     1e-8,
 )  # decrease of the loss, relative, at which a fit ends: while penalties compete, and at last
+ITERATIONS = 1000  # at most
+SMALLEST = 1e-6  # penalty, relative to the mean eigenvalue of X'X, that keeps the coordinates of a fit finite
 CHUNK = 2048  # rows whose class scores stay in the cache
 
 
@@ -36,8 +37,8 @@ class PenalisedHead:
         log_loss: mean over the rows that judged the penalty, in nats.
     """
 
-    test: Codes
-    train: Codes
+    test: Ints
+    train: Ints
     penalty: float
     log_loss: float
 
@@ -53,7 +54,7 @@ class PenalisedHeads:
         self.inputs, self.inputs_test = self._turned(gram.x), self._turned(gram.x_test)
         self.columns = np.ascontiguousarray(self.inputs.T)
 
-    def fit(self, classes: Codes, n_classes: int, rng: np.random.Generator) -> PenalisedHead:
+    def fit(self, classes: Ints, n_classes: int, rng: np.random.Generator) -> PenalisedHead:
         """The head for classes (n,), with the penalty that predicts most rows of held-out folds right.
 
         Penalties fall from one that is strong for least squares on the class indicators, each starting where the one
@@ -76,7 +77,7 @@ class PenalisedHeads:
             own = (classes[:, None] == np.arange(n_classes)).astype(np.float64)
             strongest = FIRST * float(best_penalties(self.gram, own)[1].max()) / n_classes
             for penalty in strongest * STEP ** -np.arange(float(LONGEST)):
-                w = self._minimised(w, classes, seen, penalty, ROUGH)
+                w, _ = self._minimised(w, classes, seen, penalty, ROUGH)
                 loss, hits = self._judged(w.astype(np.float32), classes, judges)
                 result = (max(hits, guessed), -loss, penalty, w)
                 better = result[:2] > chosen[:2]
@@ -84,13 +85,40 @@ class PenalisedHeads:
                 chosen = result if better else chosen
                 if idle == PATIENCE:
                     break
-            _, loss, penalty, w = chosen
-            start = w.mean(axis=0, keepdims=True)
-            w = self._minimised(start, classes, np.ones((1, n), dtype=np.float32), penalty, FINE)[0]
-            test, train = ((x @ w.T.astype(np.float32)).argmax(axis=1) for x in (self.inputs_test, self.inputs))
-        return PenalisedHead(test, train, penalty, -loss)
+        _, loss, penalty, w = chosen
+        scores, scores_train, _ = self.scores(classes, n_classes, penalty, start=w.mean(axis=0, keepdims=True))
+        return PenalisedHead(scores.argmax(axis=1), scores_train.argmax(axis=1), penalty, -loss)
 
-    def _judged(self, w: Singles, classes: Codes, judges: list[Codes]) -> tuple[float, float]:
+    def scores(
+        self,
+        classes: Ints,
+        n_classes: int,
+        penalty: float,
+        *,
+        start: Floats | None = None,
+        balanced: bool = False,
+        iterations: int = ITERATIONS,
+    ) -> tuple[Singles, Singles, bool]:
+        """Logits of the held-out (m, K) and training rows (n, K) by the head of one penalty, and whether it converged.
+
+        Args:
+            classes: (n,) codes 0..n_classes-1.
+            n_classes: how many codes there are.
+            penalty: 1 / C in scikit-learn's terms; may be 0.
+            start: weights (1, K, r + 1) to begin at.
+            balanced: weigh classes alike, whatever their sizes.
+            iterations: at most.
+        """
+        counts = np.bincount(classes, minlength=n_classes)
+        share = len(classes) / ((counts > 0).sum() * np.maximum(counts, 1)) if balanced else np.ones(n_classes)
+        seen = share[classes][None].astype(np.float32)
+        w = np.zeros((1, n_classes, self.inputs.shape[1])) if start is None else start
+        with one_thread():
+            w, converged = self._minimised(w, classes, seen, penalty, FINE, iterations)
+            single = w[0].T.astype(np.float32)
+            return self.inputs_test @ single, self.inputs @ single, converged
+
+    def _judged(self, w: Singles, classes: Ints, judges: list[Ints]) -> tuple[float, float]:
         """Mean log-loss of the rows of each head's fold, and the share of them that is right."""
         losses, hits = [], []
         for head, fold in zip(w, judges, strict=True):
@@ -101,8 +129,16 @@ class PenalisedHeads:
             losses.append(np.log(np.exp(scores - top[:, None]).sum(axis=1)) + top - own)
         return float(np.concatenate(losses).mean()), float(np.concatenate(hits).mean())
 
-    def _minimised(self, w: Floats, classes: Codes, seen: Singles, penalty: float, tolerance: float) -> Floats:
-        """Weights (heads, K, r + 1) of heads that each see some rows, from where they stand.
+    def _minimised(
+        self,
+        w: Floats,
+        classes: Ints,
+        seen: Singles,
+        penalty: float,
+        tolerance: float,
+        iterations: int = ITERATIONS,
+    ) -> tuple[Floats, bool]:
+        """Weights (heads, K, r + 1) of heads that each weigh rows by `seen` (heads, n), from where they stand.
 
         All heads together, in coordinates in which the curvature at weights 0 is one in all directions: it is
         (T + K penalty) / K there, whose Cholesky factor B has two diagonals. With w = theta B^-1, gradients by theta
@@ -113,7 +149,8 @@ class PenalisedHeads:
 
         n, (_, n_classes, width) = len(classes), w.shape
         band = np.zeros((2, width))
-        band[0] = np.append(self.gram.diagonal / n_classes + penalty, n / n_classes) / n
+        least = SMALLEST * float(self.gram.diagonal.mean()) or 1.0
+        band[0] = np.append(self.gram.diagonal / n_classes + max(penalty, least), n / n_classes) / n
         band[1, : len(self.gram.beside)] = self.gram.beside / n_classes / n
         factor = cholesky_banded(band, lower=True)
 
@@ -129,11 +166,11 @@ class PenalisedHeads:
 
         start = w.reshape(-1, width) * factor[0]
         start[:, :-1] += w.reshape(-1, width)[:, 1:] * factor[1, :-1]
-        options = {"maxiter": 1000, "gtol": 1e-5, "ftol": tolerance, "maxcor": 10}
+        options = {"maxiter": iterations, "gtol": 1e-5, "ftol": tolerance, "maxcor": 10}
         result: Any = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
-        return weights(result.x).reshape(w.shape)
+        return weights(result.x).reshape(w.shape), bool(result.status == 0)
 
-    def _losses(self, w: Singles, classes: Codes, seen: Singles) -> tuple[Floats, Floats]:
+    def _losses(self, w: Singles, classes: Ints, seen: Singles) -> tuple[Floats, Floats]:
         """Log-loss (heads, n) of each row, and the gradient (heads * K, r + 1) of those `seen` (heads, n), over n."""
         (heads, n_classes, width), n = w.shape, len(classes)
         flat = w.reshape(-1, width)

@@ -8,13 +8,12 @@ well conditioned: choosing a penalty costs next to nothing.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats
 from unknot.metrics.heads import standardiser
 from unknot.processes.threads import one_thread
 
-Floats = NDArray[np.float64]
 PENALTIES = 61  # tried between the two ends of the grid
 WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
 
@@ -75,7 +74,7 @@ class Gram:
         from scipy.linalg import solveh_banded
 
         if not len(self.beside):
-            return columns / (self.diagonal + penalty)
+            return np.asarray(columns / (self.diagonal + penalty))
         band = np.vstack([self.diagonal + penalty, np.append(self.beside, 0.0)])
         result: Floats = solveh_banded(band, columns, lower=True, check_finite=False)
         return result

@@ -103,4 +103,4 @@ def class_information(ordered: Floats, classes: Ints, size: int, neighbours: int
                     last += np.searchsorted(everything[last:upper], high, side="left")
                 inside = last - first
             total += psi[last_own - first_own] - psi[inside] - psi[m]
-    return max(0.0, psi[n] + total / n)
+    return float(max(0.0, psi[n] + total / n))

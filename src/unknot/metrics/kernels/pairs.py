@@ -65,4 +65,4 @@ def _information(table: NDArray[np.int32], n: int, logs: Floats, correct: bool) 
     mutual = (total + logs[n]) / n
     if correct:
         mutual -= (of_rows - 1) * (of_columns - 1) / (2 * n)
-    return max(mutual, 0.0)
+    return float(max(mutual, 0.0))
