@@ -125,6 +125,8 @@ def gaussian_wasserstein_correlation_norm(latents: Any, factors: Any = None) -> 
     chance="no labels; independent latents have 0 plus the counting bias (bins - 1)^2 / (2 n)",
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
+    widest=2_500,
+    power=2,
 )
 def mutual_info_score(
     latents: Any, factors: Any = None, *, bins: int = 20, bias_correction: bool = False

@@ -8,7 +8,8 @@ from unknot.errors import UnknotError
 from unknot.metrics._importance import completeness, disentanglement
 from unknot.metrics.arrays import WIDE, Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
-from unknot.metrics.kernels.information import share, width_information
+from unknot.metrics.kernels.columns import binned_information
+from unknot.metrics.kernels.information import share
 from unknot.metrics.penalised_head import PenalisedHeads
 from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
@@ -32,7 +33,7 @@ def med(
     *,
     latents_test: Any = None,
     factors_test: Any = None,
-    bins: int = 20,
+    bins: int | str = 20,
     normalise: bool = True,
     top: int | None = None,
     informativeness: bool = True,
@@ -57,7 +58,7 @@ def med(
         factors: (n, k).
         latents_test: held-out latents for I; without them a third of the rows is held out for I.
         factors_test: held-out factors.
-        bins: how many bins of equal width each latent gets.
+        bins: how many bins of equal width each latent gets, or "zero+10", see `mig`.
         normalise: False keeps R_ij = I(z_i; y_j) as it is and weighs factors in C by their share of all information:
             the "MED" row of Table 1 of Mahon et al.
         top: keep for each factor only the `top` latents that know it best of all factors, those of highest D_i,
@@ -78,7 +79,7 @@ def med(
     if top is not None and top < 1:
         raise UnknotError(f"med: top is {top}; expected the number of latents per factor, at least 1.")
     rows = prepare("med", latents, factors, latents_test, factors_test)
-    information = width_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction)
+    information = binned_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction).mutual
     importance = share(information, information.sum(axis=0)) if normalise else information
     used = np.arange(len(importance)) if top is None else _best(importance, top)
     chosen = importance[used]

@@ -17,10 +17,8 @@ FIRST = 30.0  # the strongest penalty tried, relative to that of least squares
 STEP = 10.0**0.5  # from one penalty to the next
 LONGEST = 20  # penalties in a row
 PATIENCE = 2  # weaker penalties in a row that are no better, before the search ends
-ROUGH, FINE = (
-    1e-5,
-    1e-8,
-)  # decrease of the loss, relative, at which a fit ends: while penalties compete, and at last
+# A fit ends where the loss falls by less than this share of it: while penalties compete, and at last.
+ROUGH, FINE = 1e-4, 1e-5
 ITERATIONS = 1000  # at most
 SMALLEST = 1e-6  # penalty, relative to the mean eigenvalue of X'X, that keeps the coordinates of a fit finite
 CHUNK = 2048  # rows whose class scores stay in the cache

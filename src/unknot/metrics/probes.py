@@ -92,7 +92,7 @@ def mlp_accuracy(
     return _score(rows, HIDDEN, recipe, restarts, chance, rng)
 
 
-@replace(_MLP_FACTS, title="Linear accuracy")
+@replace(_MLP_FACTS, title="Linear accuracy", wide={"recipe": "penalised"})
 def linear_accuracy(
     latents: Any,
     factors: Any,

@@ -187,6 +187,7 @@ def ratio_to_mean(predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike,
     chance=0.0,
     reference="Schott et al. 2022, arXiv:2107.08221, eq. 1",
     identity=("readout",),
+    wide={"readout": "ridge"},
     invariances=frozenset({"rows", "latents", "sign", "scale", "shift", "rotation"}),
 )
 def r2(

@@ -14,8 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import WIDE, Bools, Floats, Ints
 from unknot.metrics.inputs import dead
-from unknot.metrics.kernels.information import equal_frequency_cuts
+from unknot.metrics.kernels.information import (
+    bin_entropy,
+    equal_frequency_cuts,
+    table_information,
+    width_contingency,
+)
 
 JOINT = 128  # joint values of a group of factors that are counted as one
 ROOM = 2**26  # bytes of tables held at once
@@ -31,8 +37,8 @@ class Information:
         entropy: (d,) of the binned latent.
     """
 
-    mutual: NDArray[np.float64]
-    entropy: NDArray[np.float64]
+    mutual: Floats
+    entropy: Floats
 
 
 @dataclass(frozen=True)
@@ -63,10 +69,28 @@ class Binning:
         return self.bins + self.zero
 
 
+def binned_information(
+    latents: Floats,
+    factors: Ints,
+    sizes: Ints,
+    bins: int | str = 20,
+    *,
+    correct: bool = False,
+) -> Information:
+    """Mutual information of latents (n, d) and factors (n, k), from one table where d is small, else in blocks.
+
+    Arguments as of `column_information`.
+    """
+    if isinstance(bins, str) or latents.shape[1] > WIDE:
+        return column_information(latents, factors, sizes, bins, correct=correct)
+    tables = width_contingency(latents, factors, sizes, bins)
+    return Information(table_information(tables, correct=correct), bin_entropy(tables))
+
+
 def column_information(
     latents: Any,
-    factors: NDArray[np.int64],
-    sizes: NDArray[np.int64],
+    factors: Ints,
+    sizes: Ints,
     bins: int | str = 20,
     *,
     correct: bool = False,
@@ -90,7 +114,7 @@ def column_information(
 
 
 def column_tables(
-    latents: Any, factors: NDArray[np.int64], sizes: NDArray[np.int64], bins: int | str = 20
+    latents: Any, factors: Ints, sizes: Ints, bins: int | str = 20
 ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
     """Counts (b, bins, values of all factors, one after the other) of one block of latents after the other."""
     from scipy.sparse import issparse
@@ -100,7 +124,7 @@ def column_tables(
 
 
 def _sparse_tables(
-    latents: Any, factors: NDArray[np.int64], sizes: NDArray[np.int64], binning: Binning
+    latents: Any, factors: Ints, sizes: Ints, binning: Binning
 ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
     from unknot.metrics.kernels.column_tables import count_sparse, sparse_extent
 
@@ -126,7 +150,7 @@ def _sparse_tables(
 
 
 def _dense_tables(
-    latents: NDArray[Any], factors: NDArray[np.int64], sizes: NDArray[np.int64], binning: Binning
+    latents: NDArray[Any], factors: Ints, sizes: Ints, binning: Binning
 ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
     from unknot.metrics.kernels.column_tables import count_dense, single
 
@@ -150,7 +174,7 @@ def _dense_tables(
             yield block, tables
 
 
-def _dense_edges(latents: NDArray[Any], block: slice, binning: Binning) -> NDArray[np.float64]:
+def _dense_edges(latents: NDArray[Any], block: slice, binning: Binning) -> Floats:
     """Left edges of bins, or cuts of what is not zero, of one block of latents."""
     n, wide = len(latents), block.stop - block.start
     if binning.zero:
@@ -168,16 +192,14 @@ def _dense_edges(latents: NDArray[Any], block: slice, binning: Binning) -> NDArr
     return _width_edges(low, high, gone, binning.bins)
 
 
-def _width_edges(
-    low: NDArray[np.float64], high: NDArray[np.float64], gone: NDArray[np.bool_], bins: int
-) -> NDArray[np.float64]:
+def _width_edges(low: Floats, high: Floats, gone: Bools, bins: int) -> Floats:
     step = (high / 2 - low / 2) / bins * 2  # of the halved range: the range itself can overflow
-    edges: NDArray[np.float64] = low[:, None] + step[:, None] * np.arange(bins)
+    edges: Floats = low[:, None] + step[:, None] * np.arange(bins)
     edges[gone, 1:] = np.inf
     return edges
 
 
-def _cuts(values: list[NDArray[Any]], bins: int) -> NDArray[np.float64]:
+def _cuts(values: list[NDArray[Any]], bins: int) -> Floats:
     """Cuts (b, bins - 1) of each latent's values that are not zero into bins of equal count, padded with infinity."""
     cuts = np.full((len(values), max(1, bins - 1)), np.inf)
     for row, column in zip(cuts, values, strict=True):
@@ -186,16 +208,14 @@ def _cuts(values: list[NDArray[Any]], bins: int) -> NDArray[np.float64]:
     return cuts
 
 
-def _narrow(low: NDArray[np.float64], high: NDArray[np.float64], n: int) -> NDArray[np.bool_]:
+def _narrow(low: Floats, high: Floats, n: int) -> Bools:
     """Which latents can be dead: std >= range / sqrt(2 n)."""
     largest = np.maximum(1.0, np.maximum(abs(low), abs(high)))
-    result: NDArray[np.bool_] = high / 2 - low / 2 <= 1e-12 * np.sqrt(n) * largest
+    result: Bools = high / 2 - low / 2 <= 1e-12 * np.sqrt(n) * largest
     return result
 
 
-def _sparse_dead(
-    start: NDArray[Any], values: NDArray[Any], n: int, low: NDArray[np.float64], high: NDArray[np.float64]
-) -> NDArray[np.bool_]:
+def _sparse_dead(start: NDArray[Any], values: NDArray[Any], n: int, low: Floats, high: Floats) -> Bools:
     gone = np.zeros(len(low), dtype=np.bool_)
     for i in np.flatnonzero(_narrow(low, high, n)):
         column = np.zeros((n, 1))
@@ -205,7 +225,7 @@ def _sparse_dead(
     return gone
 
 
-def _groups(sizes: NDArray[np.int64]) -> list[list[int]]:
+def _groups(sizes: Ints) -> list[list[int]]:
     """Factors put together, small ones first, as long as they have few joint values."""
     groups: list[list[int]] = []
     joint = JOINT + 1
@@ -219,7 +239,7 @@ def _groups(sizes: NDArray[np.int64]) -> list[list[int]]:
 
 
 def _joint_values(
-    factors: NDArray[np.int64], sizes: NDArray[np.int64], groups: list[list[int]]
+    factors: Ints, sizes: Ints, groups: list[list[int]]
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int8]]:
     """Cell (n, groups) of each row, what each cell stands for (cells, most factors), and of how many factors."""
     offsets = np.cumsum(sizes) - sizes
