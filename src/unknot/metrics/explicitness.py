@@ -131,11 +131,11 @@ def _logits(rows: Rows) -> Iterator[Floats]:
         else:
             with one_thread():
                 head, converged = fit_linear(z, y, size, penalty=1.0)
-                logits = head.logits(z_test)
+                logits = head.logits(z_test).astype(np.float64)
         if not converged:
             name = rows.names[rows.kept[j]]
             rows.notes.append(f"the logistic regression for '{name}' stopped before it converged.")
-        yield logits.astype(np.float64)
+        yield logits
 
 
 def _rest_scores(rows: Rows, renormalised: bool) -> list[Floats]:

@@ -161,7 +161,7 @@ def _explicitness(rows: Rows, discrete: bool, held_out: bool, max_iter: int, rng
         codes = split.factors[:, j]
         if heads is not None:
             logits, _, converged = heads.scores(codes, int(size), 0.0, balanced=True, iterations=max_iter)
-            log_p = np.maximum(log_softmax(logits.astype(np.float64)), least)
+            log_p = np.maximum(log_softmax(logits), least)
         else:
             model, converged = fit(inputs, codes, C=np.inf, class_weight="balanced", max_iter=max_iter)
             log_p = log_probabilities(model, inputs_test, int(size), int(codes[0]))

@@ -49,7 +49,9 @@ class PenalisedHeads:
 
     def __init__(self, gram: Gram) -> None:
         self.gram = gram
-        self.inputs, self.inputs_test = self._turned(gram.x), self._turned(gram.x_test)
+        # Rows (n, r + 1) in the basis of the tridiagonal form, the last column for the bias.
+        self.inputs = np.ones((len(gram.x), gram.x.shape[1] + 1), dtype=np.float32)
+        self.inputs[:, :-1] = gram.turn(gram.x.T).T
         self.columns = np.ascontiguousarray(self.inputs.T)
 
     def fit(self, classes: Ints, n_classes: int, rng: np.random.Generator) -> PenalisedHead:
@@ -96,7 +98,7 @@ class PenalisedHeads:
         start: Floats | None = None,
         balanced: bool = False,
         iterations: int = ITERATIONS,
-    ) -> tuple[Singles, Singles, bool]:
+    ) -> tuple[Floats, Singles, bool]:
         """Logits of the held-out (m, K) and training rows (n, K) by the head of one penalty, and whether it converged.
 
         Args:
@@ -113,8 +115,9 @@ class PenalisedHeads:
         w = np.zeros((1, n_classes, self.inputs.shape[1])) if start is None else start
         with one_thread():
             w, converged = self._minimised(w, classes, seen, penalty, FINE, iterations)
-            single = w[0].T.astype(np.float32)
-            return self.inputs_test @ single, self.inputs @ single, converged
+            weights, bias = w[0, :, :-1].T, w[0, :, -1]
+            scores = self.gram.x_test @ self.gram.turn(weights, back=True) + bias
+            return scores, self.inputs @ w[0].T.astype(np.float32), converged
 
     def _judged(self, w: Singles, classes: Ints, judges: list[Ints]) -> tuple[float, float]:
         """Mean log-loss of the rows of each head's fold, and the share of them that is right."""
@@ -186,9 +189,3 @@ class PenalisedHeads:
             p[:, own, at] -= seen[:, part]
             gradient += p.reshape(len(flat), -1) @ self.inputs[part]
         return losses, gradient / n
-
-    def _turned(self, x: Floats) -> Singles:
-        """Rows (n, r + 1) in the basis of the tridiagonal form, the last column for the bias."""
-        inputs = np.ones((len(x), x.shape[1] + 1), dtype=np.float32)
-        inputs[:, :-1] = self.gram.turn(x.T).T
-        return inputs

@@ -84,7 +84,7 @@ class Gram:
         from scipy.linalg import eigvalsh_tridiagonal
 
         values = eigvalsh_tridiagonal(self.diagonal, self.beside, lapack_driver="sterf", check_finite=False)
-        return np.maximum(values, 0.0)
+        return np.asarray(np.maximum(values, 0.0))
 
 
 def ridge(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:

@@ -78,7 +78,11 @@ class Plan:
 
     def _about_width(self, width: int) -> str:
         """How the default suite differs from that of fewer latents."""
-        chosen = [identity(METRICS[name], **options) for name, options in self.tasks if options]
+        chosen = [
+            identity(METRICS[name], **options)
+            for name, options in self.tasks
+            if METRICS[name].facts.wide is not None
+        ]
         text = f"{width} latents are a wide code, for which the default suite takes {', '.join(chosen)}."
         left_out = {
             name: metric.facts.seconds(width)

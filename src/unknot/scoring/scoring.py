@@ -221,7 +221,7 @@ def _choose(
         wanted = [
             (name, dict(facts.wide or {}) if width > WIDE else {})
             for name, facts in applies.items()
-            if (not facts.asked or (facts.wide and width > WIDE)) and not too_wide(facts, width)
+            if (not facts.asked or (facts.wide is not None and width > WIDE)) and not too_wide(facts, width)
         ]
     chosen = tuple((name, options) for name, options in wanted if name not in left_out)
     if not chosen:

@@ -89,8 +89,8 @@ def _root_histogram(sums: Floats, r: Floats, table: Table, histogram: Histogram)
         rising = np.flatnonzero(r > 0)
         for f in range(d):
             bins, positives = table.bins[f], histogram.positives[f << 8 : (f + 1) << 8]
-            for i in rising:
-                positives[bins[i]] += r[i]
+            for row in rising:
+                positives[bins[row]] += r[row]
         return squares
     for i in range(len(r)):
         if r[i] > 0:
@@ -118,8 +118,8 @@ def _wide_histogram(rows: Ints, r: Floats, all_bins: Ints, histogram: Histogram)
         for j in range(len(rows)):
             sums[bins[j]] += values[j]
             counts[bins[j]] += 1
-        for j in rising:
-            positives[bins[j]] += values[j]
+        for at in rising:
+            positives[bins[at]] += values[at]
 
 
 @njit(cache=True, error_model="numpy")
