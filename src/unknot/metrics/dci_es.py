@@ -149,7 +149,8 @@ def _losses(rows: Rows, numbers: Ints, indicated: set[int], rng: np.random.Gener
 
 def _inputs(rows: Rows, most: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Standardised live latents in canonical order, then `most` standardised random features of them."""
-    columns = [i for i in canonical_order(rows.latents) if not dead(rows.latents)[i]]
+    gone = dead(rows.latents)
+    columns = [i for i in canonical_order(rows.latents) if not gone[i]]
     z, z_test = rows.latents[:, columns], rows.held_out.latents[:, columns]
     mean, spread = z.mean(axis=0), z.std(axis=0)
     z, z_test = (z - mean) / spread, (z_test - mean) / spread

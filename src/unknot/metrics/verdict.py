@@ -11,7 +11,8 @@ import numpy as np
 
 from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rows
-from unknot.metrics.kernels.information import factor_entropy, width_information
+from unknot.metrics.kernels.columns import binned_information
+from unknot.metrics.kernels.information import factor_entropy
 
 BINS = 20
 FOUND, PARTLY, CLEARLY = 0.05, 0.3, 0.8  # share of a factor's entropy that its best latent knows
@@ -42,7 +43,7 @@ class Verdict:
 
 def information_shares(rows: Rows) -> Floats:
     """Mutual information (d, k) as a share of each varying factor's entropy, corrected for bias."""
-    information = width_information(rows.latents, rows.factors, rows.sizes, BINS, correct=True)
+    information = binned_information(rows.latents, rows.factors, rows.sizes, BINS, correct=True).mutual
     shares: Floats = information / factor_entropy(rows.factors, rows.sizes)
     return shares
 

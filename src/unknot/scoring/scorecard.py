@@ -9,9 +9,9 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
-from unknot.metrics.arrays import Floats
+from unknot.metrics.arrays import WIDE, Floats
 from unknot.metrics.inputs import Rows, dead
-from unknot.metrics.score import Score, identity
+from unknot.metrics.score import Facts, Score, identity
 from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
 
@@ -51,6 +51,9 @@ class Plan:
     seed: int = 0
     limit: int | None = None
     bootstrap: int = 0
+    by_width: bool = (
+        False  # whether the metrics are those of the default suite, which depends on the number of latents
+    )
 
     @property
     def ids(self) -> list[str]:
@@ -69,7 +72,37 @@ class Plan:
                 f"constant latent(s): {which}. They carry nothing but are counted, which moves metrics that divide by "
                 "the number of latents, such as modularity, completeness and mutual_info_score."
             )
+        if self.by_width and latents.shape[1] > WIDE:
+            notes.append(self._about_width(latents.shape[1]))
         return tuple(notes)
+
+    def _about_width(self, width: int) -> str:
+        """How the default suite differs from that of fewer latents."""
+        chosen = [
+            identity(METRICS[name], **options)
+            for name, options in self.tasks
+            if METRICS[name].facts.wide is not None
+        ]
+        text = f"{width} latents are a wide code, for which the default suite takes {', '.join(chosen)}."
+        left_out = {
+            name: metric.facts.seconds(width)
+            for name, metric in METRICS.items()
+            if not metric.facts.asked and too_wide(metric.facts, width)
+        }
+        if left_out:
+            times = ", ".join(f"{name} ({_duration(seconds)})" for name, seconds in left_out.items())
+            text += f" Left out for the time they would take at 10,000 rows: {times}; ask for them by name."
+        return text
+
+
+def too_wide(facts: Facts, width: int) -> bool:
+    """Whether the default suite leaves a metric out because so many latents would take it too long."""
+    return facts.widest is not None and width > max(WIDE, facts.widest)
+
+
+def _duration(seconds: float) -> str:
+    minutes = seconds / 60
+    return f"about {minutes:.0f} min" if minutes < 100 else f"about {minutes / 60:.0f} h"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
+from unknot.metrics.arrays import WIDE
 from unknot.metrics.inputs import check_latents, column_names, prepare
 from unknot.metrics.score import Score, identity, parse_identity
 from unknot.metrics.verdict import information_shares, verdicts
@@ -25,7 +26,7 @@ from unknot.reading.arguments import checked
 from unknot.reading.arrays import as_array
 from unknot.representation import Representation, read_representation
 from unknot.scoring.rows import Data, chosen
-from unknot.scoring.scorecard import Plan, Record, Scorecard
+from unknot.scoring.scorecard import Plan, Record, Scorecard, too_wide
 
 if TYPE_CHECKING:
     from unknot.runs.run import Run
@@ -106,7 +107,9 @@ def plan(
     Args:
         representation: what is scored.
         metrics: which, by short or full name (`"mig"`, `"dci[lasso]"`). Left out, all that apply, but for those
-            that take minutes or whose number another one reports (`facts.asked`).
+            that take minutes or whose number another one reports (`facts.asked`). More than 100 latents are scored
+            by variants that are right for them (`facts.wide`), without those that would take too long there
+            (`facts.widest`); the notes of the plan say which.
         exclude: which ones not.
         seed: decides splits, resamples and whatever a metric draws.
         limit: use at most this many rows. Without it, metrics that train something use at most the literature's
@@ -135,8 +138,8 @@ def plan(
         )
         # double precision once, not by each metric again
         representation = replace(representation, latents=rows.latents, latents_test=rows.latents_test)
-    tasks = _choose(metrics, exclude, labelled=rows is not None)
-    return Plan(representation, rows, tasks, seed, limit, bootstrap)
+    tasks = _choose(metrics, exclude, labelled=rows is not None, width=representation.latents.shape[1])
+    return Plan(representation, rows, tasks, seed, limit, bootstrap, by_width=not metrics)
 
 
 def run(todo: Plan, *, jobs: int = 1, progress: Progress = silent) -> Iterator[Record]:
@@ -205,7 +208,7 @@ def _gathered(latents: Any, factors: Any, factor_names: Sequence[str], **test: A
 
 
 def _choose(
-    metrics: Sequence[str] | str | None, exclude: Sequence[str] | str, *, labelled: bool
+    metrics: Sequence[str] | str | None, exclude: Sequence[str] | str, *, labelled: bool, width: int
 ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
     metrics = [metrics] if isinstance(metrics, str) else metrics
     exclude = [exclude] if isinstance(exclude, str) else exclude
@@ -218,8 +221,12 @@ def _choose(
                 f"score: {', '.join(needing)} needs factors, and there are none; give a file of factors."
             )
     else:
-        suite = {name: metric.facts for name, metric in METRICS.items() if not metric.facts.asked}
-        wanted = [(name, {}) for name, facts in suite.items() if labelled or not facts.labels]
+        applies = {name: metric.facts for name, metric in METRICS.items() if labelled or not metric.facts.labels}
+        wanted = [
+            (name, dict(facts.wide or {}) if width > WIDE else {})
+            for name, facts in applies.items()
+            if (not facts.asked or (facts.wide is not None and width > WIDE)) and not too_wide(facts, width)
+        ]
     chosen = tuple((name, options) for name, options in wanted if name not in left_out)
     if not chosen:
         raise UnknotError("score: every metric is excluded; nothing is left to compute.")
