@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1] / "src"
 # From the ground up; packages of one line do not know each other, but for the first line.
 LAYERS = (
     (
+        "arrays",
         "errors",
         "factors",
         "fields",
@@ -23,6 +24,7 @@ LAYERS = (
         "processes",
         "progress",
         "representation",
+        "tables",
         "trust",
         "examples",
         "papers",

@@ -10,6 +10,8 @@ One `.npz` that any framework can write:
 | `factor_names` | (f,) strings | |
 | `kl` | (d,) | mean KL of each latent to its prior |
 | `logvars` | as `latents` | log-variances, where `latents` are the means of Gaussians |
+| `groups` | (n,) | what each row belongs to, such as a patient; rows of one group are never split up |
+| `words` | () string | what the classes of factors are called, as JSON: factor -> words |
 | `source` | () string | how the latents were made, as JSON |
 
 `.safetensors` files use the same keys, with names and source as JSON in the header. A `.csv` or `.parquet` table
@@ -33,9 +35,11 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.files import written_whole
+from unknot.tables.labels import Labels, group_codes, labels_of
+from unknot.tables.latents import latents_of
 
-ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars")
-KEYS = (*ARRAYS, "factor_names", "source")
+ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
+KEYS = (*ARRAYS, "factor_names", "words", "source")
 TABLES = (".csv", ".parquet")
 
 
@@ -43,44 +47,40 @@ TABLES = (".csv", ".parquet")
 class Representation:
     """Latents with the factors they came from. See the module's table for what each field holds."""
 
-    latents: NDArray[Any]
-    factors: NDArray[Any] | None = None
+    latents: Any
+    factors: Any = None
     factor_names: tuple[str, ...] = ()
-    latents_test: NDArray[Any] | None = None
-    factors_test: NDArray[Any] | None = None
+    latents_test: Any = None
+    factors_test: Any = None
     kl: NDArray[np.float64] | None = None
     logvars: NDArray[Any] | None = None
     source: Mapping[str, Any] = field(default_factory=dict)
+    groups: Any = None
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    continuous: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "latents", latents_of(self.latents, "representation"))
+        if self.latents_test is not None:
+            object.__setattr__(self, "latents_test", latents_of(self.latents_test, "representation"))
         shape = np.shape(self.latents)
         if len(shape) not in (2, 3):
             raise UnknotError(
                 f"representation: latents has shape {shape}; expected (n_samples, n_latents), or (n, k, d) for slots."
             )
         if self.factors is not None:
-            if self.factors.ndim not in (1, 2):
-                raise UnknotError(
-                    f"representation: factors has shape {self.factors.shape}; expected (n_samples, n_factors)."
-                )
-            if self.factors.ndim == 1:
-                object.__setattr__(self, "factors", self.factors[:, None])
-            if self.factors_test is not None and self.factors_test.ndim == 1:
-                object.__setattr__(self, "factors_test", self.factors_test[:, None])
-            width = self.factors.shape[1]
-            names = tuple(map(str, self.factor_names)) or tuple(f"factor_{j}" for j in range(width))
-            if len(names) != width:
-                raise UnknotError(
-                    f"representation: {len(names)} factor names for {width} factors; give one name each."
-                )
-            twice = sorted({name for name in names if names.count(name) > 1})
-            if twice:
-                raise UnknotError(
-                    f"representation: factor name(s) {', '.join(twice)} occur twice; give each its own."
-                )
-            object.__setattr__(self, "factor_names", names)
+            self._take_labels()
         elif self.factors_test is not None:
             raise UnknotError("representation: factors_test without factors; give both or neither.")
+        if self.groups is not None:
+            if self.latents_test is not None:
+                raise UnknotError(
+                    "representation: groups beside held-out rows; groups decide which rows are held out, so give one "
+                    "or the other."
+                )
+            object.__setattr__(self, "groups", group_codes(self.groups, "representation"))
+            if len(self.groups) != shape[0]:
+                raise UnknotError(f"representation: {len(self.groups)} groups for {shape[0]} rows; give one each.")
         if self.logvars is not None and self.logvars.shape != self.latents.shape:
             raise UnknotError(
                 f"representation: logvars has shape {self.logvars.shape}, latents {self.latents.shape}; make them one."
@@ -103,6 +103,47 @@ class Representation:
                     "rows must agree."
                 )
 
+    def _take_labels(self) -> None:
+        """Factors of any kind as numbers, with their names and what their classes are called."""
+        labels = labels_of(self.factors, who="representation", names=self.factor_names)
+        if labels.values.ndim != 2:
+            raise UnknotError(
+                f"representation: factors has shape {labels.values.shape}; expected (n_samples, n_factors)."
+            )
+        names = tuple(map(str, labels.columns))
+        width = labels.values.shape[1]
+        if len(names) != width:
+            raise UnknotError(
+                f"representation: {len(names)} factor names for {width} factors; give one name each."
+            )
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise UnknotError(f"representation: factor name(s) {', '.join(twice)} occur twice; give each its own.")
+        words = {name: tuple(map(str, of)) for name, of in {**self.words, **labels.words}.items() if name in names}
+        labels = replace(labels, words=words)
+        if self.factors_test is not None:
+            test = labels_of(self.factors_test, who="representation", names=names)
+            test = test.like(labels) if test.words else test
+            object.__setattr__(self, "factors_test", test.values)
+            words |= test.words
+        object.__setattr__(self, "factors", labels.values)
+        object.__setattr__(self, "factor_names", names)
+        object.__setattr__(self, "words", words)
+        object.__setattr__(self, "continuous", (labels.continuous | self.continuous) & set(names))
+
+    @property
+    def labels(self) -> Labels | None:
+        """The factors with all that is known of them."""
+        return self._labels(self.factors)
+
+    @property
+    def labels_test(self) -> Labels | None:
+        """Those of the held-out rows."""
+        return self._labels(self.factors_test)
+
+    def _labels(self, factors: Any) -> Labels | None:
+        return None if factors is None else Labels(factors, self.factor_names, self.words, self.continuous)
+
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Its arrays of numbers by name, as far as it has them."""
@@ -112,9 +153,9 @@ class Representation:
         """The same rows with slots (n, k, d) laid side by side as (n, k * d) latents."""
 
         def flat(rows: NDArray[Any] | None) -> NDArray[Any] | None:
-            return None if rows is None else rows.reshape(len(rows), -1)
+            return rows if rows is None or rows.ndim == 2 else rows.reshape(len(rows), -1)
 
-        latents = self.latents.reshape(len(self.latents), -1)
+        latents = flat(self.latents)
         kl = None if self.kl is None else np.broadcast_to(self.kl, self.latents.shape[1:]).ravel()
         return replace(
             self, latents=latents, latents_test=flat(self.latents_test), logvars=flat(self.logvars), kl=kl
@@ -137,6 +178,8 @@ class Representation:
         arrays: dict[str, Any] = {**self.arrays, "factor_names": np.array(self.factor_names, dtype=np.str_)}
         if self.source:
             arrays["source"] = np.array(json.dumps(self.source))
+        if self.words:
+            arrays["words"] = np.array(json.dumps(self.words))
         with written_whole(path) as beside, beside.open("wb") as file:
             np.savez_compressed(file, **arrays)
         return path
@@ -253,14 +296,16 @@ def _from_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Representati
             factors_test=arrays.get("factors_test"),
             kl=arrays.get("kl"),
             logvars=arrays.get("logvars"),
-            source=_source(arrays.get("source")),
+            groups=arrays.get("groups"),
+            words=_json_object(arrays.get("words")),
+            source=_json_object(arrays.get("source")),
         )
     except UnknotError as error:
         raise UnknotError(f"{path}: {error}") from None
 
 
-def _source(written: NDArray[Any] | None) -> dict[str, Any]:
-    """How the latents were made, if the file says so in a way we can read; nothing depends on it."""
+def _json_object(written: NDArray[Any] | None) -> dict[str, Any]:
+    """What a file says of its latents or classes, if it does so in a way we can read; nothing depends on it."""
     try:
         source = json.loads(str(written)) if written is not None else {}
     except ValueError:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.arrays import as_array
 from unknot.encoders.encoder import Encoder
 from unknot.errors import UnknotError
 from unknot.factors import Classes, Indices
-from unknot.metrics.inputs import as_array
 from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress, silent
 from unknot.worlds.splits.split import Split

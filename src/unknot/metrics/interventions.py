@@ -12,10 +12,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unknot.arrays import as_array
 from unknot.errors import UnknotError
 from unknot.factors import Classes, FactorSpace
 from unknot.metrics.arrays import Bools, Floats, Ints
-from unknot.metrics.inputs import Checked, as_array, check_latents, distinct, prepare, spread
+from unknot.metrics.inputs import Checked, check_latents, distinct, prepare, spread
 
 Latents = Floats
 Encode = Callable[[NDArray[np.uint8]], Any]  # (n, height, width, channels) uint8 -> (n, d)

@@ -185,6 +185,7 @@ def ratio_to_mean(predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike,
     bounds=(float("-inf"), 1.0),
     chance=0.0,
     reference="Schott et al. 2022, arXiv:2107.08221, eq. 1",
+    per_factor=True,
     identity=("readout",),
     invariances=frozenset({"rows", "latents", "sign", "scale", "shift", "rotation"}),
 )

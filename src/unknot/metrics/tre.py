@@ -4,9 +4,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from unknot.arrays import as_array
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Bools, Floats
-from unknot.metrics.inputs import Rng, as_array, check_latents
+from unknot.metrics.inputs import Rng, check_latents
 from unknot.metrics.score import Score
 from unknot.processes.threads import threads_of_torch
 

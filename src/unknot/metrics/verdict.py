@@ -6,11 +6,13 @@ of counting), as a share of what there is to know about the factor.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import Rows
+from unknot.arrays import as_array
+from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.inputs import NARROW, UNKNOWN, Rows
 from unknot.metrics.kernels.information import factor_entropy, width_information
 
 BINS = 20
@@ -41,9 +43,27 @@ class Verdict:
 
 
 def information_shares(rows: Rows) -> Floats:
-    """Mutual information (d, k) as a share of each varying factor's entropy, corrected for bias."""
-    information = width_information(rows.latents, rows.factors, rows.sizes, BINS, correct=True)
-    shares: Floats = information / factor_entropy(rows.factors, rows.sizes)
+    """Mutual information (d, k) as a share of each varying factor's entropy, corrected for bias.
+
+    Where labels are missing, each factor is looked at in the rows that have it.
+    """
+    there = rows.factors != UNKNOWN
+    if there.all():
+        return _shares(rows.latents, rows.factors, rows.sizes)
+    columns = [
+        _shares(rows.latents[there[:, j]], rows.factors[there[:, j], j : j + 1], rows.sizes[j : j + 1])
+        for j in range(rows.n_factors)
+    ]
+    return np.hstack(columns)
+
+
+def _shares(latents: Any, factors: Ints, sizes: Ints) -> Floats:
+    blocks = (
+        as_array(latents[:, start : start + NARROW]).astype(np.float64, copy=False)
+        for start in range(0, latents.shape[1], NARROW)
+    )
+    information = np.vstack([width_information(z, factors, sizes, BINS, correct=True) for z in blocks])
+    shares: Floats = information / factor_entropy(factors, sizes)
     return shares
 
 

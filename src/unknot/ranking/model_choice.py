@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from unknot.arrays import as_array
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.correlations import RankCorrelations, rank_correlations
-from unknot.metrics.inputs import as_array
 from unknot.metrics.ranks import average_ranks, correlation
 from unknot.progress import Progress, silent
 from unknot.ranking.candidates import candidates, trained

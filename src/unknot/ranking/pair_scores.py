@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from unknot.arrays import as_array
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Bools, Floats, Ints
-from unknot.metrics.inputs import as_array
 from unknot.metrics.udr import Informative, Method, Normaliser, informative, udr_scores
 from unknot.ranking.candidates import Candidate, SameRows, kl_of
 

@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import Rows, dead
+from unknot.metrics.inputs import Rows, dead_latents
 from unknot.metrics.score import Score, identity
 from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
@@ -61,8 +59,7 @@ class Plan:
     def notes(self) -> tuple[str, ...]:
         """What holds for all metrics: factors cut into bins, latents that are constant."""
         notes = [] if self.rows is None else list(self.rows.notes)
-        latents = np.asarray(self.representation.latents, dtype=np.float64)
-        gone = np.flatnonzero(dead(latents)) if len(latents) else np.empty(0, dtype=np.int64)
+        gone = dead_latents(self.representation.latents)
         if len(gone):
             which = ", ".join(map(str, gone[:20])) + (f" and {len(gone) - 20} more" if len(gone) > 20 else "")
             notes.append(

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.arrays import as_array
 from unknot.encoders.encoder import Encoder
 from unknot.encoders.points import checked_codes
 from unknot.encoders.source import FEW, Source
 from unknot.errors import UnknotError
 from unknot.files import array_hash, json_hash
-from unknot.metrics.inputs import as_array
 from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress, silent
 from unknot.runs.workspace import ARRAYS, Workspace
