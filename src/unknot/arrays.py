@@ -28,6 +28,9 @@ class Sparse(Protocol):
     nnz: Any
     dtype: Any
 
+    def __getitem__(self, which: Any) -> Any:
+        """Some of the rows or columns."""
+
     def tocsr(self) -> Any:
         """The same by rows."""
 

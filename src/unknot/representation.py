@@ -35,11 +35,14 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.files import written_whole
+from unknot.tables import sparse
+from unknot.tables.choice import Columns, choose
+from unknot.tables.frames import HDF5, Frame, file_frame, frame_of
 from unknot.tables.labels import Labels, group_codes, labels_of
 from unknot.tables.latents import latents_of
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
-KEYS = (*ARRAYS, "factor_names", "words", "source")
+KEYS = (*ARRAYS, "factor_names", "words", "source", *sparse.KEYS)
 TABLES = (".csv", ".parquet")
 
 
@@ -175,7 +178,10 @@ class Representation:
     def write(self, path: Path | str) -> Path:
         """Write one compressed `.npz`, complete or not at all."""
         path = Path(path)
-        arrays: dict[str, Any] = {**self.arrays, "factor_names": np.array(self.factor_names, dtype=np.str_)}
+        arrays: dict[str, Any] = {
+            **sparse.packed(self.arrays),
+            "factor_names": np.array(self.factor_names, dtype=np.str_),
+        }
         if self.source:
             arrays["source"] = np.array(json.dumps(self.source))
         if self.words:
@@ -202,7 +208,7 @@ def read_representation(path: Path | str, factors: Path | str | None = None) -> 
         return _from_arrays(path, _read_npz(path))
     if path.suffix == ".safetensors":
         return _from_arrays(path, _read_safetensors(path))
-    if path.suffix in TABLES:
+    if path.suffix in TABLES or path.suffix in HDF5:
         return _read_table(path)
     if path.suffix == ".npy":
         return _from_arrays(path, {"latents": _read_npy(path)})
@@ -228,7 +234,8 @@ def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
             for key in archive.files:
                 if key in KEYS:
                     arrays[key] = archive[key]
-            if "latents" not in archive.files:
+            arrays = sparse.unpacked(str(path), arrays)
+            if "latents" not in arrays:
                 names = ", ".join(archive.files) or "nothing"
                 raise UnknotError(
                     f"{path}: has no array 'latents'; it holds {names}. Rename the array of latents."
@@ -249,7 +256,7 @@ def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
 def _read_npy(path: Path) -> NDArray[Any]:
     _must_exist(path)
     try:
-        array: NDArray[Any] = np.load(path, allow_pickle=False)
+        array: NDArray[Any] = np.load(path, allow_pickle=False, mmap_mode="r")
     except (ValueError, OSError, EOFError) as error:
         raise UnknotError(f"{path}: is not a readable .npy of numbers ({error}).") from None
     return array
@@ -266,6 +273,7 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
             names, metadata = ", ".join(file.keys()), file.metadata() or {}
     except (SafetensorError, OSError, TypeError) as error:
         raise UnknotError(f"{path}: is not a readable safetensors file ({error}).") from None
+    arrays = sparse.unpacked(str(path), arrays)
     if "latents" not in arrays:
         raise UnknotError(f"{path}: has no tensor 'latents'; it holds {names or 'nothing'}.")
     if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
@@ -313,7 +321,7 @@ def _json_object(written: NDArray[Any] | None) -> dict[str, Any]:
     return source if isinstance(source, dict) else {}
 
 
-def _read_frame(path: Path) -> Any:
+def _read_frame(path: Path, *, words: bool = False) -> Any:
     import pandas as pd
 
     _must_exist(path)
@@ -326,9 +334,9 @@ def _read_frame(path: Path) -> Any:
         raise UnknotError(f"{path}: is not a readable {path.suffix[1:]} table ({error}).") from None
     if not len(frame):
         raise UnknotError(f"{path}: has no rows; expected one per sample.")
-    words = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
-    if words:
-        raise UnknotError(f"{path}: column(s) {', '.join(words)} hold text; expected numbers only.")
+    text = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
+    if text and not words:
+        raise UnknotError(f"{path}: column(s) {', '.join(text)} hold text; expected numbers only.")
     return frame
 
 
@@ -370,35 +378,73 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def from_table(
+    source: Any,
+    labels: Any = None,
+    *,
+    latents: Sequence[str] | str = (),
+    factors: Sequence[str] | str = (),
+    groups: str = "",
+    join: str = "",
+    missing: Sequence[Any] = (),
+    continuous: Sequence[str] | str = (),
+) -> Representation:
+    """A representation from the columns of a table, or of two tables.
+
+    Args:
+        source: a table of pandas, polars or Arrow, a Hugging Face dataset, AnnData, or the path of a file.
+        labels: a second one that has the factors, row by row or joined.
+        latents: columns of numbers, or one that holds a vector in each row; wildcards such as "z*" are allowed.
+            Left out: those called `latent_...`, or the only one of vectors.
+        factors: columns of labels; left out, those called `factor_...`.
+        groups: the column that says what each row belongs to, such as a patient.
+        join: the column that both tables are joined by.
+        missing: values that stand for an unknown label, besides None, NaN and empty words.
+        continuous: factors that are measurements, whatever their values look like.
+
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame({"z0": [0.1, 0.2], "z1": [1.0, 2.0], "kind": ["B", None], "donor": ["p", "q"]})
+    >>> from_table(cells, latents="z*", factors="kind", groups="donor").factors.tolist()
+    [[0.0], [nan]]
+    """
+    columns = Columns(latents, factors, groups, join, missing, continuous)
+    chosen = choose(_frame(source), None if labels is None else _frame(labels), columns)
+    return Representation(chosen.latents, chosen.factors, groups=chosen.groups)
+
+
+def _frame(source: Any) -> Frame:
+    if not isinstance(source, str | Path):
+        return frame_of(source)
+    path = Path(source)
+    _must_exist(path)
+    if path.suffix == ".csv":
+        return frame_of(_read_frame(path, words=True), str(path))
+    if path.suffix == ".parquet" or path.suffix in HDF5:
+        return file_frame(path)
+    representation = read_representation(path)
+    arrays = {"latents": representation.latents}
+    if representation.factors is not None:
+        arrays |= dict(zip(representation.factor_names, representation.factors.T, strict=True))
+    return frame_of(arrays, str(path))
+
+
 def _read_table(path: Path) -> Representation:
     if path.suffix == ".csv" and _without_header(path):
         raise UnknotError(
             f"{path}: its first line is all numbers, so nothing says which columns are latents; begin the file with a "
             "line of names, latent_... and factor_<name>, or give latents and factors as two files."
         )
-    frame = _read_frame(path)
-    latents = [c for c in frame.columns if str(c).startswith("latent_")]
-    factors = [c for c in frame.columns if str(c).startswith("factor_")]
-    others = [str(c) for c in frame.columns if c not in latents and c not in factors]
-    if not latents or others:
-        raise UnknotError(
-            f"{path}: expected columns latent_... and factor_<name>; "
-            + (f"'{others[0]}' is neither." if others else "no latent_ column is there.")
-            + " Rename the columns, or give latents and factors as two files."
-        )
-    return Representation(
-        latents=frame[latents].to_numpy(),
-        factors=_columns(frame[factors]) if factors else None,
-        factor_names=tuple(str(c).removeprefix("factor_") for c in factors),
-    )
+    return from_table(path)
 
 
 def _read_pair(latents: Path, factors: Path) -> Representation:
-    def values(path: Path, prefix: str) -> tuple[NDArray[Any], tuple[str, ...]]:
+    def values(path: Path, prefix: str) -> tuple[Any, tuple[str, ...]]:
         if path.suffix == ".npy":
             return _read_npy(path), ()
         if path.suffix in TABLES:
-            frame = _only(path, _read_frame(path), prefix)
+            frame = _only(path, _read_frame(path, words=prefix == "factor_"), prefix)
+            if any(frame[c].dtype.kind not in "fiub" for c in frame.columns):
+                return labels_of(frame, who=str(path)), ()
             # pandas numbers the columns of a file without header by whole numbers, which are not names
             named = not all(isinstance(c, int) for c in frame.columns)
             return _columns(frame), tuple(map(str, frame.columns)) if named else ()

@@ -12,6 +12,7 @@ from unknot.metrics.inputs import Rows, dead_latents
 from unknot.metrics.score import Score, identity
 from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
+from unknot.scoring.factor_facts import Missing, dependence, dependence_sentences, missing_labels
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,25 @@ class Plan:
     def ids(self) -> list[str]:
         """Full names of the metrics, in the order they are shown."""
         return [identity(METRICS[name], **options) for name, options in self.tasks]
+
+    @cached_property
+    def missing(self) -> list[Missing]:
+        """Factors whose labels are not all there."""
+        return [] if self.rows is None else missing_labels(self.rows, self.representation.words)
+
+    @cached_property
+    def dependence(self) -> Floats | None:
+        """How much the factors that vary depend on each other, (k, k); None without factors."""
+        return None if self.rows is None else dependence(self.rows)
+
+    @cached_property
+    def about_factors(self) -> tuple[str, ...]:
+        """What is to be known of the factors before any score, in sentences."""
+        if self.rows is None or self.dependence is None:
+            return ()
+        names = [self.rows.names[j] for j in self.rows.kept]
+        metrics = dict.fromkeys(name for name, _ in self.tasks)
+        return *dependence_sentences(self.dependence, names, metrics), *map(str, self.missing)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
