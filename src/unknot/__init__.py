@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from unknot.encoders.encoding import encode
     from unknot.errors import UnknotError, UnknotWarning
     from unknot.factors import Factor, FactorSpace
+    from unknot.processes.trust import trust
     from unknot.ranking.ranking import Ranking, rank
     from unknot.representation import Representation, from_table, read_representation
     from unknot.runs.run import Run
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from unknot.scoring.scorecard import Scorecard
     from unknot.scoring.scoring import score
     from unknot.tasks.result import TaskResult
-    from unknot.trust import trust
     from unknot.worlds import ArrayWorld, open_world
     from unknot.worlds.splits.combinations import combination_split
     from unknot.worlds.splits.split import Split, split
@@ -46,7 +46,7 @@ _HOMES = {
     "score": "unknot.scoring.scoring",
     "split": "unknot.worlds.splits.split",
     "train": "unknot.runs.training",
-    "trust": "unknot.trust",
+    "trust": "unknot.processes.trust",
 }
 
 __all__ = [

@@ -32,6 +32,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
+    # These tests have imported Ray before an engine could say where it listens.
+    pytest.mark.filterwarnings("ignore:study. Ray listens on:unknot.errors.UnknotWarning"),
 ]
 MEMORY = 80_000_000  # bytes of a node's object store
 

@@ -30,7 +30,7 @@ from unknot.cli.task import app as task
 from unknot.cli.train import models, train
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.processes.signals import sigterm_is_ctrl_c
-from unknot.trust import trust
+from unknot.processes.trust import trust
 
 _usual_warning = warnings.formatwarning
 

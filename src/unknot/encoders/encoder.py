@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.processes.trust import imported
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
-from unknot.trust import imported
 from unknot.worlds.world import Images
 
 POOLS = ("own", "mean", "class", "slots")

@@ -34,7 +34,7 @@ from unknot.models.slow_vae import SlowVAE
 from unknot.models.spatial_transformer import SpatialTransformer
 from unknot.models.weak_de import WeakDE
 from unknot.papers import renamed
-from unknot.trust import imported
+from unknot.processes.trust import imported
 
 MODELS: dict[str, type[Model]] = {
     "vae": VAE,

@@ -1,1 +1,1 @@
-"""Processes, signals, memory, network and extras of the machine that a command runs on."""
+"""Processes, signals, memory, threads of the machine that a command runs on, and which code may run on it."""

@@ -34,8 +34,8 @@ from typing import Any
 from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
+from unknot.processes.trust import read_from
 from unknot.runs.spec import RunSpec
-from unknot.trust import read_from
 
 PICTURES = {  # what is drawn of a run -> its file in pictures/
     "reconstructions": "reconstructions.png",

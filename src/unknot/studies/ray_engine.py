@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.processes.trust import VARIABLE
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.local import one_line
 from unknot.studies.steps import Step, perform
-from unknot.trust import VARIABLE
 
 IN_FLIGHT = 1000  # steps handed over at a time: an autoscaler sees the demand, and Ctrl-C has little to take back
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")

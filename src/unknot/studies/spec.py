@@ -23,9 +23,9 @@ from typing import Any
 
 from unknot.errors import UnknotError, unknown
 from unknot.papers import renamed
+from unknot.processes.trust import read_from
 from unknot.runs.spec import RunSpec
 from unknot.studies._yaml import Where, YamlSource, read_yaml
-from unknot.trust import read_from
 
 PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))

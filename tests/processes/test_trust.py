@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import unknot.trust
+import unknot.processes.trust
 from unknot.cli import app
 from unknot.errors import UnknotError
-from unknot.trust import VARIABLE, imported, read_from, trust
+from unknot.processes.trust import VARIABLE, imported, read_from, trust
 
 EVIL = """from pathlib import Path
 Path("ran").touch()
@@ -25,7 +25,7 @@ STUDY = f"worlds: dsprites_rendered\nmodels: {SPEC['model']}\nsteps: 2\nimage_si
 @pytest.fixture(autouse=True)
 def nothing_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(unknot.trust, "_files", {})
+    monkeypatch.setattr(unknot.processes.trust, "_files", {})
 
 
 @pytest.fixture(scope="module")
