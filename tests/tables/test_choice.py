@@ -1,5 +1,6 @@
 """Columns of one table or two: which are latents, which are factors, and how rows find each other."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,17 @@ def test_an_h5ad_file_is_read_by_its_published_layout(tmp_path: Path) -> None:
     sparse = from_table(path, latents="X", factors=["healthy"])
     np.testing.assert_array_equal(sparse.latents.toarray(), np.eye(4, 5))
     np.testing.assert_array_equal(sparse.factors.ravel(), [1, 0, np.nan, 1])
+
+
+def test_what_anndata_writes_is_read(tmp_path: Path) -> None:
+    with warnings.catch_warnings(action="ignore"):
+        anndata = pytest.importorskip("anndata")
+        obs = CELLS.drop(columns=["z0", "z1"]).set_index("id").astype({"kind": "category", "donor": "category"})
+        cells = anndata.AnnData(X=scipy.sparse.csr_matrix(np.eye(4)), obs=obs, obsm={"X_scvi": Z})
+        anndata.settings.allow_write_nullable_strings = True
+        cells.write_h5ad(tmp_path / "cells.h5ad")
+    for source in (cells, tmp_path / "cells.h5ad"):
+        check(from_table(source, latents="X_scvi", factors=["kind", "age"], groups="donor"))
 
 
 def test_datasets_of_an_hdf5_file_are_columns(tmp_path: Path) -> None:
