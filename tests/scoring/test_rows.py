@@ -70,7 +70,7 @@ def test_groups_keep_a_code_that_knows_only_the_group_from_being_rewarded() -> N
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (["a"] * 12, "all rows are of one group"),
+        (["a"] * 12, "all 12 rows are of one group"),
         (["a"] * 11, "11 groups for 12 rows"),
         ([None] + ["a"] * 11, r"1 row\(s\) have no group"),
     ],

@@ -287,3 +287,25 @@ def test_a_ray_of_its_own_listens_on_the_loopback_address_alone_and_wants_a_toke
     *addresses, token = done.stdout.splitlines()
     assert addresses and set(addresses) <= LOOPBACK
     assert token == "token 64"
+
+
+STOPPED = """
+import os, signal, time
+from unknot.processes.signals import sigterm_is_ctrl_c
+from unknot.studies.engines import open_engine
+
+with sigterm_is_ctrl_c():
+    engine = open_engine("ray", jobs=1)
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+    except KeyboardInterrupt:
+        print("as Ctrl-C")
+    finally:
+        engine.close()
+"""
+
+
+def test_sigterm_stays_ctrl_c_though_ray_has_a_handler_of_its_own() -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("as Ctrl-C\n", 0), done.stderr

@@ -200,5 +200,5 @@ def test_datasets_of_an_hdf5_file_are_columns(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read.latents, Z)
     assert read.words == {"kind": ("ant", "owl")}
     (tmp_path / "bad.h5").write_bytes(b"no HDF5")
-    with pytest.raises(UnknotError, match=r"bad\.h5: is not a readable HDF5 file"):
+    with pytest.raises(UnknotError, match=r"bad\.h5: cannot be read as an HDF5 file"):
         read_representation(tmp_path / "bad.h5")

@@ -11,8 +11,8 @@ import torch
 
 import unknot
 from unknot import UnknotError
-from unknot.arrays import as_array
 from unknot.errors import UnknotWarning
+from unknot.reading.arrays import as_array
 from unknot.tables.latents import latents_of
 
 Z = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.0]], dtype=np.float32)

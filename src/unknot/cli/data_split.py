@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from unknot.cli.options import DATA, argument, option, takes
+from unknot.cli.output import plain_console
 from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
@@ -165,11 +166,10 @@ def _record(name: str, split: "Split", rows: "Classes | None") -> dict[str, Any]
 
 
 def _show(split: "Split", record: dict[str, Any], title: str) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = plain_console()
     console.print(Text.assemble((title, "bold"), f": {split.kind}\n"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("factor", no_wrap=True)

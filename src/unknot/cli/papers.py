@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from unknot.cli.options import CSV, argument, option, takes
-from unknot.cli.output import check_targets, facts_table, plain_console, put
+from unknot.cli.output import check_targets, echo, facts_table, plain_console, put
 from unknot.errors import UnknotError
 from unknot.files import as_json
 from unknot.papers import PAPERS, Paper, find_paper, table, tables
@@ -101,7 +101,7 @@ def _recompute(paper: Paper, asked: Asked) -> None:
     from unknot.reports.papers.page import show_recomputed, write_paper_page
 
     if asked.html:
-        typer.echo(write_paper_page(asked.html, paper))
+        echo(write_paper_page(asked.html, paper))
     if asked.recompute:
         show_recomputed(paper, plain_console())
 

@@ -11,7 +11,7 @@ import typer
 
 from unknot.cli.bar import progress_bar
 from unknot.cli.options import DATA, DEVICE, made_command, option, parameters_of, typed
-from unknot.cli.output import stoppable
+from unknot.cli.output import echo, plain_console, stoppable
 from unknot.errors import UnknotError
 from unknot.reports.kit.terminal import plain_table
 
@@ -48,7 +48,7 @@ def train() -> Any:
         _flags_must_be_boolean(fields["model"], fields["options"])
         with stoppable("interrupted; the same command goes on."):
             run = _train_watched(RunSpec(**fields), TrainOptions(**values))
-        typer.echo(run.folder)
+        echo(run.folder)
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     known = parameters_of(RunSpec) | parameters_of(TrainOptions)
@@ -79,7 +79,7 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
         def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
             nonlocal started
             if not started and done:
-                typer.echo(f"going on after step {done} of {total}", err=True)
+                echo(f"going on after step {done} of {total}", err=True)
             started = True
             bar(stage, done, total, **{name: fact for name, fact in facts.items() if not name.endswith("norm")})
 
@@ -99,10 +99,10 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
         except RunBusyError:
             if not how.wait:
                 raise
-            typer.echo("another process is training this run; waiting for it", err=True)
+            echo("another process is training this run; waiting for it", err=True)
             run = start(wait=True)
     if not started:
-        typer.echo(f"already trained: {spec.steps} steps", err=True)
+        echo(f"already trained: {spec.steps} steps", err=True)
     return run
 
 
@@ -146,13 +146,12 @@ def models(
     name: Annotated[str, typer.Argument(help="Explain this one.")] = "",
 ) -> None:
     """List the models, or explain one: objective, options, published settings."""
-    from rich.console import Console
     from rich.text import Text
 
     from unknot.cli.docstrings import reflowed
     from unknot.models import MODELS, find, options_of
 
-    console = Console()
+    console = plain_console()
     if not name:
         table = plain_table("model", "learns from", "what it is", whole=["model", "learns from"])
         for key, kind in MODELS.items():

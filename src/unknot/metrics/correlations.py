@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from unknot.arrays import as_array
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import column_names
 from unknot.metrics.ranks import average_ranks, correlation
+from unknot.reading.arrays import as_array
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.arrays import Sparse, as_array
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.score import Score
+from unknot.reading.arrays import Sparse, as_array
 from unknot.tables.labels import Labels, known, labels_of
 from unknot.tables.latents import latents_of
 
@@ -26,6 +26,7 @@ NARROW = 100  # latents up to this many are held in double precision
 ROWS = 65_536  # looked through at a time
 BINS_OF_CONTINUOUS = 20
 LARGEST = 1e150  # squares of larger latents, and sums of them, leave the range of float64
+EXACT = 2**53  # whole numbers up to this are all different in float64
 MOST_CLASSES = 100  # a column with more classes than this, and fewer than four rows for each, is an identifier
 ALL_DIFFERENT = 50  # so is one of this many rows in which no value repeats
 
@@ -207,8 +208,7 @@ def prepare(
     if not isinstance(latents, Checked) or isinstance(of_split, np.random.Generator):
         rows = make()
     else:
-        real = isinstance(factors, Labels) and factors.values.dtype.kind == "f"
-        real = real or (factors is not None and as_array(factors).dtype.kind == "f")
+        real = factors is not None and as_array(factors, who, "factors").dtype.kind == "f"
         rows = latents.rows(make, passed[1:], of_split, continuous if real else None, names and tuple(names))
     if rows.skipped:
         text = f"{who}: left out constant factor(s) {', '.join(rows.skipped)}."
@@ -252,7 +252,21 @@ def _prepared(
                 "third is held out. Give more rows, or held-out rows of their own."
             )
         z, z_test, y, y_test = z[train], z[test], y[train], y[test]
+    y, y_test = _exact(y, y_test)
     return _encode(who, z, y, z_test, y_test, replace(about, columns=labels), continuous)
+
+
+def _exact(train: NDArray[Any], test: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Whole numbers that float64 cannot tell apart, counted from the smallest; if they are too far apart, ranked."""
+    table = train if test is None else np.concatenate([train, test])
+    if table.dtype.kind not in "iu" or max(int(table.max()), -int(table.min())) <= EXACT:
+        return train, test
+    columns = []
+    for column in table.T:
+        near = int(column.max()) - int(column.min()) <= EXACT
+        columns.append(column - column.min() if near else np.unique(column, return_inverse=True)[1])
+    exact = np.stack(columns, axis=1).astype(np.int64)
+    return exact[: len(train)], None if test is None else exact[len(train) :]
 
 
 def third(n: int, rng: Rng) -> tuple[Ints, Ints]:
@@ -270,7 +284,7 @@ def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool =
         return latents.array
     given = latents_of(latents, who)
     _check_shape(who, given, what)
-    array: Floats = as_array(given).astype(np.float64, copy=copy)
+    array: Floats = as_array(given, who, what).astype(np.float64, copy=copy)
     largest = max(-float(array.min()), float(array.max())) if array.size else 0.0
     if not LARGEST >= largest:  # NaN too
         _refuse_entries(who, array, what, largest)
@@ -373,6 +387,10 @@ def _as_labels(who: str, factors: Any, gaps: bool, what: str = "factors") -> Lab
                 f"{who}: {what} has NaN or infinite entries in {bad}; drop those rows, or call unknot.score, which "
                 "scores each factor on the rows that have it."
             )
+        if array.size and float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) > LARGEST:
+            raise UnknotError(
+                f"{who}: {what} has entries beyond {LARGEST:g}, whose squares are not finite; scale them down."
+            )
     return labels
 
 
@@ -430,7 +448,9 @@ def _encode(
             column = np.searchsorted(edges, column, side="right")
             test = None if test is None else np.searchsorted(edges, test, side="right")
             notes.append(f"factor '{name}' is continuous: cut into {len(edges) + 1} bins of equal count.")
-        values, code = distinct(column if is_real else column.astype(np.int64, copy=False))
+        # Whole floats beyond those that are exact are told apart as they are; int64 has no room for the largest.
+        huge = column.dtype.kind == "f" and float(np.abs(column).max()) > EXACT
+        values, code = distinct(column if is_real or huge else column.astype(np.int64, copy=False))
         if len(values) == 1:
             skipped[name] = "constant" if whole else "constant where it is known"
             continue

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.arrays import as_array
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import distinct
 from unknot.metrics.score import Score
+from unknot.reading.arrays import as_array
 
 CELLS = 1 << 24  # of the tables in memory at a time
 

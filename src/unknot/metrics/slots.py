@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unknot.arrays import as_array
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Bools, Floats
+from unknot.reading.arrays import as_array
 
 Blank = Literal["corpus", "batch"]
 DUPLICATE = 0.15  # half chord between unit slots: an angle of 17 degrees, a cosine of 0.955

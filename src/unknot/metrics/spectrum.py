@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from unknot.arrays import as_array
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rows, check_latents, dead, enough_rows, prepare
 from unknot.metrics.kernels.information import entropy
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
+from unknot.reading.arrays import as_array
 
 CHUNK = 16_384
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from unknot.arrays import as_array
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import NARROW, UNKNOWN, Rows
 from unknot.metrics.kernels.information import factor_entropy, width_information
+from unknot.reading.arrays import as_array
 
 BINS = 20
 FOUND, PARTLY, CLEARLY = 0.05, 0.3, 0.8  # share of a factor's entropy that its best latent knows

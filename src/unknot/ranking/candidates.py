@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from unknot.arrays import as_array
 from unknot.encoders.encoding import representation_of
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats
+from unknot.reading.arrays import as_array
 from unknot.representation import Representation, mean_kl, read_representation
 from unknot.runs.labels import differing
 from unknot.runs.run import Run

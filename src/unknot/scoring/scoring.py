@@ -22,6 +22,7 @@ from unknot.metrics.inputs import Checked, checked_latents, column_names, prepar
 from unknot.metrics.score import Score, identity, parse_identity
 from unknot.metrics.verdict import information_shares, verdicts
 from unknot.progress import Progress, silent
+from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
 from unknot.scoring.gaps import score_with_gaps
 from unknot.scoring.rows import Data, third_of_groups, whole
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 
 
+@checked
 def score(
     latents: Any,
     factors: Any = None,
@@ -96,6 +98,7 @@ def run_of(latents: Any) -> "Run | None":
     return Source.of(latents).run
 
 
+@checked
 def plan(
     representation: Representation,
     *,

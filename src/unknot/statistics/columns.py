@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from unknot.arrays import as_array
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Floats
+from unknot.reading.arrays import as_array
 
 
 def columns_of(who: str, table: Mapping[str, Any] | Any) -> dict[str, Floats]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from unknot.arrays import as_array
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.ranks import average_ranks
+from unknot.reading.arrays import as_array
 from unknot.statistics.columns import chosen, columns_of
 from unknot.statistics.resamples import (
     Bootstrap,

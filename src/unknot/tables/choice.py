@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.arrays import Sparse
 from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.reading.arrays import Sparse
 from unknot.tables.arrow import column_of
 from unknot.tables.frames import Frame, n_rows
 from unknot.tables.labels import Labels, labels_of

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unknot.arrays import Sparse
 from unknot.errors import UnknotError
-from unknot.tables.arrow import Annotated, as_table, is_table
+from unknot.reading.arrays import Sparse
+from unknot.reading.guard import must_fit, parsing
+from unknot.tables.arrow import INDEX, Annotated, as_table, is_table
 from unknot.tables.latents import is_vector, latents_of
 
 if TYPE_CHECKING:
@@ -82,23 +83,20 @@ def _beside(who: str, table: "pa.Table", arrays: Mapping[str, Any]) -> Frame:
 
 
 def _of_parquet(path: Path) -> Frame:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        schema = pq.read_schema(path)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise UnknotError(f"{path}: is not a readable parquet table ({error}).") from None
+    with parsing(path, "a Parquet table"), path.open("rb") as stream, pq.ParquetFile(stream) as file:
+        about, schema = file.metadata, file.schema_arrow
+        size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
 
     def read(names: Sequence[str]) -> dict[str, Any]:
-        try:
-            table = pq.read_table(path, columns=list(names), memory_map=True)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise UnknotError(f"{path}: is not a readable parquet table ({error}).") from None
-        return {name: table.column(name) for name in names}
+        must_fit(path, max(size, 8 * about.num_rows * len(names)))
+        with parsing(path, "a Parquet table"), path.open("rb") as stream:
+            table = pq.read_table(stream, columns=list(names))
+            return {name: table.column(name) for name in names}
 
-    vectors = {str(field.name): is_vector(field.type) for field in schema}
-    return Frame(str(path), {name: of for name, of in vectors.items() if not name.startswith("__index")}, read)
+    vectors = {str(field.name): is_vector(field.type) for field in schema if not field.name.startswith(INDEX)}
+    return Frame(str(path), vectors, read)
 
 
 def n_rows(column: Any) -> int:

@@ -1,12 +1,14 @@
 """Columns of HDF5 files: datasets by their names, and the layout that AnnData publishes for `.h5ad`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from unknot.errors import UnknotError
+from unknot.reading.guard import must_fit, parsing
 from unknot.tables.arrow import column_of
 
 READ_BY = "encoding-type"  # the attribute by which AnnData says how a group is to be read
@@ -19,21 +21,28 @@ def hdf5_columns(path: Path) -> tuple[dict[str, bool], Callable[[Sequence[str]],
 
     def read(names: Sequence[str]) -> dict[str, Any]:
         with _opened(path) as file:
+            must_fit(path, sum(_n_bytes(file[places[name]]) for name in names))
             return {name: _column(file[places[name]], f"{path}: {name}") for name in names}
 
     with _opened(path) as file:
         return {name: _is_vector(file[place]) for name, place in places.items()}, read
 
 
-def _opened(path: Path) -> Any:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     try:
         import h5py
     except ImportError:
         raise UnknotError(f"{path}: reading HDF5 needs an extra: pip install unknot[files].") from None
-    try:
-        return h5py.File(path, "r")
-    except OSError as error:
-        raise UnknotError(f"{path}: is not a readable HDF5 file ({error}).") from None
+    with parsing(path, "an HDF5 file"), h5py.File(path, "r") as file:
+        yield file
+
+
+def _n_bytes(item: Any) -> int:
+    """How much memory a dataset takes, or those of a group."""
+    import h5py
+
+    return int(item.nbytes) if isinstance(item, h5py.Dataset) else sum(map(_n_bytes, item.values()))
 
 
 def _places(path: Path) -> dict[str, str]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.arrays import as_array
 from unknot.errors import UnknotError
+from unknot.reading.arrays import as_array
 from unknot.tables.arrow import as_table, column_of, is_table
 
 if TYPE_CHECKING:

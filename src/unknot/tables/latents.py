@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.arrays import Sparse, TorchTensor, as_array
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.reading.arrays import Sparse, TorchTensor, as_array
 from unknot.tables.arrow import ArrowStream, HuggingFace, as_table, column_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def latents_of(latents: Any, who: str = "latents") -> Any:
         return vectors(who, [as_table(latents, who).column(i) for i in range(len(latents.features))])
     if isinstance(latents, ArrowStream):
         return _of_stream(latents, who)
-    array = as_array(latents)
+    array = as_array(latents, who, "latents")
     if array.dtype == object and array.ndim == 1:  # a column of arrays
         return vectors(who, [column_of(list(array), who)])
     return array

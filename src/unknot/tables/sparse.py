@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.arrays import Sparse
 from unknot.errors import UnknotError
+from unknot.reading.arrays import Sparse
 
 PARTS = ("data", "indices", "indptr", "shape")
 NAMES = ("latents", "latents_test")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
+from unknot.reading.arguments import checked
 from unknot.worlds.splits.split import Split
 
 
@@ -25,6 +26,7 @@ PUBLISHED_COMBINATIONS: dict[str, tuple[dict[str, int], ...]] = {
 }
 
 
+@checked
 def combination_split(space: FactorSpace, held_out: Mapping[str, int | Iterable[int]]) -> Split:
     """Train on everything except one combination of classes, test on that combination.
 

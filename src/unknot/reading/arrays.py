@@ -1,5 +1,6 @@
 """Anything array-like as an array of numpy."""
 
+from contextlib import suppress
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -52,27 +53,38 @@ class DLPack(Protocol):
         """Where the memory is."""
 
 
-def as_array(values: Any) -> NDArray[Any]:
-    """Numpy array of anything array-like: tensors on any device, tables, nested lists, small sparse matrices."""
+def as_array(values: Any, who: str = "array", what: str = "it") -> NDArray[Any]:
+    """Numpy array of anything array-like: tensors on any device, tables, nested lists, small sparse matrices.
+
+    Args:
+        values: any of these. A masked array that hides entries is refused: what it hides would be counted.
+        who: complains.
+        what: the values are.
+
+    >>> as_array(np.ma.masked_array([1, 2], [False, True]), "mig", "factors")
+    Traceback (most recent call last):
+    unknot.errors.UnknotError: mig: factors is a masked array that hides 1 of 2 entries; drop the rows they are in.
+    """
+    if isinstance(values, np.ma.MaskedArray) and (hidden := int(np.ma.getmaskarray(values).sum())):
+        raise UnknotError(
+            f"{who}: {what} is a masked array that hides {hidden} of {values.size} entries; drop the rows they are in."
+        )
     if isinstance(values, Sparse):
-        return dense(values, "array")
-    if isinstance(values, TorchTensor):
-        tensor = values.detach().cpu()
-        tensor = tensor.to_dense() if tensor.is_sparse or str(tensor.layout) != "torch.strided" else tensor
-        if str(tensor.dtype) == "torch.bfloat16":
-            tensor = tensor.float()
-        return np.asarray(tensor.numpy())
-    if isinstance(values, DLPack) and not isinstance(values, np.ndarray):
-        try:
-            return np.from_dlpack(values)
-        except (
-            BufferError,
-            RuntimeError,
-            TypeError,
-            AttributeError,
-        ):  # on another device, or of a type numpy has not
-            return _real(np.asarray(values))
-    return _real(np.asarray(values))
+        return dense(values, who)
+    try:
+        if isinstance(values, TorchTensor):
+            tensor = values.detach().cpu()
+            tensor = tensor if str(tensor.layout) == "torch.strided" else tensor.to_dense()
+            values = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+        if isinstance(values, DLPack) and not isinstance(values, np.ndarray):
+            # memory on another device, or of a type that numpy has not, is left to the library's own conversion
+            with suppress(BufferError, RuntimeError, TypeError, AttributeError):
+                return np.from_dlpack(values)
+        return _real(np.asarray(values))
+    except Exception as error:  # numpy asks the object itself, which may answer with anything
+        raise UnknotError(
+            f"{who}: {what} is no array of numbers ({' '.join(str(error).split())[:200]})."
+        ) from None
 
 
 def dense(matrix: Sparse, who: str) -> NDArray[Any]:
