@@ -42,7 +42,7 @@ LAYERS = (
     ("__main__",),
 )
 GROUND = LAYERS[0]
-KIT = ("errors", "files", "names", "progress", "reports.kit", "")  # what pages and charts may know
+KIT = ("errors", "files", "progress", "reading", "reports.kit", "")  # what pages and charts may know
 PACKAGES = {package: i for i, layer in enumerate(LAYERS) for package in layer}
 
 # Imports that are not in order yet: (module, imported). Each is to go, and one that is gone must leave this list.

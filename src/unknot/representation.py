@@ -240,7 +240,8 @@ def _must_exist(path: Path) -> None:
     if path.is_dir():
         raise UnknotError(f"{path}: is a folder; expected a file of latents.")
     if not path.exists():
-        raise UnknotError(f"{path}: no such file.")
+        encoder = f" An encoder is no file: `unknot encode --encoder {path} -o latents.npz` makes one."
+        raise UnknotError(f"{path}: no such file." + encoder * (":" in path.name))
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:

@@ -146,14 +146,19 @@ def test_a_study_that_ships_is_found_beside_a_folder_of_its_name(tmp_path: Path,
 
 
 def test_every_study_that_ships_says_what_it_is_about() -> None:
-    papers = {name.removesuffix("_small") for name in preset_names()} - {"demo"}
-    assert papers == {"mahon2024", "duan2020", "schott2022", "vansteenkiste2019"}
+    papers = {name: name.partition("_")[0] for name in preset_names() if name != "demo"}
+    assert set(papers.values()) == {"mahon2024", "duan2020", "schott2022", "vansteenkiste2019"}
     for name in preset_names():
         study = read_spec(name)
         assert study.name == name
-        assert study.about.startswith(
-            "A first study" if name == "demo" else PAPERS[name.removesuffix("_small")].short
-        )
+        assert study.about.startswith("A first study" if name == "demo" else PAPERS[papers[name]].short)
+
+
+def test_the_easy_study_has_the_puzzles_of_the_released_code_and_is_else_the_same() -> None:
+    study, easy = read_spec("vansteenkiste2019"), read_spec("vansteenkiste2019_easy")
+    released = {"alternatives": "easy", "reject_distinct": True}
+    assert easy.tasks["reasoning"] == {**study.tasks["reasoning"], **released}
+    assert [entry.model for entry in easy.models] == [entry.model for entry in study.models]
 
 
 @pytest.mark.parametrize(

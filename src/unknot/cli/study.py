@@ -178,8 +178,10 @@ def _show_plan(plan: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     ranked = sum(complete and store.ranked(key) for key in keys)
     table.add_row("rank", str(ranked), str(len(keys) - ranked), "")
     console.print(table)
+    left_out = [*guess.left_out, *(["ranking"] if ranked < len(keys) else [])]
+    extent = f"without {', '.join(left_out)}" if left_out else "in all"
     console.print(
-        f"{n_metrics} metrics; about {in_words(guess.total(workers))} in all, if {workers} cores are free "
+        f"{n_metrics} metrics; about {in_words(guess.total(workers))} {extent}, if {workers} cores are free "
         f"({'; '.join(guess.basis)}).",
         soft_wrap=True,
     )

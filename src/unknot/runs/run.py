@@ -62,7 +62,11 @@ class Run:
         must_be("run", "folder", folder, Path | str)
         self.folder = Path(folder)
         if not self.begun:
-            raise UnknotError(f"{folder}: is not a run; it has no run.json. `unknot train` makes one.")
+            encoder = f" Encoders are named by --encoder: `unknot encode --encoder {folder} -o latents.npz`."
+            raise UnknotError(
+                f"{folder}: is not a run; it has no run.json. `unknot train` makes one."
+                + encoder * (":" in self.folder.name)
+            )
 
     @classmethod
     def at(cls, folder: Path | str) -> "Run":
@@ -230,7 +234,7 @@ class Run:
     @property
     def minutes(self) -> float:
         """How long all of its training takes at the speed it was last trained with; NaN if that is not known."""
-        return self.minutes_of(self.spec.steps)
+        return self.minutes_of(self.spec.steps) if self.begun else math.nan
 
     def minutes_of(self, steps: int) -> float:
         """How long so many steps take at that speed."""

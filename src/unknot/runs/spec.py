@@ -71,16 +71,21 @@ class RunSpec(BaseModel):
         return f"{self.model}{f' ({options})' if options else ''} on {self.world}{split}, seed {self.seed}"
 
     @property
+    def family(self) -> str:
+        """What runs of several seeds share, in few words: the model, and its options if they are few."""
+        options = [
+            f"{name} {f'{value:g}' if isinstance(value, float) else value}" for name, value in self.options.items()
+        ]
+        return ", ".join([self.model, *(options if len(options) <= FEW else [])])
+
+    @property
     def label(self) -> str:
         """The spec in fewer words, for heads of tables: the model, its options if they are few, and the seed.
 
         >>> RunSpec(world="dsprites_rendered", steps=10, options={"beta": 4.0}).label
         'beta_vae, beta 4, seed 0'
         """
-        options = [
-            f"{name} {f'{value:g}' if isinstance(value, float) else value}" for name, value in self.options.items()
-        ]
-        return ", ".join([self.model, *(options if len(options) <= FEW else []), f"seed {self.seed}"])
+        return f"{self.family}, seed {self.seed}"
 
     def replace(self, **changes: Any) -> "RunSpec":
         """The spec with some fields changed, validated again."""
