@@ -23,6 +23,7 @@ RIDGE = 1e-4  # penalty per row, on features of unit variance
     "Identifiability, arXiv:2210.00364",
     cost="seconds",
     also={"informativeness": "explicitness", "size": "compactness"},
+    per_factor=True,
     identity=("probe",),
     invariances=frozenset({"latents"}),
 )

@@ -27,6 +27,7 @@ MOST_GIGABYTES = 8  # of products of latents
     reference="Ridgeway & Mozer 2018, Learning Deep Disentangled Embeddings with the F-Statistic Loss, "
     "arXiv:1802.05312",
     cost="seconds",
+    per_factor=True,
     identity=("one_vs_rest", "renormalised", "scaled"),
     invariances=frozenset(),  # to shift, scale and order up to where the solver stops
 )

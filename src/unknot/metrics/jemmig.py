@@ -18,6 +18,7 @@ from unknot.metrics.score import Facts, Score
     "1 - (H(z) + H(y)) / (log bins + H(y))",
     reference="Do and Tran 2020, Theory and Evaluation Metrics for Learning Disentangled Representations, "
     "arXiv:1908.09961",
+    per_factor=True,
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )

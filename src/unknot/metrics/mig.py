@@ -20,6 +20,7 @@ Normaliser = Literal["factor", "code"]
     bounds=(0.0, 1.0),
     chance="about 0; the bias of counting cancels in the gap (0.0005 for noise at 10,000 rows)",
     reference="Chen et al. 2018, Isolating Sources of Disentanglement in VAEs, arXiv:1802.04942",
+    per_factor=True,
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )

@@ -39,6 +39,7 @@ _MLP_FACTS = Facts(
     reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
     cost="seconds",
     asked=True,
+    per_factor=True,
     also={"adjusted": "explicitness"},
     identity=("recipe",),
     invariances=frozenset(),  # to everything within the noise of training, to nothing exactly

@@ -24,10 +24,12 @@ class Score:
         value: the headline number.
         parts: per-factor values, matrices, alignment; "skipped" (factor -> reason) and "notes" (sentences)
             say what was left out or assumed.
+        by_factor: the parts whose last axis is the factors.
     """
 
     value: float
     parts: Mapping[str, Any] = field(default_factory=dict)
+    by_factor: tuple[str, ...] = ()
 
     def __float__(self) -> float:
         return float(self.value)
@@ -52,6 +54,8 @@ class Facts:
         identity: the options that are part of the metric's identity, such as ("bins",).
         invariances: what may be done to the input without moving the value.
         labels: whether factors are needed at all.
+        per_factor: whether the value is the mean of `parts["per_factor"]`, each of which comes from its own factor
+            alone; where labels are missing, each factor is then scored on the rows that have it.
         asked: whether it runs only when asked for by name: it takes minutes, or another metric reports its number.
         wide: the options that the default suite scores wide codes (more than 100 latents) with, asked for or not;
             None where they are the usual ones.
@@ -72,6 +76,7 @@ class Facts:
     identity: tuple[str, ...] = ()
     invariances: frozenset[Invariance] = frozenset({"rows", "latents"})
     labels: bool = True
+    per_factor: bool = False
     asked: bool = False
     wide: Mapping[str, Any] | None = None
     widest: int | None = None

@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE, Floats
-from unknot.metrics.inputs import Rows, dead
+from unknot.metrics.inputs import Rows, dead_latents
 from unknot.metrics.score import Facts, Score, identity
 from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
+from unknot.scoring.factor_facts import Missing, dependence, dependence_sentences, missing_labels
 
 
 @dataclass(frozen=True)
@@ -61,19 +60,37 @@ class Plan:
         return [identity(METRICS[name], **options) for name, options in self.tasks]
 
     @cached_property
+    def missing(self) -> list[Missing]:
+        """Factors whose labels are not all there."""
+        return [] if self.rows is None else missing_labels(self.rows, self.representation.words)
+
+    @cached_property
+    def dependence(self) -> Floats | None:
+        """How much the factors that vary depend on each other, (k, k); None without factors."""
+        return None if self.rows is None else dependence(self.rows)
+
+    @cached_property
+    def about_factors(self) -> tuple[str, ...]:
+        """What is to be known of the factors before any score, in sentences."""
+        if self.rows is None or self.dependence is None:
+            return ()
+        names = [self.rows.names[j] for j in self.rows.kept]
+        metrics = dict.fromkeys(name for name, _ in self.tasks)
+        return *dependence_sentences(self.dependence, names, metrics), *map(str, self.missing)
+
+    @cached_property
     def notes(self) -> tuple[str, ...]:
         """What holds for all metrics: factors cut into bins, latents that are constant."""
         notes = [] if self.rows is None else list(self.rows.notes)
-        latents = np.asarray(self.representation.latents, dtype=np.float64)
-        gone = np.flatnonzero(dead(latents)) if len(latents) else np.empty(0, dtype=np.int64)
+        gone = dead_latents(self.representation.latents)
         if len(gone):
             which = ", ".join(map(str, gone[:20])) + (f" and {len(gone) - 20} more" if len(gone) > 20 else "")
             notes.append(
                 f"constant latent(s): {which}. They carry nothing but are counted, which moves metrics that divide by "
                 "the number of latents, such as modularity, completeness and mutual_info_score."
             )
-        if self.by_width and latents.shape[1] > WIDE:
-            notes.append(self._about_width(latents.shape[1]))
+        if self.by_width and (width := self.representation.latents.shape[1]) > WIDE:
+            notes.append(self._about_width(width))
         return tuple(notes)
 
     def _about_width(self, width: int) -> str:
