@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.arrays import WIDE, Floats, Ints
 from unknot.metrics.inputs import UNKNOWN, Rows
-from unknot.metrics.kernels.columns import binned_information, column_information
+from unknot.metrics.kernels.columns import binned_information
 from unknot.metrics.kernels.information import factor_entropy
-from unknot.reading.arrays import Sparse
+from unknot.reading.arrays import Sparse, as_array
 
 BINS = 20
 FOUND, PARTLY, CLEARLY = 0.05, 0.3, 0.8  # share of a factor's entropy that its best latent knows
@@ -59,8 +59,9 @@ def information_shares(rows: Rows) -> Floats:
 
 
 def _shares(latents: Any, factors: Ints, sizes: Ints) -> Floats:
-    counted = column_information if isinstance(latents, Sparse) else binned_information
-    information = counted(latents, factors, sizes, BINS, correct=True).mutual
+    if isinstance(latents, Sparse) and latents.shape[1] <= WIDE:  # few of them are counted in one table
+        latents = as_array(latents).astype(np.float64, copy=False)
+    information = binned_information(latents, factors, sizes, BINS, correct=True).mutual
     shares: Floats = information / factor_entropy(factors, sizes)
     return shares
 
