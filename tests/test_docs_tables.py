@@ -14,7 +14,8 @@ from unknot.fields import in_words
 from unknot.metrics import METRICS, identity
 from unknot.metrics.r2 import full_variance
 from unknot.models import MODELS
-from unknot.papers import PAPERS
+from unknot.papers import PAPERS, tables
+from unknot.reports.papers import recompute
 from unknot.tasks import TASKS, Task
 from unknot.tasks.options import flag_of
 from unknot.worlds import WORLDS
@@ -164,6 +165,21 @@ def papers_repeated_table() -> str:
     return _table(("name", "in full size", "in small", "measured here"), rows)
 
 
+def papers_tables_table() -> str:
+    """The published tables of each paper."""
+    rows = []
+    for key in PAPERS:
+        rows += [(f"`{key}`", f"`{name}`", each.where, each.caption) for name, each in tables(key).items()]
+    return _table(("paper", "table", "where", "what it holds"), rows)
+
+
+def papers_claims_table() -> str:
+    """What each paper says, and what its own tables say of it."""
+    claims = [(key, claim) for key in PAPERS for claim in recompute(key).claims]
+    rows = [(f"`{key}`", claim.text, claim.where, f"**{claim.verdict}**", claim.why) for key, claim in claims]
+    return _table(("paper", "claim", "where", "verdict", "why"), rows)
+
+
 def models_table() -> str:
     """Every model in a sentence."""
     rows = []
@@ -223,6 +239,8 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "papers": ("papers.md", papers_table),
     "papers_here": ("papers.md", papers_here_table),
     "papers_repeated": ("papers.md", papers_repeated_table),
+    "papers_tables": ("papers.md", papers_tables_table),
+    "papers_claims": ("papers.md", papers_claims_table),
 }
 
 

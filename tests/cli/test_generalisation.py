@@ -126,7 +126,8 @@ def test_the_leaderboard_shows_published_numbers_beside_own_ones(here: Path) -> 
     board.command()(leaderboard)
     shown = CliRunner().invoke(board, [str(here / "out"), "--world", "dsprites"], env={"COLUMNS": "160"})
     assert shown.exit_code == 0, shown.output
-    assert "SlowVAE" in shown.output and "dSprites (rendered)" in shown.output and "RN101" not in shown.output
+    assert "SlowVAE" in shown.output and "dSprites (rendered)" in shown.output and "MPI3D" not in shown.output
+    assert "dsprites (Schott et al. 2022, Table 5)" in shown.output
     page = here / "page.html"
     written = CliRunner().invoke(board, [str(here / "out"), "--format", "csv", "--html", str(page)])
     rows = list(csv.DictReader(io.StringIO(written.stdout)))
@@ -135,3 +136,5 @@ def test_the_leaderboard_shows_published_numbers_beside_own_ones(here: Path) -> 
     (mine,) = [row for row in rows if row["whose"] == "own"]
     assert (mine["images"], mine["rank"], mine["world"]) == ("dSprites (rendered)", "1", "dsprites")
     assert CliRunner().invoke(board, ["--format", "markdown"]).output.startswith("| world | split |")
+    ranked = CliRunner().invoke(board, [str(here / "out"), "--split", "extrapolation"], env={"COLUMNS": "160"})
+    assert "own, 1 seed" in ranked.output and "66.7 ± 1.7" in ranked.output

@@ -1,12 +1,16 @@
 """`unknot papers`, as a user runs it."""
 
+import csv
+import json
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from unknot.cli import app, main
-from unknot.papers import PAPERS
+from unknot.papers import PAPERS, tables
+from unknot.reports.papers import recompute
 
 NARROW = CliRunner(env={"COLUMNS": "80"})
 
@@ -43,3 +47,70 @@ def test_an_old_name_ends_in_one_message_and_exit_code_2(
         main()
     assert stop.value.code == 2
     assert capsys.readouterr().err == "unknot: papers: S1 is now called duan2020.\n"
+
+
+def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
+    """What a command that ends with exit code 2 says."""
+    monkeypatch.setattr(sys, "argv", ["unknot", "papers", *words])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", PAPERS)
+def test_a_paper_is_shown_with_its_claims_and_tables(key: str) -> None:
+    words = " ".join(NARROW.invoke(app, ["papers", key]).output.split())
+    assert "Its claims, by its own tables" in words
+    for claim in recompute(key).claims:
+        assert claim.why in words and claim.verdict in words
+    assert [name for name in tables(key) if name not in words] == []
+
+
+def test_a_table_is_printed_with_its_doubts_as_notes() -> None:
+    shown = NARROW.invoke(app, ["papers", "xie2022", "--table", "table1"])
+    assert shown.exit_code == 0, shown.output
+    words = " ".join(shown.output.split())
+    assert "Xie et al. 2022, Table 1" in words and "standard error over five seeds" in words
+    assert "83.84" in words and "is an inference" in words and "[6]" in words
+    assert all(len(line) <= 80 for line in shown.output.splitlines())
+
+
+def test_a_table_is_written_as_csv_and_json(tmp_path: Path) -> None:
+    both = ["--csv", str(tmp_path / "t.csv"), "--json", "-"]
+    done = NARROW.invoke(app, ["papers", "schott2022", "--table", "table5", *both])
+    assert done.exit_code == 0, done.output
+    records = json.loads(done.stdout)
+    rows = list(csv.DictReader((tmp_path / "t.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(records) == len(rows) == 68
+    assert (records[0]["value"], rows[0]["value"], rows[0]["source"]) == (
+        78.2,
+        "78.2",
+        "Schott et al. 2022, Table 5",
+    )
+
+
+def test_facts_and_claims_are_written_as_json() -> None:
+    (record,) = json.loads(NARROW.invoke(app, ["papers", "duan2020", "--json", "-"]).stdout)
+    assert record["citation"] == PAPERS["duan2020"].citation and "table7" in record["tables"]
+    assert {claim["verdict"] for claim in record["claims"]} == {"holds", "holds in part", "cannot be checked"}
+
+
+def test_recomputed_tables_are_shown_and_written_as_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = NARROW.invoke(app, ["papers", "duan2020", "--recompute", "--html", str(page)])
+    assert done.exit_code == 0, done.output
+    assert "mean of Table 1" in " ".join(done.output.split()) and str(page.name) in done.output
+    assert "How firm is each claim?" in page.read_text(encoding="utf-8")
+
+
+def test_wrong_words_get_the_nearest_name_or_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = ["schott2022", "--table", "tabel5"]
+    assert "unknown table of schott2022 'tabel5'; did you mean 'table5'?" in refused(capsys, monkeypatch, *wrong)
+    assert "did you mean 'duan2020'?" in refused(capsys, monkeypatch, "duan202")
+    assert "papers: --recompute is of one paper; name it" in refused(capsys, monkeypatch, "--recompute")
+    assert "papers: --csv writes a table; name it" in refused(capsys, monkeypatch, "duan2020", "--csv", "-")
+    twice = ["duan2020", "--table", "table1", "--csv", "-", "--json", "-"]
+    assert "--csv and --json both write to standard output" in refused(capsys, monkeypatch, *twice)

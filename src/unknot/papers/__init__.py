@@ -1,9 +1,14 @@
 """The papers whose metrics, models and tasks are here, by first author and year."""
 
 import re
+from typing import TYPE_CHECKING
 
 from unknot.errors import UnknotError, unknown
 from unknot.papers.paper import Paper
+from unknot.papers.published import PublishedTable, table_of, tables_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _ICLR = "International Conference on Learning Representations (ICLR)"
 _SIX_VAES = ("beta_vae", "cci_vae", "factor_vae", "dip_vae_i", "dip_vae_ii", "beta_tc_vae")
@@ -172,4 +177,25 @@ def renamed(name: str) -> str | None:
     return _BEFORE[int(old[1])] + (old[2] or "") if old else None
 
 
-__all__ = ["PAPERS", "Paper", "find_paper", "renamed"]
+def tables(key: str) -> dict[str, PublishedTable]:
+    """The published tables of a paper by name.
+
+    >>> tables("schott2022")["table5"].caption
+    'R² of 17 models on four splits of dSprites.'
+    """
+    return tables_of(find_paper(key))
+
+
+def table(key: str, name: str) -> "pd.DataFrame":
+    """A published table, one row a number, with what is doubtful about it and where it stands.
+
+    >>> scores = table("schott2022", "table5")
+    >>> scores[(scores["split"] == "extrapolation") & (scores["value"] > 63)][["printed", "value", "spread", "unit"]]
+         printed  value  spread     unit
+    11   SlowVAE   66.7     1.7  percent
+    55  DenseNet   64.4     3.7  percent
+    """
+    return table_of(find_paper(key), name).read()
+
+
+__all__ = ["PAPERS", "Paper", "PublishedTable", "find_paper", "renamed", "table", "tables"]

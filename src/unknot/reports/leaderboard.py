@@ -1,7 +1,6 @@
 """Published R² of the benchmark of systematic generalisation beside anyone's own results.
 
-The shipped numbers are those of the benchmark's public leaderboard and the two of the paper's Table 5 that correct it.
-The rest of the paper's Tables 5 to 10 is not shipped; a CSV of them with the same columns can be added.
+The shipped numbers are all cells of the paper's Tables 5 to 10, from `unknot.papers`; a CSV may add others.
 
 Reference: Schott et al. 2022, Visual Representation Learning Does Not Generalize Strongly Within the Same Domain,
 arXiv:2107.08221; github.com/bethgelab/InDomainGeneralizationBenchmark.
@@ -12,26 +11,25 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from itertools import count
 from pathlib import Path
 
+import numpy as np
+
 from unknot.errors import Note, UnknotError, unknown
 from unknot.files import read_json
+from unknot.papers import table
 from unknot.studies.folder import StudyFolder
 from unknot.studies.paths import StudyPaths
 from unknot.tasks.generalisation.options import WHO
 from unknot.tasks.generalisation.predicted_split import HAS_SEEN, SEEN
-from unknot.tasks.generalisation.split_errors import constant_baselines, mean_known
+from unknot.tasks.generalisation.split_errors import constant_r2
 from unknot.tasks.result import TaskResult, as_number, read_result
 from unknot.worlds import WORLDS
 from unknot.worlds.splits.named import named_split
 
-COLUMNS = ("world", "split", "model", "r2", "source", "note")
-MISSING = (
-    "Shipped are the numbers of the benchmark's public leaderboard (extrapolation) and two of Table 5; the rest of "
-    "Tables 5 to 10 of Schott et al. 2022 is not. Add them as a CSV with the columns " + ", ".join(COLUMNS) + "."
-)
+COLUMNS = ("world", "split", "model", "r2", "source", "note")  # of a CSV; `spread` may be there too
+TABLES = tuple(f"table{number}" for number in range(5, 11))
 CONSTANT = "always the training mean"
 
 
@@ -44,11 +42,13 @@ class BoardEntry:
         images: where this number's images come from; a rendered stand-in says so.
         split: random, composition, interpolation or extrapolation.
         model: whose number.
-        r2: mean over factors, unclipped.
+        r2: mean over factors, unclipped; of one's own, the mean over seeds.
         own: whether it is a result of one's own.
         source: paper, page or file.
         note: what a reader must know.
         rank: among numbers on the same images; 0 for what takes no part.
+        spread: what is printed after ±, or the standard deviation over one's own seeds; NaN if there is none.
+        seeds: how many runs of one's own it is the mean of.
     """
 
     world: str
@@ -60,18 +60,29 @@ class BoardEntry:
     source: str
     note: str = ""
     rank: int = 0
+    spread: float = math.nan
+    seeds: int = 0
+
+
+@dataclass(frozen=True)
+class OwnResult:
+    """A result of the task generalisation, the file or study it is from, and the model it counts for: all its seeds."""
+
+    result: TaskResult
+    source: str
+    model: str
 
 
 def published(path: Path | str | None = None) -> list[BoardEntry]:
-    """Numbers from the literature: the shipped ones, or those of a CSV with the same columns.
+    """Numbers from the literature: the 408 shipped ones, or those of a CSV.
 
-    >>> [entry.model for entry in published() if entry.world == "shapes3d"]
-    ['RN101', 'RN50']
+    >>> len(published()), next(entry.r2 for entry in published() if entry.model == "SlowVAE")
+    (408, 0.867)
     """
-    shipped = files("unknot.tasks.generalisation") / "published_r2.csv"
+    if path is None:
+        return [entry for name in TABLES for entry in _shipped(name)]
     try:
-        text = (shipped if path is None else Path(path)).read_text(encoding="utf-8")
-        rows = list(csv.DictReader(text.splitlines()))
+        rows = list(csv.DictReader(Path(path).read_text(encoding="utf-8").splitlines()))
         return [_published(row) for row in rows]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UnknotError(
@@ -80,37 +91,58 @@ def published(path: Path | str | None = None) -> list[BoardEntry]:
         ) from None
 
 
+def _shipped(name: str) -> list[BoardEntry]:
+    rows = table("schott2022", name)
+    rows[["value", "spread"]] = (rows[["value", "spread"]] / 100).round(4)
+    cells = rows[["dataset", "split", "printed", "value", "spread", "source", "doubt"]]
+    return [
+        BoardEntry(world, _images(world), split, model, r2, False, source, doubt, spread=spread)
+        for world, split, model, r2, spread, source, doubt in cells.itertuples(index=False, name=None)
+    ]
+
+
 def _published(row: dict[str, str]) -> BoardEntry:
     world, r2 = row["world"], float(row["r2"])
     if not r2 <= 1:
         raise UnknotError(
             f"leaderboard: R² of {row['model']} is {row['r2']}; it is at most 1. Divide per cent by 100."
         )
-    images = WORLDS[world].title if world in WORLDS else world
-    return BoardEntry(world, images, row["split"], row["model"], r2, False, row["source"], row.get("note") or "")
+    entry = BoardEntry(world, _images(world), row["split"], row["model"], r2, False, row["source"])
+    return replace(entry, note=row.get("note") or "", spread=float(row.get("spread") or "nan"))
 
 
-def own_results(paths: Iterable[Path | str]) -> list[tuple[TaskResult, str]]:
-    """Results of the task generalisation in JSON files, in those of a folder, or of the runs of a study.
+def _images(world: str) -> str:
+    return WORLDS[world].title if world in WORLDS else world
 
-    Each comes with the name of its file, or of the study's folder.
-    """
+
+def own_results(paths: Iterable[Path | str]) -> list[OwnResult]:
+    """Results of the task generalisation in JSON files, in those of a folder, or of the runs of a study."""
     results = []
     for path in map(Path, paths):
         if not path.is_dir():
             result = read_result(path)
             if result.task != WHO:
                 raise UnknotError(f"{path}: is a result of the task {result.task}; expected {WHO}.")
-            results.append((result, str(path)))
+            results.append(OwnResult(result, str(path), result.source))
             continue
         if StudyPaths(path).record.is_file():
-            inside = [(result, str(path)) for result in StudyFolder(path).task_results(WHO).values()]
+            inside = _of_study(StudyFolder(path))
         else:
-            inside = [(read_result(file), str(file)) for file in sorted(path.glob("*.json")) if _is_result(file)]
+            files = [file for file in sorted(path.glob("*.json")) if _is_result(file)]
+            inside = [
+                OwnResult(result, str(file), result.source) for file in files for result in [read_result(file)]
+            ]
         if not inside:
             raise UnknotError(f"{path}: holds no result of unknot task {WHO}.")
         results += inside
     return results
+
+
+def _of_study(study: StudyFolder) -> list[OwnResult]:
+    """The results of a study; the runs of a setting count for one model."""
+    models = dict(zip(study.runs["id"], study.runs["model"] + ", " + study.runs["setting"], strict=True))
+    results = study.task_results(WHO)
+    return [OwnResult(result, str(study.folder), models[id_]) for id_, result in results.items()]
 
 
 def _is_result(path: Path) -> bool:
@@ -120,7 +152,7 @@ def _is_result(path: Path) -> bool:
 
 
 def leaderboard(
-    results: Sequence[TaskResult | tuple[TaskResult, str]] = (),
+    results: Sequence[TaskResult | OwnResult] = (),
     *,
     world: str = "",
     split: str = "",
@@ -129,7 +161,8 @@ def leaderboard(
     """Published numbers and one's own, best first, board by board.
 
     Numbers on a rendered stand-in stand below those on the published images and are ranked among themselves, since
-    the two are not the same. What a constant scores stands among them, without a rank.
+    the two are not the same. Runs that differ in their seed alone are one row, with mean and standard deviation. A
+    number that two sources have stands once. What a constant scores stands among them, without a rank.
 
     Args:
         results: of `generalisation`, or of `own_results`.
@@ -137,14 +170,13 @@ def leaderboard(
         split: only this split.
         more: CSV files of further published numbers.
 
-    >>> best = leaderboard(world="mpi3d_real")[0]
-    >>> best.model, best.r2, best.rank
-    ('RN50 (ImageNet-21k)', 0.541, 1)
+    >>> best = leaderboard(world="mpi3d_real", split="extrapolation")[0]
+    >>> best.model, best.r2, best.spread, best.rank
+    ('RN50 (ImageNet-21k)', 0.541, 0.019, 1)
     """
-    entries = [entry for path in (None, *more) for entry in published(path)]
-    for item in results:
-        result, source = item if isinstance(item, tuple) else (item, "")
-        entries += _own(result, source)
+    entries = _once([entry for path in (None, *more) for entry in published(path)])
+    own = [each if isinstance(each, OwnResult) else OwnResult(each, "", each.source) for each in results]
+    entries += _over_seeds([entry for each in own for entry in _own(each)])
     boards = {entry.world for entry in entries}
     if world and board_of(world) not in boards:
         raise unknown("world of the leaderboard", world, boards)
@@ -160,22 +192,46 @@ def board_of(world: str) -> str:
     >>> board_of("dsprites_rendered"), board_of("mpi3d_rendered"), board_of("cars3d")
     ('dsprites', 'mpi3d_real', 'cars3d')
     """
-    known = dict.fromkeys(entry.world for entry in published())
-    stands_for = {WORLDS[name].stand_in: name for name in known if WORLDS[name].stand_in}
-    return stands_for.get(world, world)
+    boards = dict.fromkeys(entry.world for entry in published())
+    return next((name for name in boards if world == WORLDS[name].stand_in), world)
 
 
-def _own(result: TaskResult, source: str) -> list[BoardEntry]:
-    images = WORLDS[result.world].title if result.world in WORLDS else result.world
-    seen = _seen(result)
+def _once(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
+    """The entries, those of the same model and number only once, with all their sources."""
+    once: dict[tuple[str, str, str, float], BoardEntry] = {}
+    for entry in entries:
+        key = entry.world, entry.split, entry.model.casefold(), round(entry.r2, 4)
+        first = once.setdefault(key, entry)
+        if entry.source not in first.source.split("; "):
+            once[key] = replace(first, source=f"{first.source}; {entry.source}")
+    return list(once.values())
+
+
+def _own(own: OwnResult) -> list[BoardEntry]:
+    result = own.result
+    world, images, seen = board_of(result.world), _images(result.world), _seen(result)
     entries = []
     for row in result.tables.get("splits", []):
         split, rows, there = str(row["split"]), int(row["rows"] or 0), int(row["test_part"] or 0)
         notes = [HAS_SEEN] if split in seen else []
         notes += [f"over {rows:,} of {there:,} test images"] if rows < there else []
         r2, note = as_number(row["r2"]), "; ".join(notes)
-        entries.append(BoardEntry(board_of(result.world), images, split, result.source, r2, True, source, note))
+        entries.append(BoardEntry(world, images, split, own.model, r2, True, own.source, note, seeds=1))
     return entries
+
+
+def _over_seeds(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
+    """One entry for each model of a study or file, the mean over its runs."""
+    groups: dict[tuple[str, ...], list[BoardEntry]] = {}
+    for entry in entries:
+        groups.setdefault((entry.world, entry.images, entry.split, entry.model, entry.source), []).append(entry)
+    means = []
+    for group in groups.values():
+        values = np.array([entry.r2 for entry in group])
+        spread = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+        notes = "; ".join(dict.fromkeys(entry.note for entry in group if entry.note))
+        means.append(replace(group[0], r2=float(values.mean()), spread=spread, note=notes, seeds=len(group)))
+    return means
 
 
 def _seen(result: TaskResult) -> set[str]:
@@ -196,7 +252,7 @@ def _constants(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
     for world, images, name in dict.fromkeys((entry.world, entry.images, entry.split) for entry in entries):
         if world in WORLDS and not name.startswith("own_"):  # a split by hand is not known here
             split = named_split(name, WORLDS[world].factors, WORLDS[world].conventions.rule)
-            r2 = mean_known(constant_baselines(split).train.r2)
+            r2 = constant_r2(split)
             constants.append(BoardEntry(world, images, name, CONSTANT, r2, False, "computed from the split"))
     return constants
 

@@ -28,7 +28,8 @@ def test_a_failing_score_stands_in_brackets_and_a_missing_one_says_why() -> None
         score_text({"l2": 80.0, "l2_low": 79.0, "l2_high": 81.0, "l2_passed": None}, "l2") == "80.0 [79.0, 81.0]"
     )
     assert score_text({"l2": None, "l2_collapsed": True}, "l2") == "collapsed"
-    assert score_text({"l2": None, "kind": "published"}, "l2") == "fails"
+    assert score_text({"l2": None, "l2_passed": False, "kind": "published"}, "l2") == "fails"
+    assert score_text({"l2": None, "l2_passed": None, "kind": "published"}, "l2") == "-"
     assert (
         score_text({"l2": 77.07, "l2_error": 0.72, "l2_passed": True, "kind": "published"}, "l2") == "77.07 ± 0.72"
     )
@@ -47,7 +48,9 @@ def test_the_section_has_a_table_charts_pictures_and_published_rows(result: Task
     assert {row[0] for row in table.rows} >= {"pixels", "symbolic attributes", "constant code"}
     assert len(charts.drawings) == 2
     assert picture.png.startswith(b"\x89PNG")
-    assert published.rows[0] == ["pixels", "occluded", "75.47", "36.28"]
+    assert published.rows[0] == ["pixels", "occluded", "75.47", "36.28", "-", "-"]
+    (cleaned,) = [row for row in published.rows if row[2] == "77.07 ± 0.72"]
+    assert cleaned[4:] == ["95.53 ± 1.84", "2.37 ± 1.76"]
     assert any("does not tell D from wrong pictures" in text for text in drawn.paragraphs)
 
 

@@ -3,8 +3,9 @@ import pytest
 
 from unknot.factors import space
 from unknot.metrics.r2 import full_variance, one_ood, r2_per_factor, ratio_to_mean
-from unknot.tasks.generalisation.split_errors import SplitErrors, constant_baselines, part_points
+from unknot.tasks.generalisation.split_errors import SplitErrors, constant_baselines, constant_r2, part_points
 from unknot.worlds import WORLDS
+from unknot.worlds.splits.rules import Rule
 from unknot.worlds.splits.split import Split, split
 
 GRID = space({"shape": 3, "scale": 5, "x": 6}, categorical=["shape"])
@@ -83,3 +84,10 @@ def test_an_incomplete_world_has_baselines_of_its_own_rows() -> None:
     assert baselines.variance[0] == pytest.approx(x.var())
     assert baselines.train_mean[0] == pytest.approx(x[:3].mean())
     assert baselines.train.r2[0] == pytest.approx(1 - (1 - x[:3].mean()) ** 2 / x.var())
+
+
+@pytest.mark.parametrize("kind", ["random", "composition", "interpolation", "extrapolation"])
+def test_shares_of_classes_give_the_same_number_as_all_points(kind: str) -> None:
+    grid = space({"shape": 3, "still": 1, "scale": 5, "x": 8})
+    parts = split(grid, kind, rule=Rule(ratio=0.2))
+    assert constant_r2(parts) == pytest.approx(np.nanmean(constant_baselines(parts).train.r2))

@@ -1,11 +1,9 @@
 """The rows and numbers of object algebra: an encoder's, those beside it, and those of the baselines."""
 
-import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -157,22 +155,3 @@ def _baseline_rows(tuple_set: TupleSet, options: AlgebraOptions, progress: Progr
                 f"{tuple_set.name}: symbolic attributes do not add up, so scenes and images of this corpus do not fit."
             )
     return {"scores": parts.scores, "negatives": parts.negatives, "notes": parts.notes}
-
-
-def published_rows() -> Table:
-    """Scores of the COAT paper, from its table 1 and text; on its own renders, which are not ours.
-
-    >>> published_rows()[0]["l2"]
-    75.47
-    """
-    text = (files("unknot.tasks.algebra") / "published_coat.csv").read_text(encoding="utf-8")
-    rows: Table = []
-    for line in csv.DictReader(text.splitlines()):
-        trained = f" ({line['training']})" if line["training"] else ""
-        row: dict[str, Cell] = {"representation": line["representation"] + trained, "kind": "published"}
-        row["corpus"] = line["corpus"]
-        for loss in LOSSES:
-            row |= {key: float(line[key]) if line[key] else None for key in (loss, f"{loss}_error")}
-            row[f"{loss}_passed"] = line[f"{loss}_passed"] == "1"
-        rows.append(row)
-    return rows

@@ -12,8 +12,9 @@ from unknot.runs.workspace import Workspace
 from unknot.tasks.algebra.codes import codes_of, fingerprint_on, read_codes
 from unknot.tasks.algebra.options import LOSSES, WHO, AlgebraOptions, TupleSet, must_be_scorable, planned_tuples
 from unknot.tasks.algebra.page import p_hat, score_text, section
+from unknot.tasks.algebra.published import published_rows
 from unknot.tasks.algebra.quadruples import CorpusTuples
-from unknot.tasks.algebra.scores import ResultParts, published_rows, score_baselines, score_beside, score_encoder
+from unknot.tasks.algebra.scores import ResultParts, score_baselines, score_beside, score_encoder
 from unknot.tasks.algebra.tuple_sheet import tuple_sheet
 from unknot.tasks.options import Untrained
 from unknot.tasks.result import RESULT, TaskResult
