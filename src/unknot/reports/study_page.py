@@ -142,7 +142,9 @@ class _Sections:
             ids = [id_ for id_ in rows["id"] if id_ in results]
             if task.study_page is not None and ids:
                 scores = pd.DataFrame({m.column: m.values.reindex(ids) for m in self.study.measures if m.counted})
-                scores["reconstruction error"] = [_reconstruction(self.study.run(id_)) for id_ in ids]
+                scores["reconstruction error"] = [
+                    run.reconstruction_error if (run := self.study.run(id_)) else float("nan") for id_ in ids
+                ]
                 for section in task.study_page(scores, [results[id_] for id_ in ids]):
                     yield replace(section, title=f"{section.title}: {name}")
 
@@ -270,12 +272,6 @@ class _Sections:
 
 def _title(measure: Measure) -> str:
     return measure.column + ("" if measure.higher_is_better else " (lower is better)")
-
-
-def _reconstruction(run: Run | None) -> float:
-    """The reconstruction error at the end of a run's training; NaN if its model has none."""
-    curve = None if run is None else run.curve()
-    return float("nan") if curve is None or "reconstruction" not in curve else curve["reconstruction"].iloc[-1]
 
 
 def _informative(study: StudyFolder) -> dict[str, int]:
