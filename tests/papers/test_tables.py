@@ -68,7 +68,7 @@ def test_no_row_stands_twice_and_none_has_another_number_of_cells(published: Pub
 
 
 def test_the_index_has_every_file_and_every_file_stands_in_the_index() -> None:
-    folder = files("unknot.papers") / "tables"
+    folder = files("unknot.papers") / "data"
     there = {(p.name, f.name) for p in folder.iterdir() if p.is_dir() for f in p.iterdir()}
     assert there == {(each.paper.key, each.file.name) for each in ALL.values()}
     assert {p.name for p in folder.iterdir() if p.is_dir()} == set(PAPERS)

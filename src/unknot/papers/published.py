@@ -17,7 +17,7 @@ from unknot.papers.paper import Paper
 if TYPE_CHECKING:
     import pandas as pd
 
-FOLDER = "tables"
+FOLDER = "data"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from unknot.reports.kit.page import Cell, Grid, Section
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def _cell(value: Any) -> Cell:
         return value
     if value is None or value != value:
         return None
-    item = value.item() if hasattr(value, "item") else value
+    item = value.item() if isinstance(value, np.generic) else value
     if isinstance(item, bool):
         return "yes" if item else "no"
     return item  # type: ignore[no-any-return]
