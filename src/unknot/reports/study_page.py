@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
+from unknot.papers import PAPERS
 from unknot.reports.correlation_table import Correlations, correlate
 from unknot.reports.kit.charts import CLEAR, CROWD, Dot, box_plot, heat_map
 from unknot.reports.kit.page import (
@@ -214,7 +215,13 @@ class _Sections:
         words = (
             "All numbers are read from the study's tables; each run's folder has its spec, weights and latents."
         )
-        contents: list[Content] = [again, Grid(("study.json", ""), fields, name="study"), *self._refused()]
+        figures = [
+            Command(("unknot", "papers", key, "--study", str(self.study.folder), "--html", f"{key}.html"), words)
+            for key, words in ((key, "makes the tables and figures of the paper") for key in PAPERS)
+            if self.study.name.startswith(key)
+        ]
+        table = Grid(("study.json", ""), fields, name="study")
+        contents: list[Content] = [again, *figures, table, *self._refused()]
         return Section("Where it comes from", [words], contents)
 
     def _refused(self) -> Iterator[Grid]:

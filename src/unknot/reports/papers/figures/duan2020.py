@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.metrics.udr import informative
+from unknot.metrics.udr import Method, informative
 from unknot.metrics.udr import similarity as similarity_of
 from unknot.papers import table
 from unknot.ranking.model_choice import SIZES, partner_stability
 from unknot.ranking.ranking import ROWS, rank
 from unknot.reports.kit.charts import Dot, box_plot, heat_map, scatter
 from unknot.reports.kit.matrix_chart import matrix_chart
-from unknot.reports.kit.page import Drawing, Gallery, Grid
+from unknot.reports.kit.page import Cell, Drawing, Gallery, Grid
 from unknot.reports.papers.figures.figure import Figure, Pieces, cell, printed
 from unknot.reports.papers.figures.own import Lacks, Own, published_world
 from unknot.representation import read_representation
 from unknot.statistics.correlations import correlation, correlations
 
 PAPER = "duan2020"
-VERSIONS = {"udr_l": "lasso", "udr_s": "spearman"}
+VERSIONS: dict[str, Method] = {"udr_l": "lasso", "udr_s": "spearman"}
 SCOPES = {"": "setting", "_a2a": "all"}
 SUPERVISED = ("beta_vae_score", "factor_vae_score", "mig", "dci")
 MOST = 100  # runs that Table 2 compares with each other
@@ -63,9 +63,9 @@ def second(own: Own) -> Pieces:
         f"Rank correlation of UDR-L with {name} over {len(part)} runs of {model} on {world}, all settings together: "
         f"each run is compared with P others drawn at random, {DRAWS} times; ± is the standard deviation over draws."
     )
-    lines = []
+    lines: list[list[Cell]] = []
     for i, size in enumerate(stability.sizes):
-        known = published.loc[size] if size in published.index else {}
+        known: Any = published.loc[size] if size in published.index else {}
         own_value = f"{stability.mean[i]:.2f} ± {stability.std[i]:.2f}"
         lines.append([int(size), own_value, printed(known.get("value"), known.get("spread"))])
     yield Grid(
@@ -90,7 +90,7 @@ def seventh(own: Own) -> Pieces:
     lines: list[list[Any]] = []
     for name, values in found.items():
         known = np.array([value for value in values if value == value])
-        row = published.loc[name] if name in published.index else {}
+        row: Any = published.loc[name] if name in published.index else {}
         own_value = f"{known.mean():.2f} ± {known.std():.2f} ({len(known)})" if len(known) else None
         lines.append([name or "supervised metrics", own_value, printed(row.get("value"), row.get("spread"))])
     caption = "Means over worlds, models and metrics ± standard deviation, how many in brackets."
@@ -204,7 +204,7 @@ _WHAT = (
 
 def _versions(own: Own) -> dict[str, str]:
     """Version of UDR as the paper calls it -> column."""
-    versions = {}
+    versions: dict[str, str] = {}
     for column in own.table:
         method, _, scope = str(column).rpartition("/")
         for name, word in VERSIONS.items():
@@ -255,7 +255,7 @@ def _matrices(own: Own, id_: str, word: str, column: str) -> Iterator[Drawing]:
         models = [informative(r.latents[: ROWS[method]], r.kl, method=method) for r in read]
         matrix, _ = similarity_of(*models)
         if matrix.size:
-            names = [[f"z{i}" for i in np.flatnonzero(model.mask)] for model in models]
-            chart = matrix_chart(f"{word} UDR, {method}", *names, matrix.tolist(), colour="up")
+            rows, columns = ([f"z{i}" for i in np.flatnonzero(model.mask)] for model in models)
+            chart = matrix_chart(f"{word} UDR, {method}", rows, columns, matrix.tolist(), colour="up")
             who = f"{run['model']}, {run['setting']} on {run['world']}"
             yield Drawing(chart, f"{who}: runs {id_} and {partners[0]}; UDR of the first {run[column]:.2f}.")

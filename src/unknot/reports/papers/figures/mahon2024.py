@@ -63,16 +63,16 @@ def third(own: Own) -> Pieces:
     published = table(PAPER, "table3").set_index(["dataset", "model", "setting", "factor"])["value"]
     lines = []
     for (world, model), part in rows.groupby(["world", "model"], sort=False):
-        first, other = _pair(world)
+        size, shape = _pair(world)
         for setting, (heads, test) in THIRD.items():
             line: list[Any] = [world, model, setting]
-            for factor, heading in ((other, "size"), (first, "shape"), (BOTH, "size_and_shape")):
+            for factor, heading in ((shape, "size"), (size, "shape"), (BOTH, "size_and_shape")):
                 column = f"combinations.{heads}_{test}_{factor}"
                 line.append(mean_and_spread(part[column], 100) if column in part else None)
                 line.append(printed(published.get((_dataset(world), model, setting, heading))))
             lines.append(line)
-    heads = ("shape", "size", "both")
-    header = ["world", "model", "test", *(head for name in heads for head in (name, f"{name}, published"))]
+    names = ("shape", "size", "both")
+    header = ["world", "model", "test", *(head for name in names for head in (name, f"{name}, published"))]
     yield Grid(header, lines, "", "own table3")
 
 
@@ -146,7 +146,9 @@ def alignments(own: Own) -> Pieces:
         "latent of its own. Runs with two factors on one latent, as in the figures; latents count from 0. In the "
         "charts the area of a square is what a latent knows of a factor."
     )
-    lines, charts, runs = [], [], 0
+    lines: list[list[Any]] = []
+    charts: list[Drawing] = []
+    runs = 0
     for row in own.table.itertuples():
         run = own.run(row.id)
         record = next((r for r in kept_records(run) if r.get("information_shares")), None) if run else None
@@ -203,14 +205,14 @@ def _scored(own: Own) -> Any:
 def _beside(own: Own, name: str, metrics: Mapping[str, str]) -> Pieces:
     """Own scores in percent beside a published table of dataset, model and metric."""
     columns = own.columns(list(metrics.values()))
-    published = table(PAPER, name).set_index(["dataset", "model", "metric"])
+    published: Any = table(PAPER, name).set_index(["dataset", "model", "metric"])
     there = {label: columns[metric] for label, metric in metrics.items() if metric in columns}
     lines = []
     for (world, model), part in _scored(own).groupby(["world", "model"], sort=False):
         line: list[Any] = [world, model]
         for label, column in there.items():
             place = (_dataset(world), model, label)
-            known = published.loc[place] if place in published.index else {}
+            known: Any = published.loc[place] if place in published.index else {}
             text = printed(known.get("value"), known.get("spread"))
             line += [mean_and_spread(part[column], 100), text]
         lines.append(line)
@@ -254,7 +256,7 @@ def _variants(own: Own) -> dict[str, Any]:
 
 def _of_run(scores: Mapping[str, Any], pair: Sequence[str]) -> dict[str, float]:
     """The variants of one run."""
-    values = {}
+    values: dict[str, float] = {}
     for name, (metric, part) in BY_FACTOR.items():
         if metric not in scores or part not in scores[metric]["parts"]:
             continue

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from unknot.errors import UnknotError
 from unknot.files import read_json
@@ -14,9 +14,6 @@ from unknot.studies.results import results
 from unknot.tasks.kept_results import kept_results
 from unknot.tasks.result import TaskResult, read_result
 from unknot.worlds.catalogue import WORLDS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Lacks(Exception):  # noqa: N818, no mistake of anyone's
@@ -62,8 +59,8 @@ class Own:
             self._results.append(read_result(path))
 
     @cached_property
-    def table(self) -> "pd.DataFrame":
-        """One row a run of the studies: what it is, and every number of it, named as in `unknot results`."""
+    def table(self) -> Any:
+        """One row a run of the studies (pandas): what it is, and every number of it, named as in `unknot results`."""
         import pandas as pd
 
         if not self.studies:

@@ -157,7 +157,8 @@ def disentanglement(own: Own) -> Pieces:
     )
     lines: list[list[Any]] = []
     for (_, world, split), part in _groups(scored, "dataset", "world", "split"):
-        for row in correlations(part, columns, ["r2"], bootstraps=500).itertuples():
+        related: Any = correlations(part, columns, ["r2"], bootstraps=500)
+        for row in related.itertuples():
             ends = [cell(row.low), cell(row.high)]
             lines.append([world, split, row.first, cell(row.r), *ends, cell(row.p), int(row.n), row.note])
     header = ("world", "split", "metric", "Spearman", "low", "high", "p", "runs", "")

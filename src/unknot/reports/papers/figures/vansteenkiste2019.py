@@ -8,7 +8,7 @@ import numpy as np
 from unknot.errors import UnknotError
 from unknot.progress import silent
 from unknot.reports.kit.charts import Dot, box_plot, heat_map, scatter
-from unknot.reports.kit.page import Content, Drawing, Gallery, Grid, Picture
+from unknot.reports.kit.page import Cell, Content, Drawing, Gallery, Grid, Picture
 from unknot.reports.kit.step_charts import Curve, step_curves
 from unknot.reports.papers.figures.figure import Figure, Pieces, cell, mean_and_spread
 from unknot.reports.papers.figures.own import Lacks, Own, published_world
@@ -51,13 +51,14 @@ def inputs(own: Own) -> Pieces:
         f"the middle half. The paper has {REASONERS} reasoners for each of these inputs, ten for each representation."
     )
     for world, kinds in worlds.items():
-        curves, lines = [], []
+        curves = []
+        lines: list[list[Cell]] = []
         for i, (kind, results) in enumerate(kinds.items()):
             steps, values = _reasoners(results)
-            ends = np.nanquantile(values, [0.25, 0.75], axis=0)
-            curves.append(Curve(kind, steps, values.mean(axis=0).tolist(), *ends.tolist(), dashes=i))
-            at_steps = [mean_and_spread(values[:, t], digits=3) for t in range(len(steps))]
-            lines.append([kind, len(results), len(values), at_steps[-1], f"{steps[-1]:,}"])
+            low, high = np.quantile(values, [0.25, 0.75], axis=0).tolist()
+            curves.append(Curve(kind, steps, values.mean(axis=0).tolist(), low, high, dashes=i))
+            last = mean_and_spread(values[:, -1], digits=3)
+            lines.append([kind, len(results), len(values), last, int(steps[-1])])
         shortcuts = next(iter(kinds.values()))[0].values
         references = {words: shortcuts[name] for name, words in SHORTCUTS.items() if name in shortcuts}
         chart = step_curves(world, curves, references=references | {"chance": CHANCE}, bounds=(0.1, 1.0))
@@ -126,7 +127,7 @@ def agreement(own: Own) -> Pieces:
         names = [name for name in scores if scores[name].nunique() > 1]
         if len(names) < 2:
             continue
-        pairs = correlations(scores, names, bootstraps=0)
+        pairs: Any = correlations(scores, names, bootstraps=0)
         rho, p = np.full((len(names),) * 2, np.nan), np.full((len(names),) * 2, np.nan)
         for pair in pairs.itertuples():
             i, j = names.index(str(pair.first)), names.index(str(pair.second))

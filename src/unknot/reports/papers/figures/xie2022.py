@@ -162,8 +162,8 @@ def _curve(label: str, runs: list[Run], name: str, column: str) -> Iterator[Curv
     if tables:
         steps = sorted(set.intersection(*(set(table.index) for table in tables)))
         values = np.array([table.loc[steps] for table in tables])
-        ends = [values.min(axis=0).tolist(), values.max(axis=0).tolist()] if len(tables) > 1 else [(), ()]
-        yield Curve(label, steps, values.mean(axis=0).tolist(), *ends)
+        low, high = (values.min(axis=0).tolist(), values.max(axis=0).tolist()) if len(tables) > 1 else ((), ())
+        yield Curve(label, steps, values.mean(axis=0).tolist(), low, high)
 
 
 def _over_seeds(values: Iterable[float], times: float) -> str | None:
