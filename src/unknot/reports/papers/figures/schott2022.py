@@ -334,27 +334,26 @@ def _chosen(own: Own) -> tuple[Any, list[str]]:
     dci = None
     if any(name.partition("[")[0] == "dci" for name in own.table):
         dci = own.table.set_index("id")[own.column("dci")]
-    kept, unclear, clear = [], [], []
-    for (_, _, model), part in rows.groupby(["world", "split", "model"], sort=False):
-        settings = part["setting"].unique()
+    kept, unclear = [], []
+    chosen: dict[str, list[str]] = {}
+    for (world, split, model), part in rows.groupby(["world", "split", "model"], sort=False):
         label = part["model"]
-        if len(settings) > 1:
-            scores = part.groupby("setting")["id"].apply(
-                lambda ids: dci.reindex(ids).mean() if dci is not None else np.nan
-            )
-            if scores.notna().all():
-                part = part[part["setting"] == scores.idxmax()]
-                clear.append(model)
+        if part["setting"].nunique() > 1:
+            scores = part.assign(dci=np.nan if dci is None else dci.reindex(part["id"]).to_numpy())
+            by_setting = scores.groupby("setting")["dci"].mean()
+            if by_setting.notna().all():
+                setting = by_setting.idxmax()
+                part = part[part["setting"] == setting]
+                chosen.setdefault(model, []).append(f"{setting} ({world}, {split})")
+                label = part["model"]
             else:
                 unclear.append(model)
-            label = part["model"] + ", " + part["setting"]
+                label = part["model"] + ", " + part["setting"]
         kept.append(part.assign(label=label))
-    texts = []
-    if clear:
-        texts.append(
-            f"Of several settings ({', '.join(dict.fromkeys(clear))}) the one with the highest DCI on the training "
-            "part is shown, chosen for each world and split."
-        )
+    texts = [
+        f"Of the settings of {model} the one with the highest DCI on the training part is shown: {', '.join(settings)}."
+        for model, settings in chosen.items()
+    ]
     if unclear:
         texts.append(
             f"{', '.join(dict.fromkeys(unclear))}: all settings are shown, for nothing chooses among them; metrics: "
