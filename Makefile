@@ -1,9 +1,10 @@
 # Everything a newcomer needs: `make demo` to see it, `make test` to check it.
 PYTHON ?= python3
+SEED ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest bench reproduce clean
+.PHONY: demo test lint types pytest fuzz bench reproduce lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/unknot demo --output demo
@@ -20,15 +21,25 @@ types: $(VENV)/installed
 pytest: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto
 
+fuzz: $(VENV)/installed
+	$(BIN)/python -m tests.fuzz.run --cases 20000 --seed $(SEED)
+	$(BIN)/python -m tests.fuzz.run --kills 100 --seed $(SEED)
+
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/run.py
 
 reproduce: $(VENV)/installed
 	$(BIN)/python benchmarks/reproduce.py $(PART)
 
-$(VENV)/installed: pyproject.toml constraints.txt
+lock: $(VENV)/installed
+	$(BIN)/python -m tools.lock
+	$(MAKE) $(VENV)/installed
+	$(BIN)/python -m tools.licences
+
+# Files whose hashes stand in the lock, where that fits the machine: CONTRIBUTING.md, "Dependencies".
+$(VENV)/installed: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	$(BIN)/python tools/install.py
 	touch $@
 
 clean:

@@ -2,6 +2,7 @@
 
 python benchmarks/reproduce.py                        all of them, about a day on two cores
 python benchmarks/reproduce.py duan2020 schott2022    some of them
+python benchmarks/reproduce.py endurance --minutes 5  a short trial of the one that takes an hour
 
 `unknot papers NAME` names the parts that repeat a paper. Results, with dates and minutes, are in docs/results.md.
 """
@@ -35,6 +36,7 @@ PARTS = (
     "slots",
     "objects",
     "kills",
+    "endurance",
 )
 
 
@@ -64,16 +66,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="part", help=f"among {', '.join(PARTS)}; all if left out")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    parser.add_argument("--minutes", type=float, default=60, help="how long endurance disturbs its study")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.parts if name not in PARTS]
     if unknown:
         sys.exit(f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
     sys.path.insert(0, str(HERE))
     FOLDER.mkdir(exist_ok=True)
+    own = {"endurance": {"minutes": chosen.minutes}}
     for name in chosen.parts or PARTS:
         print(f"== {name}", flush=True)
         began = time.monotonic()
-        text = import_module(f"reproduction.{name}").run(FOLDER / name, chosen.jobs)
+        text = import_module(f"reproduction.{name}").run(FOLDER / name, chosen.jobs, **own.get(name, {}))
         minutes = (time.monotonic() - began) / 60
         path = FOLDER / f"{name}.md"
         path.write_text(f"{text}\n{minutes:.0f} minutes in this call.\n")

@@ -75,6 +75,22 @@ def worlds_table() -> str:
     return _table(heads, rows)
 
 
+def sums_table() -> str:
+    """By what a file that was downloaded is known."""
+    entries = WORLDS.values()
+    files = {
+        file.name: file for entry in entries for choice in (*entry.choices, entry.split_files) for file in choice
+    }
+    names: dict[str, dict[str, None]] = {"SHA-256": {}, "md5": {}, "nothing": {}}
+    for name, file in files.items():
+        kind = re.sub(r"_(random|composition|interpolation|extrapolation)_.*", "_SPLIT_*.npz", name)
+        kind = re.sub(r"-5x.*", "-*.mat.gz", kind)
+        names["SHA-256" if file.sha256 else "md5" if file.md5 else "nothing"][kind] = None
+    return _table(
+        ("known by", "files"), [(sums, ", ".join(f"`{name}`" for name in names[sums])) for sums in names]
+    )
+
+
 def splits_table() -> str:
     """Exclusive classes of the published rules."""
     rows = []
@@ -236,6 +252,7 @@ def _value(value: Any) -> str:
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "metrics": ("metrics.md", metrics_table),
     "worlds": ("worlds.md", worlds_table),
+    "sums": ("worlds.md", sums_table),
     "models": ("models.md", models_table),
     "tasks": ("tasks.md", tasks_table),
     "task_options": ("tasks.md", task_options),

@@ -22,8 +22,8 @@ LAYERS = (
         "files",
         "processes",
         "progress",
+        "reading",
         "representation",
-        "trust",
         "examples",
         "papers",
     ),
@@ -41,7 +41,7 @@ LAYERS = (
     ("__main__",),
 )
 GROUND = LAYERS[0]
-KIT = ("errors", "files", "progress", "reports.kit", "")  # what pages and charts may know
+KIT = ("errors", "files", "progress", "reading", "reports.kit", "")  # what pages and charts may know
 PACKAGES = {package: i for i, layer in enumerate(LAYERS) for package in layer}
 
 # Imports that are not in order yet: (module, imported). Each is to go, and one that is gone must leave this list.

@@ -228,8 +228,8 @@ def _bad(tmp_path: Path, case: str) -> Path:
         ("folder", "is a folder"),
         ("no latents", "no array 'latents'; it holds z"),
         ("pickle", "pickle"),
-        ("truncated", "truncated or not an .npz"),
-        ("text", "not an .npz"),
+        ("truncated", "cannot be read as an .npz archive"),
+        ("text", "cannot be read as an .npz archive"),
         ("suffix", "'.mat' file is not a representation"),
         ("damaged", "damaged"),
         ("names", "1 factor names for 2 factors"),
@@ -241,8 +241,8 @@ def _bad(tmp_path: Path, case: str) -> Path:
         ("csv spaces", "is separated by spaces"),
         ("csv header only", "has no rows"),
         ("csv words", "hold text"),
-        ("safetensors", "not a readable safetensors"),
-        ("npy", "not a readable .npy"),
+        ("safetensors", "cannot be read as a safetensors file"),
+        ("npy", "cannot be read as the array 'bad'"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_name_and_the_reason(tmp_path: Path, case: str, message: str) -> None:

@@ -27,14 +27,18 @@ def one(of: tuple[str, str, str], folder: Path) -> dict[str, Any]:
         folder / "runs",
     )
     found = generalisation(trained, rows=ROWS, train_rows=ROWS, folder=folder / "tasks" / trained.folder.name)
+    (mean,) = found.tables["splits"]
     return {
         "world": world,
         "model": model,
         "split": split,
         "R²": found.values[f"{split}_r2"],
-        "constant": found.values[f"{split}_r2_constant"],
-        "R² of unseen factors": found.values.get(f"{split}_r2_ood"),
-        "R² of the others": found.values.get(f"{split}_r2_id"),
+        "mean of everything": mean["constant_full_mean"],
+        "training mean": mean["constant_train_mean"],
+        "R² of unseen factors": mean["r2_ood"],
+        "training mean, unseen": mean["constant_ood"],
+        "R² of the others": mean["r2_id"],
+        "training mean, others": mean["constant_id"],
     }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Self
 
+LONGEST = 200  # characters of a value in a message
 Path = tuple[str | int, ...]  # of a field inside what the caller passed: ("tasks", "fairness", "rows")
 
 
@@ -43,7 +44,9 @@ class UnknotError(ValueError):
         if not message:
             name = ".".join(map(str, self.field))
             message = (
-                f"{who}: " * bool(who) + f"{name} is {value!r}; expected {expected}." + f" {hint}" * bool(hint)
+                f"{who}: " * bool(who)
+                + f"{name} is {shown(value)}; expected {expected}."
+                + f" {hint}" * bool(hint)
             )
         super().__init__(message)
 
@@ -51,6 +54,19 @@ class UnknotError(ValueError):
         """The same error, its field seen from further out."""
         self.field = (*outer, *self.field)
         return self
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: shortened, whatever it is.
+
+    >>> shown("x" * 1000)[-8:], shown(10**5000)
+    ('xxxxx...', 'an object of type int')
+    """
+    try:
+        text = repr(value)
+    except Exception:  # anybody's class may fail to show itself
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 class UnknotWarning(UserWarning):
@@ -94,10 +110,10 @@ def unknown(kind: str, name: str, known: Iterable[str], *, field: str | Path = (
     >>> unknown("metric", "migs", ["dci", "mig", "sap"])
     UnknotError("unknown metric 'migs'; did you mean 'mig'? Known: dci, mig, sap.")
     """
-    choices = sorted(known)
-    nearest = get_close_matches(name, choices, n=1, cutoff=0.5)
+    choices, name = sorted(known), name if isinstance(name, str) else shown(name)
+    nearest = get_close_matches(name[:LONGEST], choices, n=1, cutoff=0.5)
     hint = f"; did you mean '{nearest[0]}'?" if nearest else "."
-    text = f"unknown {kind} '{name}'{hint} Known: {', '.join(choices)}."
+    text = f"unknown {kind} '{name[:LONGEST]}'{hint} Known: {', '.join(choices)}."
     return UnknotError(text, field=field, value=name, expected=", ".join(choices))
 
 

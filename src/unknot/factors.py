@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError, unknown
+from unknot.reading.arguments import must_be
 
 Kind = Literal["ordinal", "categorical", "circular", "constant"]
 Classes = NDArray[np.int64]  # (n_points, n_factors)
@@ -42,12 +43,15 @@ class Factor:
     values: tuple[float | str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
+        must_be("factor", "name", self.name, str)
+        if not isinstance(self.kind, str) or self.kind not in get_args(Kind):
             raise unknown("kind of factor", self.kind, get_args(Kind))
-        if isinstance(self.size, bool | str) or not self.size >= 1 or self.size % 1:
+        must_be(f"factor '{self.name}'", "size", self.size, float)
+        if not self.size >= 1 or self.size % 1:
             raise UnknotError(
                 f"factor '{self.name}': size is {self.size}; it is a whole number of classes, at least one."
             )
+        must_be(f"factor '{self.name}'", "values", self.values, Iterable[float | str])
         object.__setattr__(self, "size", int(self.size))
         object.__setattr__(self, "values", tuple(self.values))
         if (self.size == 1) != (self.kind == "constant"):
@@ -92,6 +96,7 @@ class FactorSpace:
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
+        must_be("factor space", "factors", self.factors, Iterable[Factor])
         factors = tuple(self.factors)
         object.__setattr__(self, "factors", factors)
         if not factors:

@@ -1,4 +1,4 @@
-"""Fields of pydantic classes: which types their values have, and what that is in words."""
+"""Fields and arguments: which types their values have, and what that is in words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
@@ -21,6 +21,15 @@ def in_words(field: "FieldInfo") -> str:
     'a whole number from 1 up or all'
     """
     return _words(members(field.annotation), field.metadata)
+
+
+def words_of(annotation: Any) -> str:
+    """What the values of an annotation are.
+
+    >>> words_of(float | Literal["cv"])
+    'a number or cv'
+    """
+    return _words(members(annotation), ())
 
 
 def members(annotation: Any) -> tuple[Any, ...]:

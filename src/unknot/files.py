@@ -4,6 +4,8 @@ import hashlib
 import json
 import math
 import os
+import re
+import secrets
 import shutil
 import stat
 import tempfile
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
+from unknot.reading.guard import load_json
 
 LONGEST = 200  # bytes of a file's name that leave room for those of the one beside it, 255 in all
 
@@ -22,7 +25,7 @@ LONGEST = 200  # bytes of a file's name that leave room for those of the one bes
 def written_whole(path: Path | str) -> Iterator[Path]:
     """Give a name to write to; its content becomes that of `path` only when the block ends well.
 
-    A regular file is written beside and renamed, by each process under a name of its own, once its content is on the
+    A regular file is written beside and renamed, by every writer under a name of its own, once its content is on the
     disk: a process killed, or a machine switched off, leaves the file as it was before or as it is after, never a part
     of it. Its mode and owner stay. A link stays a link, and what it points to is written. A device or a pipe stays what
     it is, and is given the content at the end.
@@ -36,7 +39,8 @@ def written_whole(path: Path | str) -> Iterator[Path]:
             return
         place.parent.mkdir(parents=True, exist_ok=True)
         short = place.name if len(os.fsencode(place.name)) <= LONGEST else json_hash(place.name)
-        beside = place.with_name(f".{short}.{os.getpid()}.part")
+        # Not by the number of the process, which those of two machines with one disk may share.
+        beside = place.with_name(f".{short}.{secrets.token_hex(4)}.part")
         try:
             yield beside
             _flush(beside)
@@ -105,14 +109,16 @@ def write_json(path: Path | str, value: Any) -> Path:
 
 def as_json(value: Any) -> str:
     """What `write_json` writes."""
-    return json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    # Names of files that are no text hold characters that UTF-8 has not; JSON has a way to write them.
+    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def read_json(path: Path | str) -> dict[str, Any]:
     """The record in a JSON file; empty if there is none, or none that can be read."""
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        record = load_json(path)
+    except UnknotError:
         return {}
     return record if isinstance(record, dict) else {}
 

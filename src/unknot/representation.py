@@ -20,8 +20,6 @@ holds latents and factors apart.
 import csv
 import json
 import warnings
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -33,6 +31,11 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.files import written_whole
+from unknot.reading import npz
+from unknot.reading.arguments import checked, must_be
+from unknot.reading.arrays import as_array
+from unknot.reading.guard import allowing, must_fit, parsing
+from unknot.reading.tables import read_parquet
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars")
 KEYS = (*ARRAYS, "factor_names", "source")
@@ -53,6 +56,10 @@ class Representation:
     source: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name, values in self.arrays.items():
+            object.__setattr__(self, name, as_array(values, "representation", name))
+        must_be("representation", "factor_names", self.factor_names, Sequence[Any])
+        must_be("representation", "source", self.source, Mapping[str, Any])
         shape = np.shape(self.latents)
         if len(shape) not in (2, 3):
             raise UnknotError(
@@ -149,9 +156,22 @@ def mean_kl(means: NDArray[Any], logvars: NDArray[Any]) -> NDArray[np.float64]:
     return divergence
 
 
-def read_representation(path: Path | str, factors: Path | str | None = None) -> Representation:
-    """Read a representation from one file, or latents and factors from two."""
-    path = Path(path)
+@checked
+def read_representation(
+    path: Path | str, factors: Path | str | None = None, *, max_bytes: int | str | None = None
+) -> Representation:
+    """Read a representation from one file, or latents and factors from two.
+
+    Args:
+        path: of the file, or of that of the latents.
+        factors: the file of the factors, if they have one of their own.
+        max_bytes: how much memory a file may take, such as "8GB"; 2 GiB, or UNKNOT_MAX_BYTES, if left out.
+    """
+    with allowing(max_bytes):
+        return _read(Path(path), factors)
+
+
+def _read(path: Path, factors: Path | str | None) -> Representation:
     if factors is not None:
         return _read_pair(path, Path(factors))
     _must_exist(path)
@@ -162,7 +182,7 @@ def read_representation(path: Path | str, factors: Path | str | None = None) -> 
     if path.suffix in TABLES:
         return _read_table(path)
     if path.suffix == ".npy":
-        return _from_arrays(path, {"latents": _read_npy(path)})
+        return _from_arrays(path, {"latents": npz.read_npy(path)})
     raise UnknotError(
         f"{path}: a '{path.suffix or 'nameless'}' file is not a representation; expected .npz, .safetensors, .csv, "
         ".parquet, or two files (latents, then factors) of .npy, .csv or .parquet."
@@ -173,56 +193,27 @@ def _must_exist(path: Path) -> None:
     if path.is_dir():
         raise UnknotError(f"{path}: is a folder; expected a file of latents.")
     if not path.exists():
-        raise UnknotError(f"{path}: no such file.")
+        encoder = f" An encoder is no file: `unknot encode --encoder {path} -o latents.npz` makes one."
+        raise UnknotError(f"{path}: no such file." + encoder * (":" in path.name))
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    if not zipfile.is_zipfile(path):
-        raise UnknotError(f"{path}: is truncated or not an .npz; write it again with np.savez.")
-    arrays: dict[str, NDArray[Any]] = {}
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            for key in archive.files:
-                if key in KEYS:
-                    arrays[key] = archive[key]
-            if "latents" not in archive.files:
-                names = ", ".join(archive.files) or "nothing"
-                raise UnknotError(
-                    f"{path}: has no array 'latents'; it holds {names}. Rename the array of latents."
-                )
-    except UnknotError:
-        raise
-    except ValueError as error:
-        if "allow_pickle" in str(error):
-            raise UnknotError(
-                f"{path}: holds Python objects (pickle), which could run code; save plain arrays of numbers instead."
-            ) from None
-        raise UnknotError(f"{path}: is not a readable .npz ({error}).") from None
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UnknotError(f"{path}: is damaged ({error}); write it again with np.savez.") from None
+    arrays = npz.load(path, KEYS)
+    if "latents" not in arrays:
+        names = ", ".join(npz.members(path)) or "nothing"
+        raise UnknotError(f"{path}: has no array 'latents'; it holds {names}. Rename the array of latents.")
     return arrays
-
-
-def _read_npy(path: Path) -> NDArray[Any]:
-    _must_exist(path)
-    try:
-        array: NDArray[Any] = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise UnknotError(f"{path}: is not a readable .npy of numbers ({error}).") from None
-    return array
 
 
 def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        from safetensors import SafetensorError, safe_open
+        from safetensors import safe_open
     except ImportError:
         raise UnknotError(f"{path}: reading safetensors needs an extra: pip install unknot[files].") from None
-    try:
-        with safe_open(str(path), framework="numpy") as file:
-            arrays = {key: file.get_tensor(key) for key in file.keys() if key in KEYS}
-            names, metadata = ", ".join(file.keys()), file.metadata() or {}
-    except (SafetensorError, OSError, TypeError) as error:
-        raise UnknotError(f"{path}: is not a readable safetensors file ({error}).") from None
+    must_fit(path, path.stat().st_size)
+    with parsing(path, "a safetensors file"), safe_open(str(path), framework="numpy") as file:
+        arrays = {key: file.get_tensor(key) for key in file.keys() if key in KEYS}
+        names, metadata = ", ".join(file.keys()), file.metadata() or {}
     if "latents" not in arrays:
         raise UnknotError(f"{path}: has no tensor 'latents'; it holds {names or 'nothing'}.")
     if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
@@ -233,7 +224,7 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _names_in_header(path: Path, written: str) -> NDArray[Any]:
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         names = json.loads(written)
         if isinstance(names, list):
             return np.array(list(map(str, names)), dtype=np.str_)
@@ -263,7 +254,7 @@ def _source(written: NDArray[Any] | None) -> dict[str, Any]:
     """How the latents were made, if the file says so in a way we can read; nothing depends on it."""
     try:
         source = json.loads(str(written)) if written is not None else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return source if isinstance(source, dict) else {}
 
@@ -272,13 +263,7 @@ def _read_frame(path: Path) -> Any:
     import pandas as pd
 
     _must_exist(path)
-    if path.suffix == ".csv":
-        _refuse_other_separators(path)
-    how: dict[str, Any] = {"header": None} if path.suffix == ".csv" and _without_header(path) else {}
-    try:
-        frame = pd.read_csv(path, **how) if path.suffix == ".csv" else pd.read_parquet(path)
-    except (ValueError, OSError, UnicodeDecodeError) as error:
-        raise UnknotError(f"{path}: is not a readable {path.suffix[1:]} table ({error}).") from None
+    frame = _read_csv(path) if path.suffix == ".csv" else read_parquet(path, numbers=True)
     if not len(frame):
         raise UnknotError(f"{path}: has no rows; expected one per sample.")
     words = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
@@ -287,12 +272,21 @@ def _read_frame(path: Path) -> Any:
     return frame
 
 
+def _read_csv(path: Path) -> Any:
+    import pandas as pd
+
+    _refuse_other_separators(path)
+    header = None if _without_header(path) else 0
+    with parsing(path, "a CSV table", "Write it separated by commas, in UTF-8."):
+        return pd.read_csv(path, header=header, low_memory=False)
+
+
 def _first_cells(path: Path) -> list[str]:
-    """The cells of the first line of a CSV that is not blank; none if there is none, or it cannot be read."""
-    line = ""
-    with suppress(OSError), path.open(encoding="utf-8-sig", errors="replace") as file:
+    """The cells of the first line of a CSV that is not blank; none if there is none."""
+    must_fit(path, path.stat().st_size)
+    with parsing(path, "a CSV table"), path.open(encoding="utf-8-sig", errors="replace") as file:
         line = next((line for line in file if line.strip()), "")
-    return next(csv.reader([line]), [])
+        return next(csv.reader([line]), [])
 
 
 def _without_header(path: Path) -> bool:
@@ -351,7 +345,8 @@ def _read_table(path: Path) -> Representation:
 def _read_pair(latents: Path, factors: Path) -> Representation:
     def values(path: Path, prefix: str) -> tuple[NDArray[Any], tuple[str, ...]]:
         if path.suffix == ".npy":
-            return _read_npy(path), ()
+            _must_exist(path)
+            return npz.read_npy(path), ()
         if path.suffix in TABLES:
             frame = _only(path, _read_frame(path), prefix)
             # pandas numbers the columns of a file without header by whole numbers, which are not names
@@ -384,5 +379,6 @@ def _only(path: Path, frame: Any, prefix: str) -> Any:
 def _columns(frame: Any) -> NDArray[Any]:
     """A table of whole numbers stays one; anything else becomes real numbers."""
     kinds = {frame[c].dtype.kind for c in frame.columns}
-    array: NDArray[Any] = frame.to_numpy(dtype=np.int64 if kinds <= set("iub") else np.float64)
+    whole = np.uint64 if "u" in kinds and (frame >= 0).all(axis=None) else np.int64
+    array: NDArray[Any] = frame.to_numpy(dtype=whole if kinds <= set("iub") else np.float64)
     return array

@@ -28,7 +28,7 @@ def test_on_a_terminal_one_bar_shows_the_stage_and_begins_anew_with_the_next(
 ) -> None:
     screen = io.StringIO()
     monkeypatch.setattr(
-        "rich.console.Console", lambda stderr: Console(file=screen, force_terminal=True, width=120)
+        "rich.console.Console", lambda **options: Console(file=screen, force_terminal=True, width=120)
     )
     shown = []
     monkeypatch.setattr(

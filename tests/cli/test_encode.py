@@ -75,6 +75,7 @@ def test_an_own_function_is_encoded_from_the_command_line(tmp_path: Path) -> Non
         (["--encoder", "numpy:mean", "--world", WORLD, "--rows", "4", "-o", "latents.npz"], "returned"),
         (["--encoder", "numpy:mean", "--world", WORLD, "--pictures"], "--pictures are of runs"),
         (["nowhere"], "is not a run"),
+        (["mine:encode"], "Encoders are named by --encoder: `unknot encode --encoder mine:encode -o latents.npz`"),
     ],
 )
 def test_mistakes_are_explained(

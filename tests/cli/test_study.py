@@ -175,7 +175,8 @@ def test_the_plan_of_a_published_study_is_shown_without_its_data(tmp_path: Path)
     )
     assert done.exit_code == 0, done.output
     assert "vansteenkiste2019: 360 runs" in done.output
-    assert "360 runs on worlds that are not here are not counted" in done.output
+    assert "without training and encoding 360 runs on worlds that are not here, ranking" in done.output
+    assert "in all" not in done.output
 
 
 def test_a_dry_run_of_thousands_of_runs_compares_no_two_of_them(

@@ -1,5 +1,6 @@
 """`unknot train` and `unknot models`, as a user runs them."""
 
+import json
 import re
 import shutil
 import signal
@@ -145,6 +146,13 @@ def test_sigterm_writes_a_checkpoint_as_ctrl_c_does(start: Start, tmp_path: Path
         (["--split", "compositional"], "did you mean 'composition'"),
         (["--world", "dsprite"], "unknown world 'dsprite'; did you mean 'dsprites'"),
         (["--device", "abacus"], "device 'abacus' cannot be used here"),
+        (["--ratio", "0.3"], "train: split is ''; --hold, --ratio, --keep and --allow-circular belong to one of"),
+        (["--split", "extrapolation", "--hold", "x=40"], "'x' has classes 0..31"),
+        (["--preset", "schott"], "unknown preset of beta_vae 'schott'; did you mean 'schott2022'"),
+        (
+            ["--preset", "schott2022"],
+            "has several values of beta (1, 2, 4, 6, 8, 16); choose one, such as --beta 1",
+        ),
         (["four"], "train: 'four' is not an option; options look like --beta 4"),
     ],
 )
@@ -218,3 +226,41 @@ def test_the_same_spec_from_python_finds_the_run_of_the_command_line(tmp_path: P
     done = CliRunner().invoke(app, ["train", *SMALL, "--steps", "2", "--output", str(tmp_path)])
     run = unknot.train(RunSpec(world="dsprites_rendered", image_size=32, batch_size=8, steps=2), tmp_path)
     assert str(run.folder) == done.stdout.splitlines()[-1]
+
+
+def test_a_run_is_trained_inside_a_split_of_ones_own_and_tested_on_it(tmp_path: Path) -> None:
+    few = [
+        "--world",
+        "dsprites_rendered",
+        "--model",
+        "mlp",
+        "--steps",
+        "1",
+        "--image-size",
+        "32",
+        "-o",
+        str(tmp_path),
+    ]
+    by_hand = CliRunner().invoke(app, ["train", *few, "--split", "extrapolation", "--hold", "x=25..31"])
+    assert by_hand.exit_code == 0, by_hand.output
+    run = Run(by_hand.stdout.strip())
+    assert run.spec.split == "extrapolation:x=25..31"
+    by_rule = ["--split", "extrapolation", "--ratio", "0.2", "--keep", "shape,scale,orientation,y"]
+    assert CliRunner().invoke(app, ["train", *few, *by_rule]).stdout == by_hand.stdout  # the same classes
+    page = tmp_path / "result.json"
+    done = CliRunner().invoke(
+        app, ["task", "generalisation", str(run.folder), "--rows", "40", "--json", str(page)]
+    )
+    assert done.exit_code == 0, done.output
+    assert "extrapolation:x=25..31_r2_ood" in json.loads(page.read_text())["values"]
+
+
+def test_a_preset_gives_what_is_not_typed(tmp_path: Path) -> None:
+    few = ["--world", "dsprites_rendered", "--steps", "1", "--image-size", "32", "-o", str(tmp_path)]
+    done = CliRunner().invoke(app, ["train", *few, "--model", "cnn", "--preset", "schott2022", "--lr", "0.001"])
+    assert done.exit_code == 0, done.output
+    spec = Run(done.stdout.strip()).spec
+    assert (spec.steps, spec.lr, spec.init, spec.batch_size) == (1, 0.001, "torch", 64)
+    swept = CliRunner().invoke(app, ["train", *few, "--preset", "schott2022", "--beta", "6"])
+    assert swept.exit_code == 0, swept.output
+    assert Run(swept.stdout.strip()).spec.options["beta"] == 6.0

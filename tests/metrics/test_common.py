@@ -1,7 +1,9 @@
 """What every metric promises, run over the registry: a new metric inherits all of it."""
 
 import warnings
+from contextlib import suppress
 from inspect import signature
+from typing import Literal, get_args, get_origin
 
 import numpy as np
 import pytest
@@ -271,3 +273,86 @@ def test_any_small_table_gives_a_bounded_value_a_noted_nan_or_a_reason(name: str
         assert score.parts["notes"]
     else:
         assert low - 1e-6 <= score.value <= high + 1e-6
+
+
+def _variants(name: str) -> list[dict[str, object]]:
+    """The metric as it is, and with each of the words and switches that it takes."""
+    variants: list[dict[str, object]] = [{}]
+    for parameter in signature(METRICS[name]).parameters.values():
+        if get_origin(parameter.annotation) is Literal:
+            variants += [{parameter.name: word} for word in get_args(parameter.annotation)]
+        elif parameter.annotation is bool:
+            variants.append({parameter.name: not parameter.default})
+    return variants
+
+
+@every
+def test_the_global_random_state_is_left_alone(name: str) -> None:
+    before = str(np.random.get_state())  # noqa: NPY002 - which no metric may move
+    for options in _variants(name):
+        with warnings.catch_warnings(), suppress(UnknotError):
+            warnings.simplefilter("ignore")
+            METRICS[name](*_code(), **options)
+        assert str(np.random.get_state()) == before, options  # noqa: NPY002
+
+
+@every
+@pytest.mark.parametrize(
+    "value", [None, "word", b"bytes", 1j, {}, object(), np.zeros((2, 2)), 10**30, float("nan")]
+)
+def test_an_option_of_a_wrong_type_is_refused_by_name(name: str, value: object) -> None:
+    data = {"latents", "factors", "latents_test", "factors_test"}
+    for option in set(signature(METRICS[name]).parameters) - data:
+        with warnings.catch_warnings(), suppress(UnknotError):
+            warnings.simplefilter("ignore")
+            METRICS[name](*_code(), **{option: value})
+
+
+@labelled
+def test_masked_labels_are_refused(name: str) -> None:
+    latents, factors = _code()
+    with pytest.raises(UnknotError, match=r"factors is a masked array that hides \d+ of 540 entries"):
+        METRICS[name](latents, np.ma.masked_array(factors, factors == 1))
+
+
+@labelled
+@pytest.mark.parametrize(
+    "large",
+    [
+        lambda factors: factors + 2**53,
+        lambda factors: factors.astype(np.uint64) + np.uint64(2**63),
+        lambda factors: factors - 2**62,
+    ],
+    ids=["2^53", "unsigned", "negative"],
+)
+def test_labels_that_float64_cannot_tell_apart_score_as_small_ones(name: str, large) -> None:
+    if METRICS[name].facts.cost != "instant" and name not in ("mcc", "r2"):
+        pytest.skip("sees the same codes as the instant ones")
+    latents, factors = _code()
+    assert _value(name, latents, large(factors)) == pytest.approx(_value(name, latents, factors), abs=1e-6)
+
+
+@labelled
+def test_whole_floats_beyond_integers_are_not_constant(name: str) -> None:
+    if METRICS[name].facts.cost != "instant":
+        pytest.skip("sees the same codes as the instant ones")
+    latents, factors = _code()
+    score = METRICS[name](latents, factors * 1e19)
+    assert not score.parts["skipped"]
+    assert np.isfinite(score.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("mig", {"bins": 99_999_999_999}),
+        ("mig", {"bins": 10**9}),
+        ("beta_vae_score", {"batch": 10**9}),
+        ("beta_vae_score", {"points": 10**9}),
+        ("factor_vae_score", {"votes": 10**9}),
+        ("factor_vae_score", {"variance_rows": 10**9}),
+    ],
+)
+def test_counts_that_no_memory_holds_are_refused(name: str, options: dict[str, int]) -> None:
+    with pytest.raises(UnknotError, match=r"expected .*\d,000"):
+        METRICS[name](*_code(), **options)

@@ -66,3 +66,13 @@ def test_the_erased_square_has_a_quarter_of_the_width():
     images = pictures(5)
     erased = (changed("erase", images) != images).any(1).sum((1, 2))
     assert (erased == 64).all()
+
+
+def test_a_shear_pushes_rows_sideways_the_more_the_further_they_are_from_the_middle():
+    line = torch.zeros(16, 1, 33, 33)
+    line[:, :, :, 16] = 1
+    columns = (changed("shear", line) * torch.arange(33.0)).sum(3) / changed("shear", line).sum(3)
+    moved = columns[:, 0] - 16
+    assert moved[:, 16].abs().max() < 1e-3 and torch.allclose(moved[:, 4], -moved[:, 28], atol=0.05)
+    slopes = (moved[:, 28] - moved[:, 4]) / 24
+    assert slopes.abs().max() <= 0.21 and slopes.abs().max() > 0.1

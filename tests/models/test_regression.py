@@ -11,7 +11,7 @@ from unknot.models.model import Batch, Setting
 from unknot.models.networks import initialise
 from unknot.models.regression import FactorRegressor, _dropped
 from unknot.runs.spec import RunSpec
-from unknot.runs.training import feed, load_model, train
+from unknot.runs.training import build_model, feed, load_model, train
 from unknot.worlds import open_world
 
 REGRESSORS = [name for name, kind in MODELS.items() if issubclass(kind, FactorRegressor)]
@@ -195,3 +195,28 @@ def test_training_stays_inside_the_split_and_learns_factors(tmp_path):
     model = load_model(run, world=world)
     labels = feed(run.spec, model, world).batch(0).labels
     assert labels[:, world.factors.names.index("scale")].max() <= 3  # 4 and 5 are for the test
+
+
+def test_a_frozen_network_trains_its_last_layer_alone(tmp_path):
+    spec = RunSpec(
+        world="dsprites_rendered",
+        model="densenet121",
+        options={"growth": 4, "freeze": True},
+        steps=3,
+        image_size=32,
+        batch_size=4,
+        lr=1e-2,
+    )
+    run = train(spec, tmp_path)
+    frozen, _ = build_model(run.spec, open_world("dsprites_rendered"))
+    after, before = load_model(run).state_dict(), frozen.state_dict()
+    assert {name for name in after if not torch.equal(after[name], before[name])} == {"head.weight", "head.bias"}
+    assert run.spec.options["freeze"] is True
+
+
+@every_regressor
+def test_a_network_that_is_not_frozen_is_recorded_as_before_there_was_such_an_option(name):
+    setting = Setting(channels=1, pixels=32, factors=FACTORS)
+    for options in ({}, {"freeze": False}):
+        assert "freeze" not in build(name, setting, {**LIGHT.get(name, {}), **options})[1]
+    assert build(name, setting, {**LIGHT.get(name, {}), "freeze": True})[1]["freeze"] is True

@@ -125,7 +125,7 @@ def test_further_published_numbers_can_be_added(tmp_path: Path) -> None:
     with pytest.raises(UnknotError, match="Divide per cent by 100"):
         leaderboard(more=[path])
     path.write_text("world,model\nshapes3d,CNN\n")
-    with pytest.raises(UnknotError, match="expected a CSV with the columns world, split"):
+    with pytest.raises(UnknotError, match=r"cannot be read as a CSV of published numbers .* columns world, split"):
         leaderboard(more=[path])
 
 
@@ -162,7 +162,7 @@ def test_results_of_a_study_are_those_of_its_runs(study: Path, trained: Path, tm
         ('{"scores": {}}', "r.json: is no result of a task; it has no 'task'"),
         ("[1]", "it has no 'task'"),
         ('{"task": "generalisation"}', "it has no 'values'"),
-        ('{"task": "generalisation", "values": 3}', "is no result of a task"),
+        ('{"task": "generalisation", "values": 3}', "cannot be read as a result of a task"),
         ("world,split", "cannot be read as JSON"),
     ],
 )

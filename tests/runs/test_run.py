@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from unknot.errors import UnknotError
+from unknot.files import write_json
 from unknot.runs.run import Run, RunBusyError
 from unknot.runs.spec import RunSpec
 
@@ -124,3 +125,23 @@ def test_the_time_of_all_steps_follows_from_that_of_some(tmp_path: Path) -> None
     assert run.minutes == pytest.approx(10 * 3 / 5 / 60)
     run.keep_speed(3.0, 0)
     assert math.isnan(run.minutes)
+
+
+def test_a_run_of_a_newer_version_is_read_if_it_can_be_and_else_says_so(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, SPEC)
+    record = run.record
+    record["versions"]["unknot"] = "99.1"
+    record["mood"] = "good"
+    write_json(run.folder / "run.json", record)
+    assert Run(run.folder).spec == SPEC
+    Run(run.folder).note(training_seconds=1.0)
+    assert Run(run.folder).record["mood"] == "good"
+    record["spec"]["curriculum"] = "harder"
+    write_json(run.folder / "run.json", record)
+    with pytest.raises(
+        UnknotError, match=r"run.json: cannot be read .*curriculum.* by Unknot 99.1, which is newer"
+    ):
+        _ = Run(run.folder).spec
+    write_json(run.folder / "run.json", {"versions": {"unknot": "99.1"}, "recipe": {}})
+    with pytest.raises(UnknotError, match=r"by Unknot 99.1, which is newer than this one .*: update Unknot"):
+        _ = Run(run.folder).spec

@@ -63,7 +63,7 @@ def test_a_damaged_table_is_named(finished: Path) -> None:
     with pytest.raises(UnknotError, match="is listed twice"):
         _ = StudyFolder(finished).runs
     runs.write_bytes(b"PAR1 but no more")
-    with pytest.raises(UnknotError, match=r"runs\.parquet: is damaged"):
+    with pytest.raises(UnknotError, match=r"runs\.parquet: cannot be read as a Parquet table"):
         _ = StudyFolder(finished).runs
 
 

@@ -121,3 +121,18 @@ def test_stopping_lets_training_write_a_checkpoint(tmp_path: Path) -> None:
         pass
     engine.close(stop=True)
     assert (tmp_path / "runs" / spec.id / "checkpoint.pt").is_file()
+
+
+def test_a_killed_study_leaves_nothing_in_the_folder_of_temporary_files(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from unknot.studies.local import LocalEngine; from unknot.studies.steps import Step\n"
+        "engine = LocalEngine(jobs=1)\n"
+        "engine.submit(Step('encode', 'a', 'no such run', sys.argv[1], {'rows': 10, 'split': ''}))\n"
+        "while not engine.wait(1.0): pass\n"
+        "os._exit(9)"
+    )
+    (tmp_path / "temporary").mkdir()
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment)
+    assert done.returncode == 9
+    assert list((tmp_path / "temporary").iterdir()) == []

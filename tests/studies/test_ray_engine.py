@@ -32,6 +32,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
+    # These tests have imported Ray before an engine could say where it listens.
+    pytest.mark.filterwarnings("ignore:study. Ray listens on:unknot.errors.UnknotWarning"),
 ]
 MEMORY = 80_000_000  # bytes of a node's object store
 
@@ -285,3 +287,25 @@ def test_a_ray_of_its_own_listens_on_the_loopback_address_alone_and_wants_a_toke
     *addresses, token = done.stdout.splitlines()
     assert addresses and set(addresses) <= LOOPBACK
     assert token == "token 64"
+
+
+STOPPED = """
+import os, signal, time
+from unknot.processes.signals import sigterm_is_ctrl_c
+from unknot.studies.engines import open_engine
+
+with sigterm_is_ctrl_c():
+    engine = open_engine("ray", jobs=1)
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+    except KeyboardInterrupt:
+        print("as Ctrl-C")
+    finally:
+        engine.close()
+"""
+
+
+def test_sigterm_stays_ctrl_c_though_ray_has_a_handler_of_its_own() -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("as Ctrl-C\n", 0), done.stderr

@@ -8,7 +8,8 @@ import pytest
 import unknot
 from unknot.encoders import encoding
 from unknot.encoders.encoding import encode
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, UnknotWarning
+from unknot.files import read_json, write_json
 from unknot.studies.folder import StudyFolder
 from unknot.studies.store import Store
 
@@ -81,3 +82,36 @@ def test_two_processes_never_run_one_study(finished: Path, tmp_path: Path) -> No
             pass
     with store.locked():
         pass
+
+
+def test_a_study_of_a_newer_version_says_so_and_what_it_wrote_besides_is_kept(
+    finished: Path, tmp_path: Path
+) -> None:
+    record = read_json(finished / "study.json")
+    record["versions"]["unknot"] = "99.1"
+    write_json(finished / "study.json", record | {"mood": "good", "about": "of then"})
+    with pytest.warns(UnknotWarning, match=r"is written anew. It was written by Unknot 99.1, which is newer"):
+        Store(finished, planned(tmp_path)).write_study()
+    assert read_json(finished / "study.json")["mood"] == "good"
+    Store(finished, planned(tmp_path)).write_study()  # by this version now
+    record["study"]["curriculum"] = "harder"
+    write_json(finished / "study.json", record)
+    with pytest.raises(UnknotError, match=r"curriculum.* It was written by Unknot 99.1, which is newer"):
+        _ = StudyFolder(finished).spec
+
+
+def test_another_machine_is_named_and_refused(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from unknot.processes import lock
+
+    monkeypatch.setattr(lock, "BEAT", 0.05)
+    store = Store(finished, planned(tmp_path))
+    with store.locked(), monkeypatch.context() as elsewhere:
+        elsewhere.setattr("platform.node", lambda: "node8")
+        refused = pytest.raises(
+            UnknotError, match=r"process \d+ on .* is running this study; .* taken over after 60"
+        )
+        with refused, store.locked():
+            pass
+    assert not (finished / "study.holder").exists()

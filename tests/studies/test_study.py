@@ -1,14 +1,19 @@
 """Running a study: only what is missing is done, and failures stay where they are."""
 
 import json
+import os
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import unknot
 from unknot.errors import UnknotError
+from unknot.studies import study
 from unknot.studies.folder import StudyFolder
 from unknot.studies.steps import Step
+from unknot.studies.store import Store
 from unknot.studies.study import StudyState, run_study
 
 from .conftest import TINY, Inline, planned, same_tables, tables, write
@@ -215,3 +220,45 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(UnknotError, match=message):
             open_engine(**wrong)
+
+
+def test_a_study_goes_on_in_another_place_after_the_clock_has_jumped(
+    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[str] = []
+
+    def power_cut(step: Step) -> None:
+        killed.append(step.kind)
+        if len(killed) == 5:
+            raise KeyboardInterrupt
+
+    plan = planned(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(plan, tmp_path / "here", engine=Inline(power_cut))
+    for number, path in enumerate(sorted((tmp_path / "here").rglob("*"))):
+        os.utime(path, (number * 10**8 % 2**31,) * 2)  # what is newer was written before
+    monkeypatch.setattr(time, "time", lambda: 0.0)  # a clock without a battery
+    (tmp_path / "here").rename(tmp_path / "there")
+    engine = Inline()
+    run_study(plan, tmp_path / "there", engine=engine)
+    assert len(engine.steps) == 4 * 3 + 2 - 4
+    same_tables(undisturbed, tmp_path / "there")
+    assert not (tmp_path / "here").exists()
+    assert not [
+        p for p in (tmp_path / "there").rglob("*") if p.is_file() and os.fsencode(tmp_path) in p.read_bytes()
+    ]
+
+
+def test_tables_that_take_long_are_written_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[float] = []
+
+    def slowly(store: Store) -> None:
+        written.append(time.monotonic())
+        time.sleep(0.1)
+
+    monkeypatch.setattr(study, "TABLES_EVERY", 0.0)
+    monkeypatch.setattr(Store, "write_tables", slowly)
+    plan = planned(tmp_path, TINY.replace("beta: [1, 4]", "beta: 1").replace("seeds: 2", "seeds: 1"))
+    run_study(plan, tmp_path / "out", engine=Inline(lambda step: time.sleep(0.9)))
+    pauses = [later - earlier for earlier, later in pairwise(written[:-1])]  # the last is that of the end
+    assert pauses and min(pauses) > 0.1 / study.TABLES_SHARE

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from unknot.cli import app
 from unknot.errors import UnknotError
 from unknot.reports.study_page import write_study_page
 from unknot.studies.estimate import task_seconds
@@ -46,6 +48,34 @@ def test_each_run_is_put_to_each_task_once_and_again_when_its_options_change(tmp
     run_study(planned(tmp_path, TINY + FAIR.replace("points: 8", "points: 9")), tmp_path / "study", engine=changed)
     assert set(changed.kinds()) == {"task"}
     assert all(len(list(f.glob("*.json"))) == 1 for f in (tmp_path / "study" / "runs").glob("*/tasks"))
+
+
+SEVERAL_SPLITS = """
+name: splits
+worlds: dsprites_rendered
+splits: [random, extrapolation]
+models: [mlp, cnn]
+seeds: 1
+steps: 2
+image_size: 32
+rows: 200
+metrics: r2
+ranking: false
+tasks:
+  generalisation: {rows: 60}
+"""
+
+
+def test_runs_in_several_splits_are_compared_split_by_split(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    assert not run_study(planned(tmp_path, SEVERAL_SPLITS), folder, engine=Inline()).failures
+    studied = write_study_page(tmp_path / "page.html", folder).read_text()
+    board = CliRunner().invoke(app, ["leaderboard", str(folder), "--html", str(tmp_path / "board.html")])
+    assert board.exit_code == 0, board.output
+    for page in (studied, (tmp_path / "board.html").read_text()):
+        for split in ("random", "extrapolation"):
+            assert f"R², {split}" in page and page.count(f"{split}: correlation of predictions<") == 1
+        assert page.count("extrapolation: correlation of ood<") == 1 and "random: correlation of ood" not in page
 
 
 @pytest.mark.parametrize(
@@ -155,9 +185,9 @@ def test_runs_of_several_splits_stand_in_one_report(tmp_path: Path) -> None:
 def test_the_time_of_tasks_is_that_of_finished_runs_or_of_a_trial(tmp_path: Path) -> None:
     reasoning = "  reasoning: {steps: 40, evaluate_every: 20, evaluation_batches: 2, classes: {x: 3, y: 3}}\n"
     made = planned(tmp_path, TINY + FAIR + reasoning)
-    seconds, basis = task_seconds(Store(tmp_path / "none", made))
+    seconds, basis, left_out = task_seconds(Store(tmp_path / "none", made))
     assert seconds > 0
-    assert basis == ["fairness is not counted", "reasoning at the speed of a short trial"]
+    assert basis == ["reasoning at the speed of a short trial"] and left_out == ["the task fairness"]
 
     made = planned(tmp_path, TINY + FAIR)
     store = Store(tmp_path / "study", made)

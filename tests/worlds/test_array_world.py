@@ -172,7 +172,7 @@ def test_wrong_files_are_refused(tmp_path: Path, arrays, message: str) -> None:
 
 def test_a_pickled_npy_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array([{}], dtype=object))
-    with pytest.raises(UnknotError, match=r"cannot be read as an \.npy array"):
+    with pytest.raises(UnknotError, match="is a pickled array"):
         read_arrays(tmp_path / "a.npy")
 
 

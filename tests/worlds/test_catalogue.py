@@ -186,3 +186,11 @@ def test_the_catalogue_imports_no_heavy_package() -> None:
     heavy = "{'scipy', 'PIL', 'numba', 'h5py', 'pandas', 'torch', 'rich', 'matplotlib', 'sklearn'}"
     code = f"import sys, unknot.worlds; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_only_cars3d_comes_by_http_and_nothing_without_a_checksum_does() -> None:
+    choices = [choice for entry in WORLDS.values() for choice in (*entry.choices, entry.split_files)]
+    files = {file.name: file for choice in choices for file in choice}
+    insecure = [file for file in files.values() if not all(url.startswith("https://") for url in file.urls)]
+    assert [file.name for file in insecure] == ["nips2015-analogy-data.tar.gz"]
+    assert all(file.sha256 or file.md5 for file in insecure)

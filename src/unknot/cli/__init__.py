@@ -1,6 +1,7 @@
 """The command line. Each command is a short layer over a function that Python users call themselves."""
 
 import inspect
+import io
 import os
 import sys
 import sysconfig
@@ -21,6 +22,7 @@ from unknot.cli.explore import explore
 from unknot.cli.leaderboard import leaderboard
 from unknot.cli.metrics import metrics
 from unknot.cli.options import WhenAsked
+from unknot.cli.output import echo
 from unknot.cli.papers import papers
 from unknot.cli.rank import rank
 from unknot.cli.report import report
@@ -31,19 +33,36 @@ from unknot.cli.train import models, train
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.processes.signals import sigterm_is_ctrl_c
 from unknot.processes.trust import trust
+from unknot.reading.guard import VARIABLE, parse_bytes
+from unknot.reading.names import ERRORS, visible
 
+MAX_BYTES_OPTION = "--max-bytes"
 _usual_warning = warnings.formatwarning
 
 # One thread in each process: on a shared machine two were measured several times slower than one.
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
+_UsageError: Any = typer.BadParameter.__base__  # of every mistake in what is typed
+
+
+def _take_max_bytes(words: list[str]) -> list[str]:
+    """The words without `--max-bytes SIZE`, which holds for this process and all that it starts."""
+    for at, word in enumerate(words):
+        name, equals, size = word.partition("=")
+        if name == MAX_BYTES_OPTION and (equals or words[at + 1 :]):
+            os.environ[VARIABLE] = size if equals else words[at + 1]
+            parse_bytes(os.environ[VARIABLE], MAX_BYTES_OPTION)
+            return words[:at] + words[at + (1 if equals else 2) :]
+    return words
+
 
 class _Unknot(TyperGroup):
-    """All commands. `--trust` may stand anywhere among their words, and names that are typed may be imported."""
+    """All commands. `--trust` and `--max-bytes` may stand anywhere; names that are typed may be imported."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take `--trust` out of the words."""
+        """Take `--trust` and `--max-bytes` out of the words."""
+        args = _take_max_bytes(args)
         end = args.index("--") if "--" in args else len(args)
         words = [word.rpartition("=")[2] for word in args[:end]]
         if typed := [word for word in words if ":" in word and not any(map(str.isspace, word))]:
@@ -57,8 +76,11 @@ class _Unknot(TyperGroup):
         try:
             with sigterm_is_ctrl_c():
                 return super().invoke(ctx)
+        except _UsageError as error:
+            error.message = visible(error.message)
+            raise
         except KeyboardInterrupt as stop:
-            typer.echo(f"unknot: {stop if stop.args else 'interrupted.'}", err=True)
+            echo(f"unknot: {stop if stop.args else 'interrupted.'}", err=True)
             raise typer.Exit(130) from None
 
 
@@ -84,7 +106,7 @@ for _commands in (app, data):
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"unknot {__version__}")
+        echo(f"unknot {__version__}")
         raise typer.Exit
 
 
@@ -93,6 +115,10 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
     ] = False,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(MAX_BYTES_OPTION, help="Memory that a file may take, such as 8GB; 2 GiB if left out."),
+    ] = None,
     trust: Annotated[
         bool,
         typer.Option(
@@ -106,6 +132,9 @@ def _options(
 def main() -> None:
     """Run the command line; mistakes of the user end in one message and exit code 2, never a traceback."""
     warnings.formatwarning = _warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal or file that takes ASCII alone is given escapes
+            stream.reconfigure(errors=ERRORS)
     try:
         app()
     except UnknotError as error:
@@ -114,6 +143,8 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
+        if isinstance(error, OSError) and error.filename:  # whose name is too long, or which may not be read
+            _stop(f"{error.filename}: {error.strerror}.", 2)
         if os.environ.get("UNKNOT_DEBUG"):
             raise
         what, place = f"{type(error).__name__}: {error}", _own_line(error)
@@ -138,10 +169,10 @@ def _own_line(error: Exception) -> str:
 def _warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> str:
     """Our own warnings in one line, without the place in our code that others carry."""
     if issubclass(category, UnknotWarning):
-        return f"unknot: warning: {' '.join(str(message).split())}\n"
+        return f"unknot: warning: {visible(' '.join(str(message).split()))}\n"
     return _usual_warning(message, category, *where, **more)
 
 
 def _stop(message: str, code: int) -> None:
-    typer.echo(f"unknot: {message}", err=True)
+    echo(f"unknot: {message}", err=True)
     sys.exit(code)

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import typer
-
+from unknot.cli.output import echo, plain_console
 from unknot.progress import Progress
 
 EVERY = 30  # seconds between two lines where there is no bar
@@ -19,11 +18,10 @@ def progress_bar() -> Iterator[Progress]:
 
     Where stderr is no terminal there is a line for each stage, and one now and then.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    console = Console(stderr=True)
+    console = plain_console(err=True)
     if not console.is_terminal:
         yield _lines()
         return
@@ -56,9 +54,9 @@ def _lines() -> Progress:
         nonlocal shown, since
         now = time.monotonic()
         if stage != shown:
-            typer.echo(stage, err=True)
+            echo(stage, err=True)
         elif now - since >= EVERY:
-            typer.echo(f"{stage}: {done} of {total}  {in_words(facts)}".rstrip(), err=True)
+            echo(f"{stage}: {done} of {total}  {in_words(facts)}".rstrip(), err=True)
         else:
             return
         shown, since = stage, now

@@ -8,7 +8,7 @@ import typer
 from unknot.cli.bar import progress_bar
 from unknot.cli.data_scenes import write_corpus, write_scenes
 from unknot.cli.data_split import split_world
-from unknot.cli.output import plain_console
+from unknot.cli.output import echo, plain_console
 from unknot.reports.kit.terminal import plain_table
 
 if TYPE_CHECKING:
@@ -176,4 +176,4 @@ def preview(
     else:
         picture = sheet(open_world(name, data=data), kind=wanted, rng=np.random.default_rng(seed))
     save_sheet(picture, target)
-    typer.echo(f"{target}: {picture.width} x {picture.height}")
+    echo(f"{target}: {picture.width} x {picture.height}")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.output import stoppable
+from unknot.cli.output import echo, stoppable
 from unknot.errors import UnknotError
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for this set alone.")]
@@ -40,7 +40,7 @@ def write_scenes(
     with stoppable(f"{output}: interrupted; the same command goes on."), progress_bar() as progress:
         world = write(output, scene_set, jobs=jobs, progress=progress)
     height, width, _ = world.image_shape
-    typer.echo(f"{output}: {n:,} pictures, {height} x {width}, {world.name}")
+    echo(f"{output}: {n:,} pictures, {height} x {width}, {world.name}")
 
 
 def write_corpus(
@@ -70,9 +70,9 @@ def write_corpus(
             jobs=jobs,
             progress=progress,
         )
-    typer.echo(f"{output}: {len(corpus):,} tuples, {variant}")
+    echo(f"{output}: {len(corpus):,} tuples, {variant}")
     if target is not None:
-        typer.echo(str(save_sheet(corpus_sheet(corpus), target)))
+        echo(str(save_sheet(corpus_sheet(corpus), target)))
 
 
 def read_size(text: str) -> int | tuple[int, int]:

@@ -1,19 +1,18 @@
 """`unknot data split`: what a split of a world holds back, counted, with no image read."""
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from unknot.cli.options import DATA, argument, option, takes
+from unknot.cli.output import plain_console
+from unknot.cli.split_rule import SplitRule
 from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
     from unknot.factors import Classes, Factor, FactorSpace
-    from unknot.worlds.splits.rules import Rule
     from unknot.worlds.splits.split import Split
 
 _HEADS = {
@@ -24,18 +23,12 @@ _HEADS = {
 }
 
 
-@dataclass(frozen=True)
-class SplitOptions:
+@dataclass(frozen=True, kw_only=True)
+class SplitOptions(SplitRule):
     """Which split of which world, and how it is shown."""
 
     name: str = argument("A world of `unknot data list`, or a file of one's own.")
     kind: str = option("extrapolation", "random, composition, interpolation, extrapolation or combination.")
-    ratio: float | None = option(None, "Share of each factor's classes to hold back, if not the published one.")
-    keep: Sequence[str] = option((), "Factors not to split, such as shape,size.", "--keep,")
-    hold: Sequence[str] = option(
-        (), "Exclusive classes by hand, such as x=25..31 or scale=0,5; once for each factor."
-    )
-    allow_circular: bool = option(False, "Extrapolate circular factors, although they close.")
     seed: int = option(0, "Decides a random split.")
     output: Path | None = option(None, "Draw the split into this picture: .png, .svg or .pdf.", "--output", "-o")
     json: bool = option(False, "Print as JSON.")
@@ -71,65 +64,18 @@ def _world(name: str, data: Path | None) -> "tuple[str, str, FactorSpace, Classe
 
 def _split(options: SplitOptions, key: str, space: "FactorSpace") -> "Split":
     from unknot.worlds import conventions
-    from unknot.worlds.splits.combinations import combination_split
     from unknot.worlds.splits.rules import check_kind
-    from unknot.worlds.splits.split import split
 
-    kind, held = check_kind(options.kind), _classes(options.hold, space)
-    if held and (options.ratio is not None or options.keep):
-        raise UnknotError("data split: --hold names the classes itself; leave out --ratio and --keep.")
-    if kind == "combination":
-        if not held:
-            published = conventions(key).combinations
-            factors = tuple(published[0]) if published else space.names[:2]
-            pairs = ", ".join("-".join(map(str, combination.values())) for combination in published)
-            raise UnknotError(
-                f"data split: say which combination to hold out, such as --hold {'=0 --hold '.join(factors)}=0."
-                + (f" Published ones of {' and '.join(factors)} are {pairs}." if published else "")
-            )
-        return combination_split(space, held)
-    if held:
-        return split(space, kind, exclusive=held, rng=options.seed)
-    return split(space, kind, rule=_rule(options, key), rng=options.seed)
-
-
-def _rule(options: SplitOptions, key: str) -> "Rule":
-    from unknot.worlds import conventions
-    from unknot.worlds.splits.rules import RULES, Rule
-
-    kept = tuple(options.keep) or None
-    rule = conventions(key).rule if options.ratio is None and kept is None else None
-    if rule is None:
-        if options.ratio is None:
-            raise UnknotError(
-                f"data split: no split of {key or 'this world'} is published with these options (those are of "
-                f"{', '.join(RULES)}); say how much of each factor to hold back, such as --ratio 0.2, or which "
-                "classes, with --hold."
-            )
-        rule = Rule(options.ratio, kept)
-    return replace(rule, circular="allow") if options.allow_circular else rule
-
-
-def _classes(hold: Sequence[str], space: "FactorSpace") -> dict[str, tuple[int, ...]]:
-    held: dict[str, tuple[int, ...]] = {}
-    for text in hold:
-        match = re.fullmatch(r"\s*([^=]+?)\s*=\s*(\d+(?:\.\.\d+)?(?:\s*,\s*\d+(?:\.\.\d+)?)*)\s*", text)
-        if match is None:
-            raise UnknotError(f"data split: --hold '{text}' is not like x=25..31 or scale=0,5.")
-        name, chosen = match.groups()
-        classes: list[int] = []
-        for run in chosen.split(","):
-            first, _, last = run.strip().partition("..")
-            top = space[name].size - 1
-            if int(last or first) > top:
-                raise UnknotError(f"data split: --hold '{text}': '{name}' has classes 0..{top}.")
-            if int(first) > int(last or first):
-                raise UnknotError(
-                    f"data split: --hold '{text}': {run.strip()} runs backwards; write {last}..{first}."
-                )
-            classes.extend(range(int(first), int(last or first) + 1))
-        held[name] = (*held.get(name, ()), *classes)
-    return held
+    kind, known = check_kind(options.kind), conventions(key)
+    if kind == "combination" and not options.hold:
+        published = known.combinations
+        factors = tuple(published[0]) if published else space.names[:2]
+        pairs = ", ".join("-".join(map(str, combination.values())) for combination in published)
+        raise UnknotError(
+            f"data split: say which combination to hold out, such as --hold {'=0 --hold '.join(factors)}=0."
+            + (f" Published ones of {' and '.join(factors)} are {pairs}." if published else "")
+        )
+    return options.own.split(kind, space, known.rule, who="data split", seed=options.seed)
 
 
 def _record(name: str, split: "Split", rows: "Classes | None") -> dict[str, Any]:
@@ -165,11 +111,10 @@ def _record(name: str, split: "Split", rows: "Classes | None") -> dict[str, Any]
 
 
 def _show(split: "Split", record: dict[str, Any], title: str) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = plain_console()
     console.print(Text.assemble((title, "bold"), f": {split.kind}\n"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("factor", no_wrap=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from unknot.cli.output import stoppable
+from unknot.cli.output import echo, plain_console, stoppable
 
 
 def demo(
@@ -16,16 +16,14 @@ def demo(
     jobs: Annotated[int | None, typer.Option(help="Runs at a time; one for each core if left out.")] = None,
 ) -> None:
     """Run a small study, score an example, look at worlds, and write one page."""
-    from rich.console import Console
-
     from unknot.reports.demo import demo
     from unknot.studies.live import shown
 
-    console = Console(stderr=True)
+    console = plain_console(err=True)
 
     def stage(name: str, done: int, total: int, /, **facts: Any) -> None:
         console.print(name)  # a line each: the study has a display of its own
 
     with stoppable(f"{output}: stopped; the same command goes on."):
         page = demo(output, study=study, jobs=jobs, progress=stage, live=lambda: shown(console))
-    typer.echo(page)
+    echo(page)

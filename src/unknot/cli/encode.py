@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import typer
-
 from unknot.cli.bar import progress_bar
 from unknot.cli.options import DATA, DEVICE, POOL, argument, option, takes
+from unknot.cli.output import echo
 from unknot.errors import UnknotError
 
 if TYPE_CHECKING:
@@ -73,14 +72,14 @@ def encode(options: EncodeOptions) -> None:
         representation.write(target)
     size, test = " x ".join(map(str, representation.latents.shape)), representation.latents_test
     also = f" and {len(test)} test rows" if test is not None else ""
-    typer.echo(f"{size} latents{also} of {representation.source['world']}", err=True)
+    echo(f"{size} latents{also} of {representation.source['world']}", err=True)
     if run is not None and options.pictures:
         from unknot.runs.pictures import draw_run
         from unknot.runs.training import feed
 
         for path in draw_run(run, source.model, feed(run.spec, source.model, source.home), representation):
-            typer.echo(path)
-    typer.echo(target)
+            echo(path)
+    echo(target)
 
 
 def _target(options: EncodeOptions, run: "Run | None") -> Path:

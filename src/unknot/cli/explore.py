@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from unknot.cli.options import DATA, DEVICE
+from unknot.cli.output import echo
 
 
 def explore(
@@ -26,12 +27,12 @@ def explore(
 
     explored = ExploredRun(Run(run), device=device, data=data)
     with Explorer(explored, port) as server, threads_of_torch(1):
-        typer.echo(server.address)
-        typer.echo("unknot: served to this machine alone; Ctrl-C ends it.", err=True)
+        echo(server.address)
+        echo("unknot: served to this machine alone; Ctrl-C ends it.", err=True)
         if browser:
             # Some browsers are programs of the terminal, and return when they are closed.
             threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            typer.echo("unknot: ended.", err=True)
+            echo("unknot: ended.", err=True)

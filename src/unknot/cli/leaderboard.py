@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unknot.cli.output import echo, plain_console
+from unknot.reading.guard import parsing
 from unknot.reports.kit.terminal import plain_table
 
 if TYPE_CHECKING:
@@ -45,7 +47,9 @@ def leaderboard(
 
         if not own:
             raise UnknotError("leaderboard: --html draws results of your own; name a file or a folder of them.")
-        typer.echo(write_task_page(html, [each.result for each in own]), err=True)
+        sources = ", ".join(dict.fromkeys(each.source for each in own))
+        with parsing(sources, "results that can be drawn", "unknot task makes them anew."):
+            echo(write_task_page(html, [each.result for each in own]), err=True)
     if form:
         import pandas as pd
 
@@ -64,8 +68,6 @@ def leaderboard(
 
 def _show(board: "list[BoardEntry]", *, whole: bool) -> None:
     from rich.text import Text
-
-    from unknot.cli.output import plain_console
 
     console = plain_console()
     for world in dict.fromkeys(entry.world for entry in board):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unknot.cli.docstrings import reflowed
-from unknot.cli.output import facts_table
+from unknot.cli.output import facts_table, plain_console
 from unknot.errors import unknown
 from unknot.reports.kit.terminal import plain_table
 
@@ -20,11 +20,9 @@ def metrics(
     name: Annotated[str, typer.Argument(help="Explain this one.")] = "",
 ) -> None:
     """List the metrics, or explain one: formula, range, defaults, pitfalls, reference."""
-    from rich.console import Console
-
     from unknot.metrics import METRICS
 
-    console = Console()
+    console = plain_console()
     if not name:
         _list(console)
         return

@@ -1,5 +1,6 @@
 """What commands print and where they write: facts, files, standard output, words after Ctrl-C."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from unknot.errors import UnknotError
+from unknot.reading.names import ERRORS, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +22,17 @@ def plain_console(*, err: bool = False) -> "Console":
     """Where tables are printed, on standard output or on standard error. Names from data are only words."""
     from rich.console import Console
 
-    return Console(stderr=err, markup=False, emoji=False, highlight=False)
+    from unknot.cli.words import AsWords
+
+    console = Console(stderr=err, markup=False, emoji=False, highlight=False)
+    console.push_render_hook(AsWords())
+    return console
+
+
+def echo(text: object, *, err: bool = False) -> None:
+    """Print a line for people; a path that another program reads stays as it is."""
+    for_people = err or sys.stdout.isatty()
+    typer.echo(visible(str(text)) if for_people else str(text), err=err)
 
 
 def facts_table(facts: Mapping[str, str]) -> "Table":
@@ -49,9 +61,9 @@ def stoppable(text: str) -> Iterator[None]:
 def keep_with_run(run: "Run", what: str, keep: Callable[[], Path], *, err: bool) -> None:
     """Write something to the folder of its run; where that cannot be written, it is not lost over it."""
     try:
-        typer.echo(f"{keep()} (shown by unknot report {run.folder})", err=err)
+        echo(f"{keep()} (shown by unknot report {run.folder})", err=err)
     except (UnknotError, OSError) as error:
-        typer.echo(f"unknot: {what} not kept with the run: {error}", err=True)
+        echo(f"unknot: {what} not kept with the run: {error}", err=True)
 
 
 def check_targets(inputs: Sequence[Path | None], targets: Mapping[str, Path | str | None]) -> None:
@@ -80,4 +92,4 @@ def put(target: str, text: str) -> None:
         typer.echo(text, nl=False)
         return
     with written_whole(target) as beside:
-        beside.write_text(text, encoding="utf-8")
+        beside.write_text(text, encoding="utf-8", errors=ERRORS)

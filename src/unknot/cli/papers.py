@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from unknot.cli.options import CSV, argument, option, takes
-from unknot.cli.output import check_targets, facts_table, plain_console, put
+from unknot.cli.output import check_targets, echo, facts_table, plain_console, put
 from unknot.errors import UnknotError
 from unknot.files import as_json
 from unknot.papers import PAPERS, Paper, find_paper, table, tables
@@ -107,7 +107,7 @@ def _recompute(paper: Paper, asked: Asked) -> None:
     from unknot.reports.papers.page import show_own, show_recomputed, write_paper_page
 
     if asked.html:
-        typer.echo(write_paper_page(asked.html, paper, asked.study))
+        echo(write_paper_page(asked.html, paper, asked.study))
     elif asked.study:
         show_own(paper, asked.study, plain_console())
     if asked.recompute:

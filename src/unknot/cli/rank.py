@@ -8,7 +8,7 @@ from typing import Literal
 
 from unknot.cli.bar import progress_bar
 from unknot.cli.options import CSV, JSON, argument, option, takes
-from unknot.cli.output import check_targets, put, stoppable
+from unknot.cli.output import check_targets, plain_console, put, stoppable
 from unknot.errors import UnknotError, UnknotWarning
 
 
@@ -43,8 +43,6 @@ class RankOptions:
 @takes(RankOptions)
 def rank(options: RankOptions) -> None:
     """Rank models without labels (UDR): those alike to others of their setting are likely disentangled."""
-    from rich.console import Console
-
     from unknot.ranking.model_choice import agreement, compare_settings, supervised_scores
     from unknot.ranking.ranking import rank
     from unknot.reports.ranking import ranking_csv, ranking_record, show_ranking
@@ -80,7 +78,7 @@ def rank(options: RankOptions) -> None:
         if options.matrix is not None:
             matrix_picture(ranking, options.matrix)
     if not quiet:
-        show_ranking(ranking, Console(), settings, agreed, top=options.top)
+        show_ranking(ranking, plain_console(), settings, agreed, top=options.top)
 
 
 def _check_outputs(options: RankOptions) -> None:

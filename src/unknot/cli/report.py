@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from unknot.cli.output import echo
 from unknot.errors import UnknotError
 
 
@@ -31,4 +32,4 @@ def report(
         raise UnknotError(
             f"{folder}: is neither a study (study.json) nor a run (run.json); name the folder of one."
         )
-    typer.echo(page)
+    echo(page)

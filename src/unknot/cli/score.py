@@ -12,7 +12,7 @@ import typer
 
 from unknot.cli.bar import progress_bar
 from unknot.cli.options import CSV, JSON, argument, option, takes
-from unknot.cli.output import check_targets, keep_with_run, put
+from unknot.cli.output import check_targets, keep_with_run, plain_console, put
 from unknot.errors import UnknotError, UnknotWarning
 
 if TYPE_CHECKING:
@@ -46,14 +46,15 @@ class ScoreOptions:
 @takes(ScoreOptions)
 def score(options: ScoreOptions) -> None:
     """Score a representation: is it disentangled, compact, explicit?"""
-    from rich.console import Console
-
+    from unknot.metrics import METRICS, parse_identity
     from unknot.scoring.scoring import plan, run_of, scorecard
 
     targets = {"--json": options.json, "--csv": options.csv, "--plot": options.plot, "--html": options.html}
     check_targets([options.file, options.factors_file], targets)
+    for name in (*options.metrics, *options.exclude):
+        parse_identity(name, METRICS)
     quiet = "-" in (options.json, options.csv)
-    console = Console(stderr=quiet)
+    console = plain_console(err=quiet)
     run = run_of(options.file)
     latents = options.file
     if run is not None:
@@ -63,14 +64,17 @@ def score(options: ScoreOptions) -> None:
             latents = representation_of(run, progress=progress)
     representation = _read(options, latents, console)
     with warnings.catch_warnings(action="ignore", category=UnknotWarning):  # the table says what was left out
-        todo = plan(
-            representation,
-            metrics=options.metrics,
-            exclude=options.exclude,
-            seed=options.seed,
-            limit=options.limit,
-            bootstrap=options.bootstrap,
-        )
+        try:
+            todo = plan(
+                representation,
+                metrics=options.metrics,
+                exclude=options.exclude,
+                seed=options.seed,
+                limit=options.limit,
+                bootstrap=options.bootstrap,
+            )
+        except UnknotError as error:
+            raise UnknotError(f"{latents}: {error}") from None
     records, interrupted = _run(todo, options.jobs)
     card = scorecard(todo, records)
     _write(options, card, run, [latents, *filter(None, [options.factors_file])])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unknot.cli.options import DATA, DEVICE, argument, option, takes
-from unknot.cli.output import plain_console, stoppable
+from unknot.cli.output import echo, plain_console, stoppable
 from unknot.errors import UnknotError
 from unknot.reports.kit.terminal import plain_table
 
@@ -86,7 +86,7 @@ def study(options: StudyOptions) -> None:
     finally:
         engine.close()
     _summary(state, len(plan.runs), console)
-    typer.echo(folder)
+    echo(folder)
     if state.failures:
         raise typer.Exit(1)
 
@@ -100,6 +100,7 @@ def results(
     """The results of a study as one table: a row for each run, a column for each metric."""
     from unknot.errors import unknown
     from unknot.files import written_whole
+    from unknot.reading.names import ERRORS
     from unknot.studies.folder import StudyFolder
     from unknot.studies.results import FORMATS, formatted, readable
     from unknot.studies.results import results as table_of
@@ -124,19 +125,17 @@ def results(
         if form == "parquet":
             table.to_parquet(beside, index=False)
         else:
-            beside.write_text(formatted(table, form), encoding="utf-8")
-    typer.echo(output)
+            beside.write_text(formatted(table, form), encoding="utf-8", errors=ERRORS)
+    echo(output)
 
 
 def _list() -> None:
-    from rich.console import Console
-
     from unknot.studies.spec import preset_names, read_spec
 
     table = plain_table("study", "about", whole=["study"])
     for name in preset_names():
         table.add_row(name, read_spec(name).about)
-    console = Console()
+    console = plain_console()
     console.print(table)
     console.print("unknot study NAME runs one, --dry-run shows its plan, --show prints its file.", style="dim")
 
@@ -179,8 +178,10 @@ def _show_plan(plan: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     ranked = sum(complete and store.ranked(key) for key in keys)
     table.add_row("rank", str(ranked), str(len(keys) - ranked), "")
     console.print(table)
+    left_out = [*guess.left_out, *(["ranking"] if ranked < len(keys) else [])]
+    extent = f"without {', '.join(left_out)}" if left_out else "in all"
     console.print(
-        f"{n_metrics} metrics; about {in_words(guess.total(workers))} in all, if {workers} cores are free "
+        f"{n_metrics} metrics; about {in_words(guess.total(workers))} {extent}, if {workers} cores are free "
         f"({'; '.join(guess.basis)}).",
         soft_wrap=True,
     )

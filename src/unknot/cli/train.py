@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,8 @@ import typer
 
 from unknot.cli.bar import progress_bar
 from unknot.cli.options import DATA, DEVICE, made_command, option, parameters_of, typed
-from unknot.cli.output import stoppable
+from unknot.cli.output import echo, plain_console, stoppable
+from unknot.cli.split_rule import SplitRule
 from unknot.errors import UnknotError
 from unknot.reports.kit.terminal import plain_table
 
@@ -21,7 +23,29 @@ if TYPE_CHECKING:
     from unknot.runs.spec import RunSpec
 
 # In the help; the others follow as a spec has them.
-FIRST = ("world", "model", "steps", "seed", "output", "latents", "split", "pairs")
+FIRST = (
+    "world",
+    "model",
+    "preset",
+    "steps",
+    "seed",
+    "output",
+    "latents",
+    "split",
+    "hold",
+    "ratio",
+    "keep",
+    "pairs",
+)
+
+
+@dataclass(frozen=True)
+class PresetOption:
+    """Where values come from that are not typed."""
+
+    preset: str = option(
+        "", "A published setting of the model (`unknot models NAME`); what is typed goes before it."
+    )
 
 
 @dataclass(frozen=True)
@@ -43,18 +67,60 @@ def train() -> Any:
     from unknot.runs.spec import RunSpec
 
     def command(context: typer.Context, **values: Any) -> None:
+        rule, preset = SplitRule(**typed(SplitRule, values)), values.pop("preset")
+        written = [name for name in RunSpec.model_fields if name in values and _typed(context, name)]
         # Options of a model, such as --beta, are not known before the model is.
         fields = {**typed(RunSpec, values), "options": model_options(context.args)}
         _flags_must_be_boolean(fields["model"], fields["options"])
+        if preset:
+            fields = _with_preset(preset, fields, written)
+        if rule.own.given:
+            fields["split"] = _own_split(fields, rule, values["data"])
         with stoppable("interrupted; the same command goes on."):
             run = _train_watched(RunSpec(**fields), TrainOptions(**values))
-        typer.echo(run.folder)
+        echo(run.folder)
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    known = parameters_of(RunSpec) | parameters_of(TrainOptions)
+    known = parameters_of(RunSpec) | parameters_of(SplitRule) | parameters_of(TrainOptions)
+    known |= parameters_of(PresetOption)
     del known["options"]
     parameters = {"context": context, **{name: known[name] for name in FIRST}, **known}
     return made_command("train", command, parameters, train.__doc__ or "", any_option=True)
+
+
+def _typed(context: typer.Context, name: str) -> bool:
+    """Whether a value was typed, and is not the default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _with_preset(name: str, fields: dict[str, Any], written: Collection[str]) -> dict[str, Any]:
+    """The fields of a run with those of a published setting where nothing was typed."""
+    from unknot.models import find_preset
+    from unknot.runs.spec import RunSpec
+
+    preset, options = find_preset(fields["model"], name), fields["options"]
+    missing = [option for option in preset.sweep if option not in options]
+    if missing:
+        values = ", ".join(map(str, preset.sweep[missing[0]]))
+        flag = f"--{missing[0].replace('_', '-')}"
+        raise UnknotError(
+            f"train: the preset '{name}' of {fields['model']} has several values of {missing[0]} ({values}); choose "
+            f"one, such as {flag} {preset.sweep[missing[0]][0]}.",
+            field="preset",
+        )
+    of_run = {field: value for field, value in preset.fixed.items() if field in RunSpec.model_fields}
+    of_model = {option: value for option, value in preset.fixed.items() if option not in of_run}
+    kept = {field: fields[field] for field in written if field in fields}
+    return fields | of_run | kept | {"options": of_model | options}
+
+
+def _own_split(fields: dict[str, Any], rule: SplitRule, data: Path | None) -> str:
+    """The name of the split that a rule makes of the kind that was typed."""
+    from unknot.worlds import conventions, open_world
+
+    world = open_world(fields["world"], data=data)
+    return rule.own.name(fields.get("split", ""), world.factors, conventions(world.key).rule, who="train")
 
 
 def _meters(spec: "RunSpec", how: TrainOptions) -> "list[Meter]":
@@ -79,7 +145,7 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
         def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
             nonlocal started
             if not started and done:
-                typer.echo(f"going on after step {done} of {total}", err=True)
+                echo(f"going on after step {done} of {total}", err=True)
             started = True
             bar(stage, done, total, **{name: fact for name, fact in facts.items() if not name.endswith("norm")})
 
@@ -99,10 +165,10 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
         except RunBusyError:
             if not how.wait:
                 raise
-            typer.echo("another process is training this run; waiting for it", err=True)
+            echo("another process is training this run; waiting for it", err=True)
             run = start(wait=True)
     if not started:
-        typer.echo(f"already trained: {spec.steps} steps", err=True)
+        echo(f"already trained: {spec.steps} steps", err=True)
     return run
 
 
@@ -146,13 +212,12 @@ def models(
     name: Annotated[str, typer.Argument(help="Explain this one.")] = "",
 ) -> None:
     """List the models, or explain one: objective, options, published settings."""
-    from rich.console import Console
     from rich.text import Text
 
     from unknot.cli.docstrings import reflowed
     from unknot.models import MODELS, find, options_of
 
-    console = Console()
+    console = plain_console()
     if not name:
         table = plain_table("model", "learns from", "what it is", whole=["model", "learns from"])
         for key, kind in MODELS.items():

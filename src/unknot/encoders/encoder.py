@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.processes.trust import imported
+from unknot.reading.arguments import check_fields
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.worlds.world import Images
@@ -58,6 +59,9 @@ class Opening:
     data: Path | None = None
     pool: str = ""
     image_size: int | None = None
+
+    def __post_init__(self) -> None:
+        check_fields("encode", self)
 
     def must_leave_images(self) -> None:
         """An error if images are to be changed for an encoder that sees them as they are."""

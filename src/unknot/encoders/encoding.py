@@ -18,6 +18,7 @@ from unknot.encoders.points import Codes, draw_images, draw_points, encode_point
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, counted, silent
+from unknot.reading.arguments import checked
 from unknot.representation import Representation, mean_kl, read_representation
 from unknot.runs.run import Run
 from unknot.runs.training_world import world_fingerprint
@@ -29,6 +30,7 @@ from unknot.worlds.world import World
 ROWS = 15_000  # the literature's 10,000 training and 5,000 test rows
 
 
+@checked
 def encode(
     encoder: Source | Run | Path | str | Callable[..., Any],
     world: World | Path | str | None = None,

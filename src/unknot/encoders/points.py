@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from unknot.encoders.encoder import Encoder
 from unknot.errors import UnknotError
 from unknot.factors import Classes, Indices
-from unknot.metrics.inputs import as_array
 from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress, silent
+from unknot.reading.arrays import as_array
 from unknot.worlds.splits.split import Split
 from unknot.worlds.world import World
 

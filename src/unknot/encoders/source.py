@@ -31,7 +31,7 @@ from unknot.runs.spec import RunSpec
 from unknot.runs.training_world import open_training_world, trained_on
 from unknot.worlds.catalogue import WORLDS, conventions, open_world, recorded_name
 from unknot.worlds.entry import Conventions
-from unknot.worlds.world import World
+from unknot.worlds.world import World, as_world
 
 if TYPE_CHECKING:
     import torch
@@ -86,6 +86,8 @@ class Source:
 
     def __post_init__(self) -> None:
         which, path = self.which, as_path(self.which)
+        if not isinstance(self.chosen_world, str | Path | None):
+            as_world(self.chosen_world)  # refuses what is none
         self.own = self.reads(which)
         self._path = path if self.own is None else None
         folder = self._path if self._path is not None and self._path.is_dir() else None

@@ -8,7 +8,7 @@ import numpy as np
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng
-from unknot.metrics.interventions import InterventionSource, drawn
+from unknot.metrics.interventions import InterventionSource, drawn, few_enough
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
@@ -68,6 +68,7 @@ def beta_vae_score(
     1.0
     """
     _check(points, points_test, batch)
+    few_enough("beta_vae_score", points + points_test, batch)
     generator = np.random.default_rng(rng)
     draw = drawn("beta_vae_score", latents, factors, source)
     labels = generator.integers(0, len(draw.factors), size=points + points_test)

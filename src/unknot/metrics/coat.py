@@ -8,9 +8,10 @@ import numpy as np
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.coat_losses import NOTHING, Chance, Norm, aligned, by_chance, losses
-from unknot.metrics.inputs import Rng, TorchTensor, as_array
+from unknot.metrics.inputs import Rng
 from unknot.metrics.proportion import proportion_test
 from unknot.metrics.score import Score
+from unknot.reading.arrays import TorchTensor, as_array
 
 MAIN = ("A", "B", "C", "D")
 MINIBATCH = 64

@@ -8,8 +8,9 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.inputs import as_array, column_names
+from unknot.metrics.inputs import column_names
 from unknot.metrics.ranks import average_ranks, correlation
+from unknot.reading.arrays import as_array
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Bools, Floats
 from unknot.metrics.inputs import Rng
-from unknot.metrics.interventions import InterventionSource, drawn
+from unknot.metrics.interventions import InterventionSource, drawn, few_enough
 from unknot.metrics.score import Facts, Score
 
 NONE = -1  # what a latent predicts that never won a training vote
@@ -73,6 +73,8 @@ def factor_vae_score(
             f"factor_vae_score: votes={votes}, votes_test={votes_test} must be at least 1, batch={batch} and "
             f"variance_rows={variance_rows} at least 2 (a variance needs two rows)."
         )
+    few_enough("factor_vae_score", votes + votes_test, batch)
+    few_enough("factor_vae_score", variance_rows)
     generator = np.random.default_rng(rng)
     draw = drawn("factor_vae_score", latents, factors, source)
     k = len(draw.factors)

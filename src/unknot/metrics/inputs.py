@@ -15,21 +15,15 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.score import Score
+from unknot.reading.arrays import as_array
 
 Rng = int | np.random.Generator
 UNSEEN = -1  # code of a test value that never occurs in the training rows
 BINS_OF_CONTINUOUS = 20
 LARGEST = 1e150  # squares of larger latents, and sums of them, leave the range of float64
+EXACT = 2**53  # whole numbers up to this are all different in float64
 MOST_CLASSES = 100  # a column with more classes than this, and fewer than four rows for each, is an identifier
 ALL_DIFFERENT = 50  # so is one of this many rows in which no value repeats
-
-
-@runtime_checkable
-class TorchTensor(Protocol):
-    """A tensor of torch, which is known without importing torch."""
-
-    def detach(self) -> Any:
-        """The tensor without its history."""
 
 
 @runtime_checkable
@@ -193,7 +187,7 @@ def prepare(
     if not isinstance(latents, Checked) or isinstance(of_split, np.random.Generator):
         rows = make()
     else:
-        real = factors is not None and as_array(factors).dtype.kind == "f"
+        real = factors is not None and as_array(factors, who, "factors").dtype.kind == "f"
         rows = latents.rows(make, passed[1:], of_split, continuous if real else None, names and tuple(names))
     if rows.skipped:
         text = f"{who}: left out constant factor(s) {', '.join(rows.skipped)}."
@@ -230,7 +224,21 @@ def _prepared(
                 "third is held out. Give more rows, or held-out rows of their own."
             )
         z, z_test, y, y_test = z[train], z[test], y[train], y[test]
+    y, y_test = _exact(y, y_test)
     return _encode(who, z, y, z_test, y_test, labels, continuous)
+
+
+def _exact(train: NDArray[Any], test: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Whole numbers that float64 cannot tell apart, counted from the smallest; if they are too far apart, ranked."""
+    table = train if test is None else np.concatenate([train, test])
+    if table.dtype.kind not in "iu" or max(int(table.max()), -int(table.min())) <= EXACT:
+        return train, test
+    columns = []
+    for column in table.T:
+        near = int(column.max()) - int(column.min()) <= EXACT
+        columns.append(column - column.min() if near else np.unique(column, return_inverse=True)[1])
+    exact = np.stack(columns, axis=1).astype(np.int64)
+    return exact[: len(train)], None if test is None else exact[len(train) :]
 
 
 def third(n: int, rng: Rng) -> tuple[Ints, Ints]:
@@ -246,7 +254,7 @@ def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool =
     """
     if isinstance(latents, Checked):
         return latents.array
-    array = as_array(latents)
+    array = as_array(latents, who, what)
     if array.dtype.kind not in "fiub":
         raise UnknotError(f"{who}: {what} holds {array.dtype} values; expected numbers.")
     if array.ndim == 3:
@@ -284,16 +292,6 @@ def _refuse_entries(who: str, array: Floats, what: str, largest: float) -> None:
     )
 
 
-def as_array(values: Any) -> NDArray[Any]:
-    """Numpy array of anything array-like: torch tensors on any device, pandas tables, nested lists."""
-    if isinstance(values, TorchTensor):
-        tensor = values.detach().cpu()
-        if str(tensor.dtype) == "torch.bfloat16":
-            tensor = tensor.float()
-        return np.asarray(tensor.numpy())
-    return np.asarray(values)
-
-
 def dead(latents: Floats, extent: tuple[Floats, Floats] | None = None) -> Bools:
     """Which latents have no variance, up to rounding: a standard deviation within 1e-12 of max(1, |mean|).
 
@@ -314,7 +312,7 @@ def dead(latents: Floats, extent: tuple[Floats, Floats] | None = None) -> Bools:
 def _as_table(who: str, factors: Any, what: str = "factors") -> tuple[NDArray[Any], tuple[str, ...]]:
     if factors is None:
         raise UnknotError(f"{who}: needs factors, and got none.")
-    array = as_array(factors)
+    array = as_array(factors, who, what)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
@@ -328,6 +326,10 @@ def _as_table(who: str, factors: Any, what: str = "factors") -> tuple[NDArray[An
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         bad = [names[j] for j in np.flatnonzero(~np.isfinite(array).all(axis=0))]
         raise UnknotError(f"{who}: {what} has NaN or infinite entries in {', '.join(bad)}; drop those rows.")
+    if array.dtype.kind == "f" and array.size and float(np.abs(array).max()) > LARGEST:
+        raise UnknotError(
+            f"{who}: {what} has entries beyond {LARGEST:g}, whose squares are not finite; scale them down."
+        )
     return array, names
 
 
@@ -379,7 +381,9 @@ def _encode(
             column = np.searchsorted(edges, column, side="right")
             test = None if test is None else np.searchsorted(edges, test, side="right")
             notes.append(f"factor '{name}' is continuous: cut into {len(edges) + 1} bins of equal count.")
-        values, code = distinct(column if is_real else column.astype(np.int64, copy=False))
+        # Whole floats beyond those that are exact are told apart as they are; int64 has no room for the largest.
+        huge = column.dtype.kind == "f" and float(np.abs(column).max()) > EXACT
+        values, code = distinct(column if is_real or huge else column.astype(np.int64, copy=False))
         if len(values) == 1:
             skipped[name] = "constant"
             continue

@@ -4,6 +4,7 @@ A table can only be asked for rows it has. Holding a factor fixed means drawing 
 the same thing as an intervention if the factors are independent in the table, otherwise a conditional.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError
 from unknot.factors import Classes, FactorSpace
 from unknot.metrics.arrays import Bools, Floats, Ints
-from unknot.metrics.inputs import Checked, as_array, check_latents, distinct, prepare, spread
+from unknot.metrics.inputs import Checked, check_latents, distinct, prepare, spread
+from unknot.reading.arrays import as_array
 
+MOST_DRAWS = 10**8
 Latents = Floats
 Encode = Callable[[NDArray[np.uint8]], Any]  # (n, height, width, channels) uint8 -> (n, d)
 
@@ -329,6 +332,15 @@ class Drawn:
         asked = np.bincount(labels, minlength=len(self.factors))
         share = np.bincount(labels, weights=right, minlength=len(self.factors)) / np.maximum(asked, 1)
         return self.spread(np.where(asked > 0, share, np.nan))
+
+
+def few_enough(who: str, *counts: int) -> None:
+    """Refuse to draw more latents than memory holds."""
+    if math.prod(counts) > MOST_DRAWS:
+        words = " x ".join(f"{count:,}" for count in counts)
+        raise UnknotError(
+            f"{who}: would draw {words} rows of latents; expected {MOST_DRAWS:,} at most. Draw fewer."
+        )
 
 
 def drawn(who: str, latents: Any, factors: Any, source: InterventionSource | None) -> Drawn:

@@ -111,7 +111,7 @@ def _liblinear(rows: Rows, cost: float) -> Floats:
 
     z_test, y_test, _ = rows.held_out
     result = np.empty((rows.latents.shape[1], rows.n_factors))
-    machine = LinearSVC(C=cost, class_weight="balanced", dual=False)
+    machine = LinearSVC(C=cost, class_weight="balanced", dual=False, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # where it stops is what this mode is for
         for i, j in np.ndindex(*result.shape):

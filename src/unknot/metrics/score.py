@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 from unknot.errors import UnknotError, check_known
+from unknot.reading.arguments import checked
 
 Measure = Literal[
     "modularity", "compactness", "explicitness", "holistic", "robustness", "independence", "fairness"
@@ -69,9 +70,10 @@ class Facts:
     version: int = 1
 
     def __call__(self, function: F) -> F:
-        """Record the facts beside the metric they decorate; the function itself is unchanged."""
-        cast(Any, function).facts = self
-        return function
+        """Record the facts beside the metric they decorate, which then refuses options of wrong types."""
+        metric = checked(function)
+        cast(Any, metric).facts = self
+        return metric
 
 
 class Metric(Protocol):

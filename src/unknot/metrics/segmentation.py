@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.inputs import as_array, distinct
+from unknot.metrics.inputs import distinct
 from unknot.metrics.score import Score
+from unknot.reading.arrays import as_array
 
 CELLS = 1 << 24  # of the tables in memory at a time
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Bools, Floats
-from unknot.metrics.inputs import as_array
+from unknot.reading.arrays import as_array
 
 Blank = Literal["corpus", "batch"]
 DUPLICATE = 0.15  # half chord between unit slots: an angle of 17 degrees, a cosine of 0.955

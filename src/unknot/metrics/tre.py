@@ -6,9 +6,10 @@ import numpy as np
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Bools, Floats
-from unknot.metrics.inputs import Rng, as_array, check_latents
+from unknot.metrics.inputs import Rng, check_latents
 from unknot.metrics.score import Score
 from unknot.processes.threads import threads_of_torch
+from unknot.reading.arrays import as_array
 
 Composition = Literal["add", "transformer"]
 HELD_OUT = 0.2

@@ -15,10 +15,11 @@ import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning, check_known
 from unknot.metrics.arrays import Bools, Floats, Ints
-from unknot.metrics.inputs import as_array, check_latents
+from unknot.metrics.inputs import check_latents
 from unknot.metrics.ranks import average_ranks
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
+from unknot.reading.arrays import as_array
 
 Method = Literal["lasso", "spearman"]
 Normaliser = Literal["paper", "public"]

@@ -111,7 +111,7 @@ def options_of(model: type[Model]) -> dict[str, inspect.Parameter]:
 
 
 def build(name: str, setting: Setting, options: Mapping[str, Any]) -> tuple[Model, dict[str, Any]]:
-    """A model with its options checked, and all options with defaults filled in."""
+    """A model with its options checked, and all options that a run records, with defaults filled in."""
     kind = find(name)
     known = options_of(kind)
     full = {option: parameter.default for option, parameter in known.items()}
@@ -119,7 +119,13 @@ def build(name: str, setting: Setting, options: Mapping[str, Any]) -> tuple[Mode
         if option not in known:
             raise unknown(f"option of {name}", option, known, field=option)
         full[option] = _like(known[option].default, value, name, option)
-    return kind(setting, **full), full
+    return kind(setting, **full), recorded(kind, full)
+
+
+def recorded(model: type[Model], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that a run of a model records: all, but for later ones at their default."""
+    known = options_of(model)
+    return {name: v for name, v in options.items() if name not in model.later or v != known[name].default}
 
 
 def _like(default: Any, value: Any, model: str, option: str) -> Any:

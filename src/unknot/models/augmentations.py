@@ -9,6 +9,7 @@
     shift       up to 6 % of the width in both directions
     rotation    up to 15 degrees
     scale       0.85 to 1.15 times as large
+    shear       rows pushed sideways by up to 0.2 of their height above the middle
     erase       a square of a quarter of the width set to the mean
 
 Several are joined by "+", such as "noise+shift", and applied in that order. The draws of each image are its own. Where
@@ -97,9 +98,20 @@ def _scale(images: Tensor, draw: Draw) -> Tensor:
     return _moved(images, 1 / size, torch.zeros_like(size), torch.zeros_like(size), torch.zeros_like(size))
 
 
+def _shear(images: Tensor, draw: Draw) -> Tensor:
+    slope = draw(-0.2, 0.2).flatten()
+    one, zero = torch.ones_like(slope), torch.zeros_like(slope)
+    return _warped(images, torch.stack([torch.stack([one, slope, zero], 1), torch.stack([zero, one, zero], 1)], 1))
+
+
 def _moved(images: Tensor, cosine: Tensor, sine: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Images turned, scaled and shifted; what comes in at the border repeats it."""
+    """Images turned, scaled and shifted."""
     theta = torch.stack([torch.stack([cosine, -sine, x], 1), torch.stack([sine, cosine, y], 1)], 1)
+    return _warped(images, theta)
+
+
+def _warped(images: Tensor, theta: Tensor) -> Tensor:
+    """Images under affine maps (b, 2, 3); what comes in at the border repeats it."""
     grid = functional.affine_grid(theta, list(images.shape), align_corners=False)
     return functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
 
@@ -124,5 +136,6 @@ AUGMENTATIONS: dict[str, Callable[[Tensor, Draw], Tensor]] = {
     "shift": _shift,
     "rotation": _rotation,
     "scale": _scale,
+    "shear": _shear,
     "erase": _erase,
 }

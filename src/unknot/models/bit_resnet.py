@@ -37,6 +37,7 @@ class BiTResNet50(FactorRegressor):
         dropout: share of penultimate units switched off in training.
         l2: weight of the sum of squared weights.
         augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
+        freeze: train the head alone.
 
     Reference: Kolesnikov et al. 2020, Big Transfer (BiT): General Visual Representation Learning, arXiv:1912.11370;
     Schott et al. 2022, arXiv:2107.08221, appendix H.4, which does not say how small or grey images entered.
@@ -100,6 +101,7 @@ class BiTResNet101(BiTResNet50):
         dropout: share of penultimate units switched off in training.
         l2: weight of the sum of squared weights.
         augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
+        freeze: train the head alone.
 
     Reference: Kolesnikov et al. 2020, arXiv:1912.11370; Schott et al. 2022, arXiv:2107.08221, appendix H.4.
     """

@@ -24,6 +24,7 @@ class CNN(FactorRegressor):
         dropout: share of penultimate units switched off in training.
         l2: weight of the sum of squared weights.
         augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
+        freeze: train the head alone.
 
     Reference: Schott et al. 2022, arXiv:2107.08221, appendix H.4; their public benchmark has the same network.
     """

@@ -23,6 +23,7 @@ class CoordConv(FactorRegressor):
         dropout: share of penultimate units switched off in training.
         l2: weight of the sum of squared weights.
         augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
+        freeze: train the head alone.
 
     Departs from the paper: it gives neither kernels nor strides, and its 32 inputs of the first dense layer do not
     follow from 16 channels; here that layer has 16.

@@ -43,6 +43,7 @@ class DenseNet121(FactorRegressor):
         dropout: share of penultimate units switched off in training.
         l2: weight of the sum of squared weights.
         augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
+        freeze: train the head alone.
 
     Reference: Huang et al. 2017, Densely Connected Convolutional Networks, arXiv:1608.06993; Schott et al. 2022,
     arXiv:2107.08221, appendix H.4.

@@ -22,6 +22,7 @@ class MLP(FactorRegressor):
         dropout: share of penultimate units switched off in training.
         l2: weight of the sum of squared weights.
         augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
+        freeze: train the head alone.
 
     Departs from the paper: it prints a last layer of 22 inputs after one of 45 outputs; here it has 45.
     Reference: Schott et al. 2022, arXiv:2107.08221, appendix H.4.

@@ -148,6 +148,8 @@ class Model(nn.Module):
         supervision: what batches must carry: "none", "pairs", "labels" or "few_labels".
         pairs: the law of its pairs, such as "one_factor", "k_factors[k=2]" or "laplace"; see `batches.pair_law`.
         presets: published settings by name.
+        later: options that came after runs were made: a run records them only where they are not at their default, so
+            that its hash stays.
         standard_prior: whether the prior of its latents, if it has one, is N(0, I).
         n_labelled: size of the labelled subset of a "few_labels" model.
         wants_other: whether it needs an independent second batch.
@@ -156,6 +158,7 @@ class Model(nn.Module):
     supervision: ClassVar[Supervision] = "none"
     pairs: ClassVar[str] = ""
     presets: ClassVar[Mapping[str, Preset]] = {}
+    later: ClassVar[tuple[str, ...]] = ()
     standard_prior: ClassVar[bool] = True
     n_labelled: int = 0
     wants_other: bool = False

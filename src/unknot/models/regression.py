@@ -20,6 +20,7 @@ class Extras(TypedDict, total=False):
     dropout: float
     l2: float
     augmentation: str
+    freeze: bool
 
 
 class FactorRegressor(Model):
@@ -39,12 +40,14 @@ class FactorRegressor(Model):
             values are its ablations.
         l2: weight of the sum of squared weights.
         augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
+        freeze: train the head alone; the body stays as it was drawn or loaded, its batch norms included.
 
     Reference: Schott et al. 2022, Visual Representation Learning Does Not Generalize Strongly Within the Same
     Domain, arXiv:2107.08221, appendix H.3 and H.4.
     """
 
     supervision: ClassVar[Supervision] = "labels"
+    later: ClassVar[tuple[str, ...]] = ("freeze",)
     presets: ClassVar[dict[str, Preset]] = {
         "schott2022": Preset("Schott et al. 2022, appendix H.3, from scratch", fixed=FROM_SCRATCH)
     }
@@ -59,6 +62,7 @@ class FactorRegressor(Model):
         dropout: float = 0.0,
         l2: float = 0.0,
         augmentation: str = "none",
+        freeze: bool = False,
     ) -> None:
         super().__init__()
         if setting.factors is None:
@@ -71,6 +75,8 @@ class FactorRegressor(Model):
         self.name, self.body = name, body
         self.dropout, self.l2, self.augmentation = dropout, not_negative(name, l2=l2), augmentation
         self.head = nn.Linear(width, len(setting.factors))
+        self.freeze = freeze
+        body.requires_grad_(not freeze)
         self.register_buffer("sizes", torch.tensor(setting.factors.shape), persistent=False)
 
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
@@ -82,6 +88,13 @@ class FactorRegressor(Model):
         if self.l2:
             terms["l2"] = self.l2 * sum((p.pow(2).sum() for p in self.parameters()), units.new_zeros(()))
         return terms
+
+    def train(self, mode: bool = True) -> "FactorRegressor":
+        """The mode of the network; a frozen body is never in training."""
+        super().train(mode)
+        if self.freeze:
+            self.body.eval()
+        return self
 
     def targets(self, labels: Tensor) -> Tensor:
         """Factor classes (b, n_factors) scaled to [0, 1]; a constant factor stays at 0."""

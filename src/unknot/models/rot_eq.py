@@ -28,6 +28,7 @@ class RotEQ(FactorRegressor):
         dropout: share of penultimate units switched off in training.
         l2: weight of the sum of squared weights.
         augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
+        freeze: train the head alone.
 
     Departs from the paper: a layer of our own in place of the e2cnn library, with the same group, fields and number
     of weights; its filters have angular frequencies 0 to 2 on one ring.
@@ -57,6 +58,7 @@ class RotEQBig(RotEQ):
         dropout: share of penultimate units switched off in training.
         l2: weight of the sum of squared weights.
         augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
+        freeze: train the head alone.
 
     Departs from the paper: see `RotEQ`. The paper says it has as many weights as the CNN; by its own rule of
     channels it has two and a half times as many.

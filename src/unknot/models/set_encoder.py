@@ -23,6 +23,7 @@ class SetEncoder(FactorRegressor):
         dropout: share of penultimate units switched off in training.
         l2: weight of the sum of squared weights.
         augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
+        freeze: train the head alone.
 
     Departs from the paper: it leaves out the width of the first layer; here it is 40.
     Reference: Schott et al. 2022, arXiv:2107.08221, appendix H.4 ("coordinate based").

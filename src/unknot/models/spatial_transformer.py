@@ -27,6 +27,7 @@ class SpatialTransformer(FactorRegressor):
         dropout: share of penultimate units switched off in training.
         l2: weight of the sum of squared weights.
         augmentation: of training images, such as "noise+shift"; see `unknot.models.augmentations`.
+        freeze: train the head alone.
 
     Departs from the paper: it prints 31 units before a layer of 32 inputs; here both are 32.
     Reference: Jaderberg et al. 2015, Spatial Transformer Networks, arXiv:1506.02025; Schott et al. 2022,

@@ -20,6 +20,17 @@ def sigterm_is_ctrl_c() -> Iterator[None]:
 
 
 @contextmanager
+def kept_sigterm() -> Iterator[None]:
+    """Let SIGTERM do after the block what it did before, though a library says otherwise in between."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C into an answer to ask for between steps; a second one stops at once.
 

@@ -14,7 +14,7 @@ from unknot.encoders.encoding import representation_of
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import as_array
+from unknot.reading.arrays import as_array
 from unknot.representation import Representation, mean_kl, read_representation
 from unknot.runs.labels import differing
 from unknot.runs.run import Run

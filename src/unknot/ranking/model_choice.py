@@ -11,11 +11,11 @@ import numpy as np
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.correlations import RankCorrelations, rank_correlations
-from unknot.metrics.inputs import as_array
 from unknot.metrics.ranks import average_ranks, correlation
 from unknot.progress import Progress, silent
 from unknot.ranking.candidates import candidates, trained
 from unknot.ranking.ranking import Ranking, median
+from unknot.reading.arrays import as_array
 
 FEWEST = 3  # models a bootstrap can resample
 CELLS = 2**21  # pair scores of resamples in memory at a time

@@ -9,9 +9,9 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Bools, Floats, Ints
-from unknot.metrics.inputs import as_array
 from unknot.metrics.udr import Informative, Method, Normaliser, informative, udr_scores
 from unknot.ranking.candidates import Candidate, SameRows, kl_of
+from unknot.reading.arrays import as_array
 
 HELD = 256 * 2**20  # bytes of latents kept in memory
 PAIRS, SLOW_PAIRS = 20_000, 500  # compared between two looks at the clock and at Ctrl-C

@@ -22,6 +22,7 @@ from unknot.metrics.udr import ACTIVE_STD, Method, Normaliser, check_options
 from unknot.progress import Progress, silent
 from unknot.ranking.candidates import Candidate, candidates, settings_of, trained
 from unknot.ranking.pair_scores import LatentCache, compare
+from unknot.reading.arguments import checked
 
 ROWS: dict[str, int] = {"lasso": 10_000, "spearman": 1_000}  # the paper's
 FEW = 5  # partners below which the paper models ranks unstable
@@ -133,6 +134,7 @@ class Ranking:
         return np.bincount(self.pairs[~np.isnan(self.pair_scores), 1], minlength=len(self.names))
 
 
+@checked
 def rank(
     representations: Any,
     *,

@@ -13,12 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
 from unknot.errors import Note, UnknotError, unknown
 from unknot.files import read_json
 from unknot.papers import table
+from unknot.reading.guard import parsing
 from unknot.studies.folder import StudyFolder
 from unknot.studies.paths import StudyPaths
 from unknot.tasks.generalisation.options import WHO
@@ -27,9 +29,11 @@ from unknot.tasks.generalisation.split_errors import constant_r2
 from unknot.tasks.result import TaskResult, as_number, read_result
 from unknot.worlds import WORLDS
 from unknot.worlds.splits.named import named_split
+from unknot.worlds.splits.rules import SplitKind
 
 COLUMNS = ("world", "split", "model", "r2", "source", "note")  # of a CSV; `spread` may be there too
 TABLES = tuple(f"table{number}" for number in range(5, 11))
+OWN_SPLIT = "own_"  # how names of splits by hand begin
 CONSTANT = "always the training mean"
 
 
@@ -81,14 +85,10 @@ def published(path: Path | str | None = None) -> list[BoardEntry]:
     """
     if path is None:
         return [entry for name in TABLES for entry in _shipped(name)]
-    try:
+    hint = f"Expected are the columns {', '.join(COLUMNS)}, R² as 0.667."
+    with parsing(path, "a CSV of published numbers", hint):
         rows = list(csv.DictReader(Path(path).read_text(encoding="utf-8").splitlines()))
-        return [_published(row) for row in rows]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UnknotError(
-            f"leaderboard: {path} cannot be read ({error!r}); expected a CSV with the columns {', '.join(COLUMNS)}, "
-            "R² as 0.667."
-        ) from None
+        return [_published(row, path) for row in rows]
 
 
 def _shipped(name: str) -> list[BoardEntry]:
@@ -101,13 +101,11 @@ def _shipped(name: str) -> list[BoardEntry]:
     ]
 
 
-def _published(row: dict[str, str]) -> BoardEntry:
+def _published(row: dict[str, str], path: Path | str) -> BoardEntry:
     world, r2 = row["world"], float(row["r2"])
     if not r2 <= 1:
-        raise UnknotError(
-            f"leaderboard: R² of {row['model']} is {row['r2']}; it is at most 1. Divide per cent by 100."
-        )
-    entry = BoardEntry(world, _images(world), row["split"], row["model"], r2, False, row["source"])
+        raise UnknotError(f"{path}: R² of {row['model']} is {row['r2']}; it is at most 1. Divide per cent by 100.")
+    entry = BoardEntry(world, _images(world), _split(row["split"]), row["model"], r2, False, row["source"])
     return replace(entry, note=row.get("note") or "", spread=float(row.get("spread") or "nan"))
 
 
@@ -211,13 +209,22 @@ def _own(own: OwnResult) -> list[BoardEntry]:
     result = own.result
     world, images, seen = board_of(result.world), _images(result.world), _seen(result)
     entries = []
-    for row in result.tables.get("splits", []):
-        split, rows, there = str(row["split"]), int(row["rows"] or 0), int(row["test_part"] or 0)
-        notes = [HAS_SEEN] if split in seen else []
-        notes += [f"over {rows:,} of {there:,} test images"] if rows < there else []
-        r2, note = as_number(row["r2"]), "; ".join(notes)
-        entries.append(BoardEntry(world, images, split, own.model, r2, True, own.source, note, seeds=1))
+    with parsing(own.source or own.model, f"a result of the task {WHO}", "unknot task makes it anew."):
+        for row in result.tables.get("splits", []):
+            split, rows, there = _split(row["split"]), int(row["rows"] or 0), int(row["test_part"] or 0)
+            notes = [HAS_SEEN] if split in seen else []
+            notes += [f"over {rows:,} of {there:,} test images"] if rows < there else []
+            r2, note = as_number(row["r2"]), "; ".join(notes)
+            entries.append(BoardEntry(world, images, split, own.model, r2, True, own.source, note, seeds=1))
     return entries
+
+
+def _split(name: object) -> str:
+    """The name of a split that is one."""
+    known = str(name).partition(":")[0] in get_args(SplitKind) or str(name).startswith(OWN_SPLIT)
+    if not known:
+        raise ValueError(f"'{name}' is no split")
+    return str(name)
 
 
 def _over_seeds(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
@@ -250,7 +257,7 @@ def _constants(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
     """What a constant scores on each split that has entries, by dataset; its factors are enough to know."""
     constants = []
     for world, images, name in dict.fromkeys((entry.world, entry.images, entry.split) for entry in entries):
-        if world in WORLDS and not name.startswith("own_"):  # a split by hand is not known here
+        if world in WORLDS and not name.startswith(OWN_SPLIT):  # a split by hand is not known here
             split = named_split(name, WORLDS[world].factors, WORLDS[world].conventions.rule)
             r2 = constant_r2(split)
             constants.append(BoardEntry(world, images, name, CONSTANT, r2, False, "computed from the split"))

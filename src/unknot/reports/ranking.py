@@ -1,7 +1,5 @@
 """A ranking in the terminal, as JSON and as a table."""
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +12,7 @@ from unknot import __version__
 from unknot.metrics.correlations import RankCorrelations
 from unknot.ranking.model_choice import SettingScore
 from unknot.ranking.ranking import Ranking
+from unknot.reading.names import csv_text
 from unknot.reports.kit.terminal import plain_table
 
 ADVICE = (
@@ -138,15 +137,13 @@ def ranking_record(
 
 def ranking_csv(ranking: Ranking) -> str:
     """One row for each model, best first."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(["rank", "model", "setting", "udr", "informative", "compared"])
+    rows: list[list[object]] = [["rank", "model", "setting", "udr", "informative", "compared"]]
     counts, compared = ranking.n_informative, ranking.compared
     for place, i in enumerate(ranking.order, start=1):
         udr = _number(ranking.scores[i])
         cells = ["" if udr is None else place, ranking.names[i], ranking.settings[i], "" if udr is None else udr]
-        writer.writerow([*cells, int(counts[i]), int(compared[i])])
-    return text.getvalue()
+        rows.append([*cells, int(counts[i]), int(compared[i])])
+    return csv_text(rows)
 
 
 def _models(ranking: Ranking, top: int) -> Table:

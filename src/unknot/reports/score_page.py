@@ -3,14 +3,13 @@
 Everything is read from the record of a scorecard: what `unknot score --json` writes and `scores.json` in a run holds.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unknot.errors import UnknotError
+from unknot.reading.guard import load_json, parsing
 from unknot.reports.commands import score_command
 from unknot.reports.kit.charts import hinton
 from unknot.reports.kit.page import Cell, Content, Drawing, Grid, Section, write_page
@@ -51,17 +50,13 @@ def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequen
 
 def read_scores(path: Path) -> dict[str, Any]:
     """The record of a scorecard in a run's folder."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+    with parsing(path, "a record of scores", f"Move it away and make it again: unknot score {path.parent}."):
+        record = load_json(path)
         if not all(isinstance(record[key], dict) for key in ("scores", "input", "parameters")):
             raise TypeError("its scores are not in it")
         [(verdict["factor"], verdict["share"], verdict["text"]) for verdict in record["verdicts"]]
         [(score["value"], score["parts"], score["version"]) for score in record["scores"].values()]
         [file["name"] for file in record["input"].get("files", [])]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UnknotError(
-            f"{path}: is damaged ({error}); move it away and make it again: unknot score {path.parent}."
-        ) from None
     loaded: dict[str, Any] = record
     return loaded
 

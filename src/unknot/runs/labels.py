@@ -44,6 +44,10 @@ def settings(specs: Sequence[RunSpec], named: Mapping[str, Collection[str]] | No
     by_model: dict[str, list[dict[str, Any]]] = {}
     for spec, record in zip(specs, records, strict=True):
         by_model.setdefault(spec.model, []).append(record)
+    for model, alike in by_model.items():
+        every = {name for record in alike for name in record}
+        for record in alike:  # an option may be recorded only where it is not at its default
+            record |= {name: defaults(model)[name] for name in every - record.keys()}
     telling = {model: differing(alike) for model, alike in by_model.items()}
     for model, names in telling.items():
         if not names and (chosen := (named or {}).get(model)):

@@ -24,7 +24,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -34,7 +34,12 @@ from typing import Any
 from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
+from unknot.processes.lock import HeldError, held
 from unknot.processes.trust import read_from
+from unknot.reading.arguments import must_be
+from unknot.reading.guard import load_json
+from unknot.reading.tables import read_parquet
+from unknot.reading.versions import newer
 from unknot.runs.spec import RunSpec
 
 PICTURES = {  # what is drawn of a run -> its file in pictures/
@@ -54,9 +59,14 @@ class Run:
     """A run's folder."""
 
     def __init__(self, folder: Path | str) -> None:
+        must_be("run", "folder", folder, Path | str)
         self.folder = Path(folder)
         if not self.begun:
-            raise UnknotError(f"{folder}: is not a run; it has no run.json. `unknot train` makes one.")
+            encoder = f" Encoders are named by --encoder: `unknot encode --encoder {folder} -o latents.npz`."
+            raise UnknotError(
+                f"{folder}: is not a run; it has no run.json. `unknot train` makes one."
+                + encoder * (":" in self.folder.name)
+            )
 
     @classmethod
     def at(cls, folder: Path | str) -> "Run":
@@ -115,21 +125,17 @@ class Run:
     @contextmanager
     def locked(self, *, wait: bool = False) -> Iterator[None]:
         """Let only one process work on the run; a killed one lets go of it."""
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(self.folder / "run.lock")
-        try:
-            lock.acquire(timeout=-1 if wait else 0)
-        except Timeout:
-            raise RunBusyError(
-                f"{self.folder}: another process is training this run; wait for it (--wait) or choose another seed."
-            ) from None
-        except OSError as error:
-            raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from error
-        try:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(held(self.folder / "run.lock", patience=math.inf if wait else 0.0))
+            except HeldError as busy:
+                raise RunBusyError(
+                    f"{self.folder}: {busy.holder} is training this run; wait for it (--wait) or choose another seed."
+                    f"{busy.holder.hint}"
+                ) from None
+            except OSError as error:
+                raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from error
             yield
-        finally:
-            lock.release()
 
     def remove_parts(self) -> None:
         """Remove what processes killed while writing left in the folder, if nobody else writes to it now."""
@@ -142,26 +148,34 @@ class Run:
         try:
             spec = RunSpec(**self.record["spec"])
         except UnknotError as error:
-            raise self._damaged(error) from None
+            raise self._unreadable(error, self.record) from None
         read_from(self.folder / "run.json", [spec.model])
         return spec
 
     @cached_property
     def record(self) -> dict[str, Any]:
         """run.json."""
+        record: Any = None
         try:
-            record: dict[str, Any] = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
-            record["spec"]["world"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise self._damaged(error) from None
-        return record
+            record = load_json(self.folder / "run.json")
+            dict(**record["spec"])["world"]
+        except (UnknotError, ValueError, KeyError, TypeError) as error:
+            raise self._unreadable(error, record) from None
+        return dict(record)
+
+    @property
+    def newer(self) -> str:
+        """A sentence for errors, if a newer version of Unknot began the run; else nothing."""
+        return newer(self.record)
 
     def note(self, **facts: Any) -> None:
         """Add facts to run.json."""
         self.record.update(facts)
         write_json(self.folder / "run.json", self.record)
 
-    def _damaged(self, error: Exception) -> UnknotError:
+    def _unreadable(self, error: Exception, record: Any) -> UnknotError:
+        if by_whom := newer(record):
+            return UnknotError(f"{self.folder / 'run.json'}: cannot be read ({error}).{by_whom}")
         return UnknotError(
             f"{self.folder / 'run.json'}: is damaged ({error}); move that file away and train again with the same "
             "options: it is written anew, and the rest of the folder is kept."
@@ -212,12 +226,10 @@ class Run:
 
     def table(self, name: str) -> Any:
         """What was measured over steps under this name, as a pandas table."""
-        import pandas as pd
-
         path = self.folder / f"{name}.parquet"
         if not path.is_file():
             raise UnknotError(f"{self.folder}: has no {path.name} yet.")
-        return pd.read_parquet(path)
+        return read_parquet(path, numbers=True)
 
     def write_table(self, name: str, rows: Sequence[Mapping[str, float]]) -> None:
         """Write what was measured over steps."""
@@ -229,9 +241,13 @@ class Run:
     @property
     def minutes(self) -> float:
         """How long all of its training takes at the speed it was last trained with; NaN if that is not known."""
+        return self.minutes_of(self.spec.steps) if self.begun else math.nan
+
+    def minutes_of(self, steps: int) -> float:
+        """How long so many steps take at that speed."""
         took = read_json(self.folder / "time.json")
         try:
-            return float(took["seconds"]) / int(took["steps"]) * self.spec.steps / 60
+            return float(took["seconds"]) / int(took["steps"]) * steps / 60
         except (ValueError, KeyError, TypeError, ZeroDivisionError):
             return math.nan
 

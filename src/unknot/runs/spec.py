@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, shown, unknown
 from unknot.files import json_hash
 
 FEW = 3  # options that fit the head of a table
@@ -24,23 +24,23 @@ class RunSpec(BaseModel):
     world: str = Field(description="A world of `unknot data list`, or a file or folder of images.")
     model: str = Field("beta_vae", description="A model of `unknot models`, or package.module:Class.")
     options: dict[str, Option] = Field(default_factory=dict, description="Options of the model, such as beta.")
-    latents: int = Field(10, ge=1, description="Size of the representation.")
+    latents: int = Field(10, ge=1, le=10**6, description="Size of the representation.")
     architecture: str = Field("conv64", description="conv64, conv64_k2, burgess64, fc1200 or coat128.")
     decoder: Literal["bernoulli", "gaussian"] = Field("bernoulli", description="bernoulli or gaussian.")
     init: Literal["glorot", "torch"] = Field("glorot", description="glorot or torch.")
-    steps: int = Field(300_000, ge=1, description="Updates of the model.")
-    batch_size: int = Field(64, ge=2, description="Images, or pairs, in a batch.")
+    steps: int = Field(300_000, ge=1, le=10**9, description="Updates of the model.")
+    batch_size: int = Field(64, ge=2, le=10**6, description="Images, or pairs, in a batch.")
     lr: float = Field(1e-4, gt=0, allow_inf_nan=False, description="Learning rate of Adam.")
     precision: Literal["float32", "bfloat16"] = Field(
         "float32", description="float32, or bfloat16 (about twice as fast)."
     )
-    image_size: int | None = Field(None, ge=8, description="Resize images to this many pixels.")
+    image_size: int | None = Field(None, ge=8, le=10**4, description="Resize images to this many pixels.")
     split: str = Field(
         "",
         description="Train on the training part of this split only: composition, ..., combination:scale=0,shape=0.",
     )
     pairs: str = Field("", description="Law of pairs: one_factor, k_factors, laplace.")
-    seed: int = Field(0, ge=0, description="Decides weights, batches and noise.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Decides weights, batches and noise.")
 
     def __init__(self, **fields: Any) -> None:
         for name in fields:
@@ -71,16 +71,21 @@ class RunSpec(BaseModel):
         return f"{self.model}{f' ({options})' if options else ''} on {self.world}{split}, seed {self.seed}"
 
     @property
+    def family(self) -> str:
+        """What runs of several seeds share, in few words: the model, and its options if they are few."""
+        options = [
+            f"{name} {f'{value:g}' if isinstance(value, float) else value}" for name, value in self.options.items()
+        ]
+        return ", ".join([self.model, *(options if len(options) <= FEW else [])])
+
+    @property
     def label(self) -> str:
         """The spec in fewer words, for heads of tables: the model, its options if they are few, and the seed.
 
         >>> RunSpec(world="dsprites_rendered", steps=10, options={"beta": 4.0}).label
         'beta_vae, beta 4, seed 0'
         """
-        options = [
-            f"{name} {f'{value:g}' if isinstance(value, float) else value}" for name, value in self.options.items()
-        ]
-        return ", ".join([self.model, *(options if len(options) <= FEW else []), f"seed {self.seed}"])
+        return f"{self.family}, seed {self.seed}"
 
     def replace(self, **changes: Any) -> "RunSpec":
         """The spec with some fields changed, validated again."""
@@ -96,4 +101,4 @@ def _first_fault(error: ValidationError) -> UnknotError:
         return UnknotError(f"run: {name} is missing.", who="run", field=field)
     an_option = field[0] == "options" and len(field) > 1
     expected = "expected a finite number, a word, true or false" if an_option else first["msg"].lower()
-    return UnknotError(f"run: {name} is {value!r}; {expected}.", who="run", field=field, value=value)
+    return UnknotError(f"run: {name} is {shown(value)}; {expected}.", who="run", field=field, value=value)

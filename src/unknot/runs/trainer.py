@@ -208,7 +208,7 @@ class Trainer:
             raise
         except Exception as error:
             raise UnknotError(
-                f"{path}: is damaged ({type(error).__name__}); move it away to start this run anew."
+                f"{path}: is damaged ({type(error).__name__}); move it away to start this run anew.{self.run.newer}"
             ) from error
 
     def _checkpoint(self) -> None:

@@ -19,6 +19,7 @@ from unknot.models.networks import initialise
 from unknot.processes.memory import kept_memory
 from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress, silent
+from unknot.reading.arguments import checked
 from unknot.runs.batches import Feed
 from unknot.runs.meters import Meter, usual_meters
 from unknot.runs.pictures import pictures_of
@@ -32,6 +33,7 @@ from unknot.worlds.splits.split import Split
 from unknot.worlds.world import World
 
 
+@checked
 def train(
     spec: RunSpec,
     folder: Path | str = "runs",
@@ -169,7 +171,7 @@ def load_model(run: Run, *, data: Path | None = None, world: World | None = None
     except Exception as error:
         why = str(error).strip().splitlines()[-1].strip()
         raise UnknotError(
-            f"{run.weights}: does not fit {run.spec.title} ({why}); move it away and train the run again."
+            f"{run.weights}: does not fit {run.spec.title} ({why}); move it away and train the run again.{run.newer}"
         ) from error
     return channels_last(model.eval())
 
@@ -189,7 +191,7 @@ def find_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, ValueError) as error:
         raise UnknotError(
             f"device '{name}' cannot be used here ({str(error).splitlines()[0]}); try cpu."
         ) from None

@@ -1,6 +1,7 @@
 """The world a run was trained on: found again, and still what it was."""
 
 import hashlib
+import os
 from pathlib import Path
 
 from unknot.errors import UnknotError
@@ -28,7 +29,7 @@ def world_fingerprint(world: str) -> str:
     pictures = [
         f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in image_folder.pictures(path)
     ]
-    return hashlib.sha256("\n".join(pictures).encode()).hexdigest()[:32] if pictures else ""
+    return hashlib.sha256(os.fsencode("\n".join(pictures))).hexdigest()[:32] if pictures else ""
 
 
 def _of_file(path: Path) -> str:

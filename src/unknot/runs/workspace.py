@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.files import json_hash, write_json, written_whole
+from unknot.processes.lock import HeldError, held
+from unknot.reading.arguments import must_be
 
 T = TypeVar("T")
 PATIENCE = 10.0  # seconds that a process killed a moment ago may take to let go of its work
@@ -57,6 +59,7 @@ class Workspace:
     """
 
     def __init__(self, folder: Path | str | None = None, *, must_keep: bool = True, of: Any = None) -> None:
+        must_be("folder for results", "folder", folder, Path | str | None)
         self.folder = None if folder is None else Path(folder)
         self.must_keep, self.of = must_keep, of
 
@@ -103,24 +106,19 @@ class Workspace:
         if path is None:
             yield
             return
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock.acquire(timeout=PATIENCE)
-        except Timeout:
-            raise UnknotError(
-                f"{path.with_suffix('')}: another process is at work on it; wait until it is done, or choose another "
-                "folder."
-            ) from None
-        except OSError as error:
-            if self.must_keep:
-                raise UnknotError(f"{path}: cannot be written ({error.strerror or error}).") from error
-        try:
+        with ExitStack() as stack:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(held(path, patience=PATIENCE))
+            except HeldError as busy:
+                raise UnknotError(
+                    f"{path.with_suffix('')}: {busy.holder} is at work on it; wait until it is done, or choose another "
+                    f"folder.{busy.holder.hint}"
+                ) from None
+            except OSError as error:
+                if self.must_keep:
+                    raise UnknotError(f"{path}: cannot be written ({error.strerror or error}).") from error
             yield
-        finally:
-            lock.release()
 
     def within(self, name: str) -> "Workspace":
         """A folder inside."""

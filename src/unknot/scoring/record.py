@@ -1,10 +1,9 @@
 """A scorecard as plain values: JSON with everything needed to reproduce it, and flat rows."""
 
-import csv
-import io
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from unknot import __version__
 from unknot.files import file_hash, plain
 from unknot.metrics import METRICS
+from unknot.reading.names import csv_text
 from unknot.scoring.scorecard import Record, Scorecard
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
@@ -115,14 +115,14 @@ def scorecard_record(card: Scorecard, files: Sequence[Path | str] = ()) -> dict[
 
 def to_csv(card: Scorecard) -> str:
     """One row for each number of the terminal table."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(["metric", "part", "value", "low", "high", "measures", "version", "seconds", "refused"])
+    rows: list[list[Any]] = [
+        ["metric", "part", "value", "low", "high", "measures", "version", "seconds", "refused"]
+    ]
     for row in score_rows(card):
         value, interval = "" if row.value is None else row.value, row.interval or ("", "")
         seconds = "" if row.part else row.seconds
-        writer.writerow([row.metric, row.part, value, *interval, row.measures, row.version, seconds, row.refused])
-    return text.getvalue()
+        rows.append([row.metric, row.part, value, *interval, row.measures, row.version, seconds, row.refused])
+    return csv_text(rows)
 
 
 def _alignment(card: Scorecard) -> dict[str, int | None]:
@@ -149,6 +149,7 @@ def _score(record: Record) -> dict[str, Any]:
     }
 
 
+@cache
 def _version(name: str) -> str:
     try:
         return version(name)

@@ -17,10 +17,12 @@ import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
-from unknot.metrics.inputs import as_array, check_latents, column_names, prepare
+from unknot.metrics.inputs import check_latents, column_names, prepare
 from unknot.metrics.score import Score, identity, parse_identity
 from unknot.metrics.verdict import information_shares, verdicts
 from unknot.progress import Progress, silent
+from unknot.reading.arguments import checked
+from unknot.reading.arrays import as_array
 from unknot.representation import Representation, read_representation
 from unknot.scoring.rows import Data, chosen
 from unknot.scoring.scorecard import Plan, Record, Scorecard
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 
 
+@checked
 def score(
     latents: Any,
     factors: Any = None,
@@ -88,6 +91,7 @@ def run_of(latents: Any) -> "Run | None":
     return Source.of(latents).run
 
 
+@checked
 def plan(
     representation: Representation,
     *,

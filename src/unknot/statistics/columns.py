@@ -7,7 +7,7 @@ import numpy as np
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import as_array
+from unknot.reading.arrays import as_array
 
 
 def columns_of(who: str, table: Mapping[str, Any] | Any) -> dict[str, Floats]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.inputs import as_array
 from unknot.metrics.ranks import average_ranks
+from unknot.reading.arrays import as_array
 from unknot.statistics.columns import chosen, columns_of
 from unknot.statistics.resamples import (
     Bootstrap,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError, unknown
+from unknot.reading.guard import must_fit, parsing
 
 Where = tuple[str | int, ...]  # keys and positions from the top of the file down to an entry
 MOST_NODES, DEEPEST = 100_000, 20  # a file of aliases to aliases, or to themselves, unfolds without end
@@ -46,20 +47,18 @@ def read_yaml(path: Path) -> tuple[Any, YamlSource]:
         "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
     )
     try:
-        text = path.read_text(encoding="utf-8")
-        loader = Loader(text)
-        node = loader.get_single_node()
-        lines = dict(_lines(node, path)) if node is not None else {}
-        data = None if node is None else loader.construct_document(node)
-    except OSError as error:
-        raise UnknotError(f"{path}: cannot be read ({error.strerror or error}).") from None
-    except UnicodeDecodeError:
-        raise UnknotError(f"{path}: is no text in UTF-8; expected a YAML file.") from None
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark is not None else ""
-        raise UnknotError(f"{path}{line}: is not YAML ({error.problem or error}).") from None
-    except yaml.YAMLError as error:
-        raise UnknotError(f"{path}: is not YAML ({error}).") from None
+        with parsing(path, "YAML", "Expected is a text in UTF-8."):
+            must_fit(path, 100 * path.stat().st_size)  # nodes take more room than the text they are written in
+            loader = Loader(path.read_text(encoding="utf-8"))
+            node = loader.get_single_node()
+            lines = dict(_lines(node, path)) if node is not None else {}
+            data = None if node is None else loader.construct_document(node)
+    except UnknotError as error:
+        cause = error.__cause__
+        if not isinstance(cause, yaml.MarkedYAMLError) or cause.problem_mark is None:
+            raise
+        line = cause.problem_mark.line + 1
+        raise UnknotError(f"{path}, line {line}: is not YAML ({cause.problem or cause}).") from None
     return data, YamlSource(str(path), lines)
 
 

@@ -8,6 +8,8 @@ from unknot.studies.steps import Step
 
 ENGINES = ("local", "ray")
 
+MOST_JOBS = 10_000
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -67,8 +69,8 @@ def open_engine(
     """
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)
-    if jobs is not None and jobs < 1:
-        raise UnknotError(f"study: jobs is {jobs}; expected at least one process.")
+    if jobs is not None and not 1 <= jobs <= MOST_JOBS:
+        raise UnknotError(f"study: jobs is {jobs}; expected at least one process, and at most {MOST_JOBS:,}.")
     if address and name != "ray":
         raise UnknotError(f"study: an address ('{address}') is for the engine ray; add --engine ray.")
     if num_cpus < 0 or num_gpus < 0:

@@ -30,10 +30,12 @@ class Estimate:
     Attributes:
         seconds: by kind of step; None where nothing is known, as for a world that is not here.
         basis: what the numbers rest on, in words.
+        left_out: work that is left and that the numbers do not count, in words.
     """
 
     seconds: dict[Kind, float | None] = field(default_factory=dict)
     basis: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
     def total(self, workers: int) -> float:
         """Seconds with so many processes."""
@@ -74,10 +76,11 @@ def estimate(store: Store, *, data: Path | None = None) -> Estimate:
     if tried:
         basis.append(f"training at the speed of {tried} short trial{'s' * (tried > 1)}")
     basis.append("scoring as timed in finished runs" if timed else "scoring by rule of thumb")
+    task, of_tasks, left_out = task_seconds(store, data=data)
     if unknown:
-        basis.append(f"{unknown} runs on worlds that are not here are not counted")
-    task, of_tasks = task_seconds(store, data=data)
-    return Estimate({"train": train, "encode": encode, "score": score, "task": task}, basis + of_tasks)
+        left_out = [f"training and encoding {unknown} runs on worlds that are not here", *left_out]
+    seconds: dict[Kind, float | None] = {"train": train, "encode": encode, "score": score, "task": task}
+    return Estimate(seconds, basis + of_tasks, left_out)
 
 
 def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
@@ -137,9 +140,11 @@ def _scoring(store: Store) -> tuple[float, bool]:
     return sum(costs[id_] for id_ in left), bool(known)
 
 
-def task_seconds(store: Store, *, data: Path | None = None) -> tuple[float, list[str]]:
-    """Seconds of the tasks that are left, on one processor, and what they rest on, in words."""
-    total, basis = 0.0, []
+def task_seconds(store: Store, *, data: Path | None = None) -> tuple[float, list[str], list[str]]:
+    """Seconds of the tasks that are left, on one processor; what they rest on, and what they leave out, in words."""
+    total = 0.0
+    basis: list[str] = []
+    left_out: list[str] = []
     undone = {run.id: store.undone(run) for run in store.runs}
     for name, values in store.plan.study.tasks.items():
         left = [run for run in store.runs if name in undone[run.id]]
@@ -154,13 +159,13 @@ def task_seconds(store: Store, *, data: Path | None = None) -> tuple[float, list
         task = TASKS[name]
         worlds = {values.get("world") or run.spec.world for run in left} - set(store.plan.missing)
         if task.estimate is None or not worlds:
-            basis.append(f"{name} is not counted")
+            left_out.append(f"the task {name}")
             continue
         options = task.options(**{option: value for option, value in values.items() if option != "world"})
         seconds = {world: task.estimate(world, options, data) for world in sorted(worlds)}
         total += sum(seconds.get(values.get("world") or run.spec.world, 0.0) for run in left)
         basis.append(f"{name} at the speed of a short trial")
-    return total, basis
+    return total, basis, left_out
 
 
 def in_words(seconds: float) -> str:

@@ -1,12 +1,14 @@
 """The folder of a study that was run, or is running, for everyone who reads it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from unknot.errors import UnknotError
 from unknot.files import read_json
+from unknot.reading.versions import newer
 from unknot.runs.run import Run
 from unknot.studies._yaml import YamlSource
 from unknot.studies.measures import Measure, measures_of
@@ -18,8 +20,10 @@ from unknot.tasks.result import TaskResult, read_result
 if TYPE_CHECKING:
     import pandas as pd
 
+T = TypeVar("T")
 SPARED = {"steps", "minutes", "error", "seconds", "refused"}  # columns that nothing here depends on
-TEXTS = {"id", "world", "model", "setting", "split", "metric", "part", "task", "name", "method", "scope"}
+TEXTS = {"id", "world", "model", "setting", "split", "status"} | {"metric", "part", "measures"}
+TEXTS |= {"task", "name", "method", "scope"}
 TAIL = 30  # lines of a log
 
 
@@ -54,13 +58,19 @@ class StudyFolder:
         """The study's file as it was."""
         if "study" not in self.record:
             raise self._damaged()
-        return parse_spec(self.record["study"], self._source)
+        return self._read(parse_spec, self.record["study"])
 
     @cached_property
     def ranking(self) -> RankingSpec:
         """How the runs were ranked."""
         study = self.record.get("study")
-        return parse_ranking(study.get("ranking", {}), self._source) if isinstance(study, dict) else RankingSpec()
+        return self._read(parse_ranking, study.get("ranking", {})) if isinstance(study, dict) else RankingSpec()
+
+    def _read(self, parse: Callable[[Any, YamlSource], T], data: Any) -> T:
+        try:
+            return parse(data, YamlSource(str(self.paths.record)))
+        except UnknotError as error:
+            raise UnknotError(f"{error}{newer(self.record)}", field=error.field) from None
 
     @cached_property
     def runs(self) -> "pd.DataFrame":
@@ -69,7 +79,8 @@ class StudyFolder:
             raise UnknotError(f"{self.folder}: has no tables yet; run `unknot study` first.")
         runs = self._table("runs")
         if runs["id"].duplicated().any():
-            raise UnknotError(f"study: run {runs['id'][runs['id'].duplicated()].iloc[0]} is listed twice in runs.")
+            twice = runs["id"][runs["id"].duplicated()].iloc[0]
+            raise UnknotError(f"{self.paths.table('runs')}: run {twice} is listed twice.")
         return runs
 
     @cached_property
@@ -90,7 +101,10 @@ class StudyFolder:
     @cached_property
     def measures(self) -> list[Measure]:
         """The numbers of all runs: scores, those of tasks, rankings."""
-        return measures_of(self.scores, self.tasks, self.ranks)
+        try:
+            return measures_of(self.scores, self.tasks, self.ranks)
+        except UnknotError as error:
+            raise UnknotError(f"{self.folder}: {error}") from None
 
     @cached_property
     def groups(self) -> "dict[str, pd.DataFrame]":
@@ -122,23 +136,22 @@ class StudyFolder:
         """One of the tables, checked; empty if it is not there yet."""
         import pandas as pd
 
+        from unknot.reading.guard import parsing
+        from unknot.reading.tables import read_parquet
+
         path, needed = self.paths.table(name), [column for column in COLUMNS[name] if column not in SPARED]
         if not path.is_file():
             return pd.DataFrame({column: pd.Series(dtype=object) for column in COLUMNS[name]})
-        try:
-            table = pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise UnknotError(f"{path}: is damaged ({error}); `unknot study` writes it anew.") from None
+        table = read_parquet(path, hint="`unknot study` writes it anew.")
         missing = [column for column in needed if column not in table]
         if missing:
             raise UnknotError(f"{path}: has no column {missing[0]}; expected {', '.join(needed)}.")
         for column in TEXTS & set(table.columns):
             table[column] = table[column].fillna("").astype(str)
+        for column in set(needed) - TEXTS:
+            with parsing(path, f"a table with numbers as {column}", "`unknot study` writes it anew."):
+                table[column] = pd.to_numeric(table[column])
         return table
-
-    @property
-    def _source(self) -> YamlSource:
-        return YamlSource(str(self.paths.record))
 
     def _damaged(self) -> UnknotError:
         return UnknotError(f"{self.paths.record}: is damaged; run the study again, which writes it anew.")

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection, get_context
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from multiprocessing.reduction import DupFd
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from unknot.processes.parent import follow_parent
 from unknot.studies.engines import Advance, Outcome
@@ -24,6 +24,7 @@ from unknot.studies.steps import Step, perform
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 PATIENCE = 30.0  # seconds for a step to save its state after Ctrl-C
 REPORT_EVERY = 0.2  # seconds between two reports of one step
+POSIX = sys.platform != "win32"
 TAIL = 20_000  # bytes of what a worker said that go into a log
 
 
@@ -31,7 +32,7 @@ TAIL = 20_000  # bytes of what a worker said that go into a log
 class _Worker:
     process: Any
     pipe: Any
-    output: Path  # a file of what it prints
+    output: IO[bytes]  # what it prints, in a file without a name
     step: Step | None = None
     since: float = 0.0
 
@@ -42,9 +43,7 @@ class LocalEngine:
     def __init__(self, jobs: int | None = None) -> None:
         self.workers = jobs or os.cpu_count() or 1
         self._context = get_context("spawn")  # a fork would copy threads of torch and numba in unknown states
-        self._scratch = TemporaryDirectory(prefix="unknot-")
         self._pool: list[_Worker] = []
-        self._count = 0
 
     def has_room(self) -> bool:
         """Whether a process is idle, or can still be started."""
@@ -76,14 +75,13 @@ class LocalEngine:
             if worker.process.is_alive():
                 worker.process.kill()
                 worker.process.join()
+            worker.output.close()
         self._pool = []
-        self._scratch.cleanup()
 
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        self._count += 1
-        output = Path(self._scratch.name) / f"worker-{self._count}.txt"
-        process = self._context.Process(target=_work, args=(theirs, str(output)), daemon=True)
+        output = TemporaryFile("a+b")
+        process = self._context.Process(target=_work, args=(theirs, _Output(output.fileno())), daemon=True)
         with _one_thread():
             process.start()
         theirs.close()
@@ -104,21 +102,42 @@ class LocalEngine:
         error, log = rest
         if error:
             log += _tail(worker.output)
-        with suppress(OSError):
-            worker.output.write_bytes(b"")
+        worker.output.truncate(0)
         return Outcome(step, error, log, time.perf_counter() - worker.since)
 
     def _bury(self, worker: _Worker, step: Step) -> Outcome:
         worker.process.join()
         self._pool.remove(worker)
         worker.pipe.close()
+        log = _tail(worker.output)
+        worker.output.close()
         code = worker.process.exitcode or 0
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         hint = " (out of memory?)" if code == -signal.SIGKILL else ""
-        return Outcome(step, f"its process {how}{hint}", _tail(worker.output), time.perf_counter() - worker.since)
+        return Outcome(step, f"its process {how}{hint}", log, time.perf_counter() - worker.since)
 
 
-def _work(pipe: Any, output: str) -> None:
+class _Output:
+    """A file on its way to a process, where the system can hand over files."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+
+    def __getstate__(self) -> Any:
+        return DupFd(self._file) if POSIX else None
+
+    def __setstate__(self, handed: Any) -> None:
+        self._file = handed.detach() if POSIX else os.open(os.devnull, os.O_WRONLY)
+
+    def take(self) -> None:
+        """Let what this process prints go there."""
+        for number, stream in enumerate((sys.stdout, sys.stderr), 1):
+            stream.flush()
+            os.dup2(self._file, number)
+        os.close(self._file)
+
+
+def _work(pipe: Any, output: _Output) -> None:
     """What a process does: steps, one after the other, until the pipe is closed."""
     _alone(output)
     last = 0.0
@@ -148,16 +167,12 @@ def one_line(error: BaseException) -> str:
     return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
 
 
-def _alone(output: str) -> None:
+def _alone(output: _Output) -> None:
     """Cut a process off from the terminal, and end it with the one that started it."""
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # Ctrl-C goes to the parent, which passes it on once
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # so does the end of a cluster's job, which is told to all of it
-    target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os.dup2(target, 1)
-    os.dup2(target, 2)
+    output.take()
     follow_parent()
 
 
@@ -183,9 +198,7 @@ def _interrupt(worker: _Worker) -> None:
         os.kill(worker.process.pid, signal.SIGINT)
 
 
-def _tail(path: Path) -> str:
-    try:
-        text = path.read_bytes()[-TAIL:].decode(errors="replace").strip()
-    except OSError:
-        return ""
+def _tail(output: IO[bytes]) -> str:
+    output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL))
+    text = output.read().decode(errors="replace").strip()
     return f"\nWhat the process said:\n{text}\n" if text else ""

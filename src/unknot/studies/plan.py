@@ -250,7 +250,7 @@ def _filled_in(study: StudySpec, entry: ModelEntry, spec: RunSpec, worlds: _Worl
 
     import torch
 
-    from unknot.models import MODELS, find, options_of
+    from unknot.models import MODELS, find, options_of, recorded
     from unknot.runs.training import build_model, feed
 
     values = _merged(study, entry)
@@ -268,7 +268,7 @@ def _filled_in(study: StudySpec, entry: ModelEntry, spec: RunSpec, worlds: _Worl
     usual = defaults(spec.model)
     options = {name: usual[name] for name in options_of(find(spec.model))}
     options |= {name: float(v) if isinstance(usual[name], float) else v for name, v in spec.options.items()}
-    return options, spec.pairs or usual["pairs"]
+    return recorded(find(spec.model), options), spec.pairs or usual["pairs"]
 
 
 def _at_fault(

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.processes.signals import kept_sigterm
 from unknot.processes.trust import VARIABLE
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.local import one_line
@@ -42,17 +43,13 @@ class RayEngine:
     ) -> None:
         if not address and "ray" not in sys.modules:
             _keep_to_this_machine()
-        try:
-            ray: Any = import_module("ray")
-        except ImportError:
-            raise UnknotError("study: the engine ray needs an extra: pip install unknot[ray].") from None
-        self._ray = ray
+        with kept_sigterm():  # Ray would die of it without a word, and steps would not save their state
+            self._open(jobs, address)
+        ray = self._ray
         self._under_way: dict[Any, _Handed] = {}
         # Folder and run -> latents, bytes; the oldest first.
         self._held: dict[tuple[str, str], tuple[Any, int]] = {}
-        self._ours = not ray.is_initialized()
-        if self._ours:
-            _join(ray, address, jobs)
+        self._stored = 0  # bytes of them
         here = ray.cluster_resources()
         if num_gpus and not here.get("GPU"):
             self.close()
@@ -62,6 +59,16 @@ class RayEngine:
         self._num_cpus, self._num_gpus = num_cpus, num_gpus
         self._task = ray.remote(_perform)
         self._room = STORE * here.get("object_store_memory", 0)
+
+    def _open(self, jobs: int | None, address: str) -> None:
+        """Import Ray and join a cluster, unless this program has joined one before."""
+        try:
+            self._ray: Any = import_module("ray")
+        except ImportError:
+            raise UnknotError("study: the engine ray needs an extra: pip install unknot[ray].") from None
+        self._ours = not self._ray.is_initialized()
+        if self._ours:
+            _join(self._ray, address, jobs)
 
     def has_room(self) -> bool:
         """Whether more steps may be handed over."""
@@ -86,6 +93,7 @@ class RayEngine:
             self._ray.wait(list(self._under_way), num_returns=len(self._under_way), timeout=30)
         self._under_way.clear()
         self._held.clear()
+        self._stored = 0
         if self._ours:
             self._ray.shutdown()
 
@@ -111,10 +119,10 @@ class RayEngine:
     def _hold(self, handed: "_Handed", size: int) -> None:
         """Keep the latents of a run in the store, as long as there is room."""
         key = (handed.step.folder, handed.step.id)
-        self._held.pop(key, None)
+        self._stored += size - self._held.pop(key, (None, 0))[1]
         self._held[key] = (handed.latents, size)
-        while sum(bytes_ for _, bytes_ in self._held.values()) > self._room:
-            del self._held[next(iter(self._held))]
+        while self._stored > self._room:
+            self._stored -= self._held.pop(next(iter(self._held)))[1]
 
     def _outcome(self, reference: Any) -> Outcome | None:
         """How a step ended; None if it has to be begun again."""
@@ -191,6 +199,6 @@ def _join(ray: Any, address: str, jobs: int | None) -> None:
                     UnknotWarning,
                     stacklevel=2,
                 )
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:  # a node that takes too long to start is an error without a type of its own
         where = f"the Ray cluster at '{address}' cannot be joined" if address else "Ray cannot be started"
         raise UnknotError(f"study: {where} ({one_line(error)}).") from None

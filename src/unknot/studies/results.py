@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from unknot.errors import unknown
+from unknot.reading.names import as_cell, visible
 from unknot.studies.folder import StudyFolder
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def results(study: StudyFolder, *, parts: bool = False) -> "pd.DataFrame":
 def formatted(table: "pd.DataFrame", form: str) -> str:
     """A table as text: csv, markdown, latex or json."""
     if form == "csv":
-        return str(table.to_csv(index=False))
+        cells = table.set_axis([as_cell(str(name)) for name in table.columns], axis=1).map(as_cell)
+        return str(cells.to_csv(index=False))
     if form == "json":
         return str(table.to_json(orient="records", indent=1)) + "\n"
     if form == "markdown":
@@ -79,4 +81,4 @@ def _escaped(text: str) -> str:
 def _cell(value: Any) -> str:
     if value is None or value != value:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else visible(str(value))

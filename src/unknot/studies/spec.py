@@ -21,9 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unknot.errors import UnknotError, unknown
+from unknot.errors import UnknotError, shown, unknown
 from unknot.papers import renamed
 from unknot.processes.trust import read_from
+from unknot.reading.arguments import MOST
 from unknot.runs.spec import RunSpec
 from unknot.studies._yaml import Where, YamlSource, read_yaml
 
@@ -31,6 +32,7 @@ PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))
 OWN = ("name", "about", "models", "metrics", "tasks", "rows", "limit", "ranking")
 RANKING = ("methods", "scopes", "partners", "rows")
+MOST_SEEDS = 100_000
 METHODS = ("udr_lasso", "udr_spearman")
 SCOPES = ("setting", "all")
 PRESETS = Path(__file__).parent / "presets"
@@ -217,6 +219,10 @@ def _fields(data: Mapping[Any, Any], where: Where, source: YamlSource, skip: tup
                 (*where, str(key)), f"{name} is given as '{name}' and as '{name}s'; keep one of the two."
             )
         if key == "seeds" and isinstance(value, int) and not isinstance(value, bool):
+            if value > MOST_SEEDS:
+                raise source.fault(
+                    (*where, str(key)), f"seeds is {shown(value)}; expected {MOST_SEEDS:,} at most."
+                )
             value = list(range(value))  # a number of seeds
         fields[name] = _values(str(key), value, (*where, str(key)), source)
     return fields
@@ -274,8 +280,8 @@ def _rows(value: Any, where: Where, source: YamlSource) -> int | str:
 def _count(value: Any, where: Where, source: YamlSource, *, least: int = 1) -> int | None:
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise source.fault(where, f"{where[-1]} is {value!r}; expected a whole number from {least} up.")
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
+        raise source.fault(where, f"{where[-1]} is {shown(value)}; expected a whole number from {least} up.")
     return value
 
 

@@ -1,16 +1,19 @@
 """What of a study is done and what is missing, as the files of its folder tell."""
 
 import platform
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from unknot import __version__
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, UnknotWarning
 from unknot.files import json_hash, must_be_ours, plain, read_json, remove_parts, write_json, written_whole
 from unknot.papers import renamed
+from unknot.processes.lock import HeldError, held
+from unknot.reading.versions import newer
 from unknot.runs.run import Run
 from unknot.scoring.kept_scores import records_by_key, score_keys
 from unknot.studies.paths import StudyPaths
@@ -34,25 +37,20 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Let one process at a time work on the study; a killed one lets go of it."""
-        from filelock import FileLock, Timeout
-
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.folder / "study.lock")
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise UnknotError(
-                f"{self.folder}: another process is running this study; wait until it ends."
-            ) from None
-        except OSError as error:
-            raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from None
-        try:
+        """Let one process of one machine at a time work on the study; a killed one lets go of it."""
+        with ExitStack() as stack:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(held(self.folder / "study.lock"))
+            except HeldError as busy:
+                raise UnknotError(
+                    f"{self.folder}: {busy.holder} is running this study; wait until it ends.{busy.holder.hint}"
+                ) from None
+            except OSError as error:
+                raise UnknotError(f"{self.folder}: cannot be written ({error.strerror or error}).") from None
             for name in ("", "tables", "ranks", "logs"):
                 remove_parts(self.folder / name)
             yield
-        finally:
-            lock.release()
 
     def write_study(self) -> None:
         """Write the study as it was resolved, unless its file says the same already."""
@@ -66,9 +64,11 @@ class Store:
         before, record = read_json(path), plain(record)
         if {key: before.get(key) for key in record} == record:
             return
+        if what := newer(before):
+            warnings.warn(f"{path}: is written anew.{what}", UnknotWarning, stacklevel=3)
         started = before.get("started") or datetime.now(UTC).isoformat(timespec="seconds")
         versions = {"unknot": __version__, "python": platform.python_version()}
-        write_json(path, {**record, "started": started, "versions": versions})
+        write_json(path, {**before, **record, "started": started, "versions": versions})
 
     @property
     def runs(self) -> tuple[PlannedRun, ...]:

@@ -17,6 +17,7 @@ from unknot.studies.steps import KINDS, RUN_KINDS, Conditions, Kind, Step
 from unknot.studies.store import Store, too_few
 
 TABLES_EVERY = 30.0  # seconds between two writings of the tables while a study runs
+TABLES_SHARE = 0.05  # of the time that they may take: a study of a thousand runs writes them less often
 SHARED_DISK = 5.0  # seconds until every machine of a cluster sees a file
 LOOK_EVERY = 0.5  # seconds between two looks at the engine
 
@@ -102,7 +103,8 @@ class _Work:
     ) -> None:
         self.store, self.engine, self.conditions = store, engine, conditions
         self.retries, self.progress = retries, progress
-        self.began = self.written = time.monotonic()
+        self.began = time.monotonic()
+        self.next_tables = self.began + TABLES_EVERY
         self.attempts: dict[Step, int] = {}
         self.waiting: deque[Step] = deque()
         self.advanced: dict[Step, int] = {}  # training step at which one under way was first seen
@@ -163,9 +165,10 @@ class _Work:
                 else:
                     self._ended(event)
             self.report("")
-            if time.monotonic() - self.written > TABLES_EVERY:
+            if (began := time.monotonic()) > self.next_tables:
                 self.store.write_tables()
-                self.written = time.monotonic()
+                ended = time.monotonic()
+                self.next_tables = ended + max(TABLES_EVERY, (ended - began) / TABLES_SHARE)
 
     def _advance(self, event: Advance) -> None:
         self.state.running[event.step] = (event.done, event.total)

@@ -52,7 +52,12 @@ def _runs(store: "Store") -> Rows:
         spec, error = run.spec, store.error(run)
         status = "failed" if error else "waiting" if store.missing(run) else "done"
         row = {name: getattr(spec, name) for name in ("id", "world", "model", "seed", "steps", "split")}
-        row |= {"setting": run.setting, "status": status, "minutes": store.run(run).minutes, "error": error}
+        row |= {
+            "setting": run.setting,
+            "status": status,
+            "minutes": store.run(run).minutes_of(spec.steps),
+            "error": error,
+        }
         yield row | {f"option.{name}": value for name, value in spec.options.items()}
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from unknot.errors import UnknotError
 from unknot.files import json_hash
+from unknot.reading.versions import release
 from unknot.runs.run import Run
 from unknot.tasks import TASKS
 from unknot.tasks.result import TaskResult, read_result
@@ -17,14 +18,14 @@ def keep_result(run: Run, result: TaskResult) -> Path:
 
 
 def kept_results(run: Run) -> tuple[dict[Path, TaskResult], list[str]]:
-    """File -> result, by task and then the oldest first; and what is wrong with files that hold none.
+    """File -> result, by task and then by version of Unknot; and what is wrong with files that hold none.
 
-    Of several with the same settings, the newest.
+    Of several with the same settings, that of the newest version, or the one made by hand: times of files are not
+    looked at, since clocks jump and copies have times of their own.
     """
-    paths = [*run.results(), *run.results(by_hand=True)]
-    newest: dict[tuple[str, str], tuple[Path, TaskResult]] = {}
+    read: list[tuple[Path, TaskResult]] = []
     faults = []
-    for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns):
+    for path in (*run.results(), *run.results(by_hand=True)):
         try:
             result = read_result(path)
             if result.task not in TASKS or not isinstance(result.settings, dict):
@@ -32,11 +33,11 @@ def kept_results(run: Run) -> tuple[dict[Path, TaskResult], list[str]]:
         except UnknotError as error:
             faults.append(str(error))
         else:
-            key = result.task, _key(result)
-            newest.pop(key, None)
-            newest[key] = path, result
+            read.append((path, result))
     order = list(TASKS)
-    return dict(sorted(newest.values(), key=lambda pair: order.index(pair[1].task))), faults
+    read.sort(key=lambda pair: (order.index(pair[1].task), release(pair[1].version)))
+    newest = {(result.task, _key(result)): (path, result) for path, result in read}
+    return dict(newest.values()), faults
 
 
 def _key(result: TaskResult) -> str:

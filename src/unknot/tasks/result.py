@@ -1,15 +1,16 @@
 """What a downstream task found out, as plain values that a table, a page or a study can show."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unknot import __version__
 from unknot.errors import Note, UnknotError
 from unknot.files import as_json, write_json
+from unknot.reading.arguments import check_fields
+from unknot.reading.guard import load_json, parsing
 from unknot.runs.workspace import Form
 
 if TYPE_CHECKING:
@@ -99,23 +100,20 @@ def read_result(path: Path | str) -> TaskResult:
     ...     read_result(result.write(f"{folder}/fairness.json")).values
     {'unfairness': 0.25}
     """
-    try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UnknotError(f"{path}: no such file.") from None
-    except (OSError, ValueError) as error:
-        raise UnknotError(f"{path}: is no result of a task; it cannot be read as JSON ({error}).") from None
+    record = load_json(path, hint="It is no result of a task; those are written by unknot task.")
     missing = [name for name in ("task", "values") if not isinstance(record, dict) or name not in record]
     if missing:
         raise UnknotError(
             f"{path}: is no result of a task; it has no '{missing[0]}'. Results are written by unknot task."
         )
-    try:
+    with parsing(path, "a result of a task", "Those are written by unknot task."):
         record["values"] = {name: math.nan if v is None else float(v) for name, v in record["values"].items()}
         notes = [Note(**note) if isinstance(note, dict) else str(note) for note in record.get("notes", ())]
-        return TaskResult(**record | {"notes": notes})
-    except (ValueError, TypeError, AttributeError) as error:
-        raise UnknotError(f"{path}: is no result of a task ({error}); they are written by unknot task.") from None
+        known = {entry.name: record[entry.name] for entry in fields(TaskResult) if entry.name in record}
+        result = TaskResult(**known | {"notes": notes})  # a newer version may have written more
+    for record in (result, *(note for note in notes if isinstance(note, Note))):
+        check_fields(f"{path}: is no result of a task", record)
+    return result
 
 
 RESULT: Form[TaskResult] = Form(".json", read_result, lambda path, result: result.write(path))

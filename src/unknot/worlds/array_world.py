@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import Classes, Factor, FactorSpace, Indices, Kind, numbered
+from unknot.reading import npz
+from unknot.reading.arguments import must_be
+from unknot.reading.arrays import as_array
 from unknot.worlds.pictures import Pictures
-from unknot.worlds.published import npz
 from unknot.worlds.world import Images
 
 
@@ -56,7 +58,9 @@ class ArrayWorld:
         name: str = "arrays",
         key: str = "",
     ) -> None:
-        pictures = cast(Pictures, np.asarray(images) if isinstance(images, list | tuple) else images)
+        for what, value, kind in (("name", name, str), ("key", key, str), ("space", space, FactorSpace | None)):
+            must_be("array world", what, value, kind)
+        pictures = images if isinstance(images, Pictures) else as_array(images, name, "images")
         _check_pictures(pictures, name)
         _warn_of_black(pictures, name)
         n = pictures.shape[0]
@@ -71,7 +75,7 @@ class ArrayWorld:
                 )
             self._classes: Classes | None = None
         else:
-            table = _one_row_each(np.asarray(factors), n, name)
+            table = _one_row_each(as_array(factors, name, "factors"), n, name)
             self.factors, self._classes = (space, space.check(table, name)) if space else ranked(table, name)
         if self._classes is not None and self._in_grid_order():
             self._classes = None
@@ -147,7 +151,7 @@ def read_arrays(path: Path | str) -> ArrayWorld:
     path = Path(path)
     name = path.stem
     if path.suffix == ".npy":
-        return ArrayWorld(_read_npy(path), name=name)
+        return ArrayWorld(npz.read_npy(path, mapped=True), name=name)
     members = npz.members(path)
     if "images" not in members:
         raise UnknotError(
@@ -177,6 +181,8 @@ def ranked(
     for label, words in (("names", names), ("kinds", kinds)):
         if len(words) not in (0, table.shape[1]):
             raise UnknotError(f"{who}: {len(words)} factor {label} for {table.shape[1]} factors; give one each.")
+    if not table.shape[1]:
+        raise UnknotError(f"{who}: factors have no columns; leave them out, or give one for each factor.")
     if table.dtype.kind not in "biufUS" or (table.dtype.kind == "f" and not np.isfinite(table).all()):
         raise UnknotError(f"{who}: factors ({table.dtype}) must be finite numbers or words.")
     factors, columns = [], []
@@ -187,9 +193,13 @@ def ranked(
         kind = kinds[j] if kinds else "categorical" if named else "ordinal"
         labels = () if counted else tuple(str(v) if named else float(v) for v in values)
         kind = "constant" if len(values) == 1 else kind
-        factors.append(Factor(names[j] if names else f"factor_{j}", len(values), cast(Kind, kind), labels))
+        factors.append((names[j] if names else f"factor_{j}", len(values), cast(Kind, kind), labels))
         columns.append(column.reshape(-1))
-    return FactorSpace(tuple(factors)), np.stack(columns, axis=1).astype(np.int64)
+    try:
+        space = FactorSpace(tuple(Factor(*about) for about in factors))
+    except UnknotError as error:
+        raise UnknotError(f"{who}: {error}") from None
+    return space, np.stack(columns, axis=1).astype(np.int64)
 
 
 def _one_row_each(table: NDArray[Any], n: int, who: str) -> NDArray[Any]:
@@ -199,16 +209,6 @@ def _one_row_each(table: NDArray[Any], n: int, who: str) -> NDArray[Any]:
             f"{who}: factors have shape {table.shape} for {n:,} images; expected one row of factors per image."
         )
     return table[:, None] if table.ndim == 1 else table
-
-
-def _read_npy(path: Path) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise UnknotError(f"{path}: no such file.") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise UnknotError(f"{path}: cannot be read as an .npy array ({error}).") from error
-    return array
 
 
 def _check_pictures(pictures: Pictures, name: str) -> None:

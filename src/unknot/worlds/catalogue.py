@@ -10,6 +10,7 @@ from pathlib import Path
 
 from unknot.errors import UnknotError, unknown
 from unknot.factors import FactorSpace, numbered
+from unknot.reading.arguments import checked
 from unknot.worlds import image_folder
 from unknot.worlds.array_world import ArrayWorld, read_arrays
 from unknot.worlds.entry import Conventions, Entry, PublishedFile
@@ -32,6 +33,7 @@ from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 from unknot.worlds.world import KeylessWorld, World, as_world
 
 
+@checked
 def open_world(world: str | Path | KeylessWorld, *, data: Path | str | None = None) -> World:
     """Open a world by its key, or from a file or folder of one's own; an object that is a world is taken as it is.
 

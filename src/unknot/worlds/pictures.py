@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from unknot.factors import Indices
 Image = NDArray[np.uint8]  # (height, width) or (height, width, channels)
 
 
+@runtime_checkable
 class Pictures(Protocol):
     """What is asked of a stack of pictures; a numpy array or memory map has it."""
 

@@ -14,7 +14,7 @@ NASTY = "<script>alert(1)</script>"
 
 def _result(source: str = "a run", *, draws: int = 1) -> TaskResult:
     curve = [
-        {"draw": d, "step": s, "accuracy": 0.3 + s / 20_000 + 0.1 * d, "loss": 1.0}
+        {"draw": d, "step": s, "accuracy": 0.3 + s / 20_000 + 0.1 * d, "loss": 1.0, "accuracy_other_rows": 0.35}
         | {f"accuracy_k{k}": 0.3 + 0.1 * k for k in (1, 2, 3)}
         for d in range(draws)
         for s in STEPS
@@ -28,7 +28,7 @@ def _result(source: str = "a run", *, draws: int = 1) -> TaskResult:
         for s in STEPS
     ]
     by = [{"relations": k, "accuracy": 0.5, "rule": 1.0, "third_row": 0.7, "answers_only": 0.3} for k in (1, 2, 3)]
-    values = {"accuracy": 0.55, "rule": 1.0, "third_row": 0.7, "answers_only": 0.3}
+    values = {"accuracy": 0.55, "accuracy_other_rows": 0.35, "rule": 1.0, "third_row": 0.7, "answers_only": 0.3}
     tables = {
         "curve": curve,
         "accuracy over training": means,
@@ -45,6 +45,7 @@ def test_one_result_has_curves_with_the_shortcuts_as_lines() -> None:
     for name in ("third row: 0.700", "answers only: 0.300", "chance: 0.167"):
         assert f"<title>{name}</title>" in learning
     assert 'class="up"' not in learning  # no band around a single reasoner
+    assert "other rows" in learning
     assert "1 fixed" in gallery.drawings[2].svg
 
 
@@ -59,6 +60,7 @@ def test_several_results_share_a_chart_and_a_table() -> None:
     assert isinstance(gallery, Gallery) and len(gallery.drawings) == 1
     assert "first" in gallery.drawings[0].svg and "second" in gallery.drawings[0].svg
     assert isinstance(table, Grid) and [row[0] for row in table.rows][-1] == "answers only"
+    assert table.header[-1] == "rows one and two of another puzzle" and table.rows[0][-2:] == [0.55, 0.35]
 
 
 def test_a_study_has_the_four_figures_and_says_what_it_could_not_draw() -> None:

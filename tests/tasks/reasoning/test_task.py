@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
@@ -35,8 +37,9 @@ from unknot.tasks.reasoning.reasoner import Lesson, Reasoner
 from unknot.tasks.reasoning.task import reasoning
 from unknot.tasks.result import TaskResult, read_result
 from unknot.worlds import ArrayWorld
-from unknot.worlds.puzzles.puzzles import draw_puzzles
+from unknot.worlds.puzzles.puzzles import Panels, draw_puzzles
 from unknot.worlds.puzzles.quantised import Quantised
+from unknot.worlds.puzzles.solvers import Shortcuts, rule
 
 SMALL = space({"shape": 3, "x": 4, "y": 4})
 TINY = {"g": "16x2", "f": "16x2"}
@@ -152,7 +155,32 @@ def test_a_result_holds_the_curve_the_baselines_and_everything_that_decided_them
     assert len(at_end) == 2 and found.values["accuracy"] == pytest.approx(np.mean(at_end))
     assert [row["relations"] for row in found.tables["by relations"]] == [1, 2, 3]
     assert found.settings["classes"] == {"shape": 3, "x": 4, "y": 4}
-    assert "at the third row alone" in found.notes[0]
+    assert "of row three and the answers" in found.notes[0] and "With those of another puzzle" in found.notes[0]
+    assert found.values["accuracy_other_rows"] == found.tables["accuracy over training"][-1]["accuracy_other_rows"]
+
+
+class OwnSolver(Reasoner):
+    """A reasoner that sees classes and picks as a solver does."""
+
+    solver: Callable[[Panels, Panels], NDArray[np.float64]] = staticmethod(rule)
+
+    def scores(self, inputs: torch.Tensor) -> torch.Tensor:
+        panels = torch.round((inputs + 0.5) * torch.tensor([2, 3, 3])).long().numpy()
+        untaught = 0 * next(self.model.parameters()).sum()
+        return torch.from_numpy(self.solver(panels[:, :8], panels[:, 8:])) + untaught
+
+
+class ThirdRowSolver(OwnSolver):
+    solver = staticmethod(Shortcuts(SMALL).third_row)
+
+
+def test_with_rows_of_another_puzzle_the_rule_fails_and_a_shortcut_does_not() -> None:
+    lesson = Lesson(integer_table(SMALL), ReasoningOptions(evaluation_batches=30))
+    setting = WReNSetting(g_width=8, f_width=8)
+    (row,) = OwnSolver(lesson, setting, 0, torch.device("cpu")).train(1, {1}, lambda *_, **__: None)
+    assert row["accuracy"] == 1.0 and row["accuracy_other_rows"] < 0.6
+    (row,) = ThirdRowSolver(lesson, setting, 0, torch.device("cpu")).train(1, {1}, lambda *_, **__: None)
+    assert row["accuracy"] == row["accuracy_other_rows"] > 0.9
 
 
 def test_the_same_seed_gives_the_same_accuracies_and_another_seed_others() -> None:

@@ -1,6 +1,10 @@
 import hashlib
+import shutil
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,12 +27,43 @@ class Site:
 
     address: str = ""
     asked: list[tuple[str, str]] = field(default_factory=list)  # path, range
+    elsewhere: str = ""
 
 
 @pytest.fixture
 def site(monkeypatch) -> Iterator[Site]:
-    """Serves the file whole or by ranges; `/breaks` hangs up half way, `/corrupt` lies, `/gone` has nothing."""
+    """Serves the file by http."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with serving() as site:
+        yield site
+
+
+@pytest.fixture
+def safe_site(monkeypatch, tmp_path_factory) -> Iterator[Site]:
+    """Serves the file by https, with a certificate that is trusted during the test."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    pem = tmp_path_factory.mktemp("certificate") / "127.0.0.1.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", pem, "-out", f"{pem}.crt"]
+    subprocess.run(
+        [*command, "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"],
+        check=True,
+        capture_output=True,
+    )
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_FILE", f"{pem}.crt")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{pem}.crt", pem)
+    with serving(context) as site:
+        yield site
+
+
+@contextmanager
+def serving(context: ssl.SSLContext | None = None) -> Iterator[Site]:
+    """Serves the file whole or by ranges.
+
+    `/breaks` hangs up half way, `/corrupt` lies, `/gone` has nothing, `/moved` sends elsewhere.
+    """
     state = Site()
 
     class Handler(BaseHTTPRequestHandler):
@@ -39,6 +74,12 @@ def site(monkeypatch) -> Iterator[Site]:
             state.asked.append((self.path, asked))
             if self.path == "/gone":
                 self.send_error(404)
+                return
+            if self.path == "/moved":
+                self.send_response(302)
+                self.send_header("Location", state.elsewhere)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
                 return
             body = CONTENT[::-1] if self.path == "/corrupt" else CONTENT
             kind = "text/html" if self.path == "/page" else "application/octet-stream"
@@ -67,13 +108,17 @@ def site(monkeypatch) -> Iterator[Site]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.address = f"http://127.0.0.1:{server.server_port}"
+    if context:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    state.address = f"{'https' if context else 'http'}://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
-    yield state
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def published(site: Site, *paths: str, md5: str = MD5) -> PublishedFile:
@@ -163,18 +208,56 @@ def test_without_a_connection_it_says_so(tmp_path: Path, monkeypatch) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         port = server.server_port  # free again, and nobody listens
     with pytest.raises(UnknotError, match=r"Connection refused\. Check the connection, or put the file into"):
-        download(PublishedFile("data.bin", (f"http://127.0.0.1:{port}/file",)), tmp_path)
+        download(PublishedFile("data.bin", (f"https://127.0.0.1:{port}/file",)), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_size_and_sha256_are_verified(site: Site, tmp_path: Path) -> None:
     urls = (f"{site.address}/file",)
     with pytest.raises(UnknotError, match="it has 1,024,000 bytes and should have 7"):
-        download(PublishedFile("a", urls, size=7), tmp_path)
+        download(PublishedFile("a", urls, size=7, md5=MD5), tmp_path)
     with pytest.raises(UnknotError, match=f"its sha256 is {SHA256} and should be 00"):
         download(PublishedFile("b", urls, sha256="00"), tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert download(PublishedFile("c", urls, len(CONTENT), sha256=SHA256), tmp_path).read_bytes() == CONTENT
+
+
+def test_a_file_comes_by_https_without_a_checksum(safe_site: Site, tmp_path: Path) -> None:
+    assert download(published(safe_site, "/file", md5=""), tmp_path).read_bytes() == CONTENT
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(safe_site: Site, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with pytest.raises(UnknotError, match="CERTIFICATE_VERIFY_FAILED"):
+        download(published(safe_site, "/file"), tmp_path)
+    assert safe_site.asked == []
+
+
+def test_http_without_a_checksum_is_refused_before_anything_is_asked(site: Site, tmp_path: Path) -> None:
+    with pytest.raises(UnknotError, match=r"/file is not https, and no checksum is known"):
+        download(PublishedFile("a", (f"{site.address}/file",), size=len(CONTENT)), tmp_path)
+    assert site.asked == [] and list(tmp_path.iterdir()) == []
+
+
+def test_a_redirect_from_https_to_http_is_refused(safe_site: Site, site: Site, tmp_path: Path) -> None:
+    safe_site.elsewhere = f"{site.address}/file"
+    with pytest.raises(UnknotError, match=rf"sends from https on to {site.address}/file; refused"):
+        download(published(safe_site, "/moved"), tmp_path)
+    assert site.asked == [] and list(tmp_path.iterdir()) == []
+
+
+def test_redirects_that_stay_as_safe_or_become_safer_are_followed(
+    safe_site: Site, site: Site, tmp_path: Path
+) -> None:
+    site.elsewhere = f"{safe_site.address}/moved"
+    safe_site.elsewhere = f"{safe_site.address}/file"
+    assert download(published(site, "/moved"), tmp_path).read_bytes() == CONTENT
+
+
+def test_a_redirect_from_http_leads_to_the_web_only(site: Site, tmp_path: Path) -> None:
+    site.elsewhere = "ftp://127.0.0.1/file"
+    with pytest.raises(UnknotError, match=r"sends from http on to ftp://127\.0\.0\.1/file; refused"):
+        download(published(site, "/moved"), tmp_path)
 
 
 def test_too_small_a_disk_is_told_before_anything_is_fetched(site: Site, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Raven-like puzzles: what holds for every one of them, what holds on average, and the shortcuts they leave."""
+"""Raven-like puzzles: what holds for every one of them, and what holds on average."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -10,7 +10,6 @@ import pytest
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace, space
 from unknot.worlds.puzzles.puzzles import Puzzles, draw_puzzles
-from unknot.worlds.puzzles.solvers import SOLVERS, accuracies, answers_only, rule, third_row
 
 SPRITES, ROOM = (5, 6, 3, 3, 4, 4), (10, 10, 10, 4, 4, 4)
 KINDS = ("hard", "easy", "balanced")
@@ -146,53 +145,6 @@ def test_hard_answers_change_a_factor_in_proportion_to_how_often_a_new_value_dif
     changed = (puzzles.answers != puzzles.grids[:, 8:9])[both]
     first = changed[:, :, 0].sum() / (changed[:, :, 0].sum() + changed[:, :, 1].sum())
     assert first == pytest.approx(0.5 / (0.5 + 0.9), abs=0.015)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "alternatives", "third", "blind", "by"),
-    [
-        (SPRITES, "easy", 0.828, 0.108, (0.04, 0.13, 0.15)),
-        (SPRITES, "hard", 0.723, 0.326, (0.04, 0.36, 0.57)),
-        (ROOM, "easy", 0.906, 0.127, (0.07, 0.15, 0.16)),
-        (ROOM, "hard", 0.819, 0.396, (0.08, 0.44, 0.66)),
-    ],
-)
-def test_shortcuts_solve_as_many_puzzles_as_were_measured(
-    sizes: tuple[int, ...], alternatives: str, third: float, blind: float, by: tuple[float, ...]
-) -> None:
-    by_solver = accuracies(_draw(sizes, 20_000, alternatives=alternatives))
-    assert by_solver["rule"] == {0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}
-    assert by_solver["third_row"][0] == pytest.approx(third, abs=0.02)
-    assert by_solver["answers_only"][0] == pytest.approx(blind, abs=0.02)
-    assert [by_solver["answers_only"][k] for k in (1, 2, 3)] == pytest.approx(by, abs=0.02)
-
-
-def test_nothing_in_balanced_answers_tells_which_is_right() -> None:
-    puzzles = _draw(SPRITES, 40_000, alternatives="balanced")
-    by = accuracies(puzzles)["answers_only"]
-    assert list(by.values()) == pytest.approx([1 / 6] * 4, abs=0.012)
-    # The opposite rule, the odd one out, does no better.
-    odd = (puzzles.answers[:, :, None] == puzzles.answers[:, None]).sum(axis=(2, 3))
-    best = odd == odd.min(axis=1, keepdims=True)
-    assert (best / best.sum(axis=1, keepdims=True))[
-        np.arange(len(puzzles)), puzzles.labels
-    ].mean() == pytest.approx(1 / 6, abs=0.01)
-
-
-def test_solvers_by_hand() -> None:
-    # Factor 0 is fixed (0, 1, 2 in the rows), factor 1 is not; in row three both of its panels have class 3.
-    context = np.array([[[0, 0], [0, 1], [0, 0], [1, 2], [1, 2], [1, 3], [2, 3], [2, 3]]])
-    answers = np.array([[[2, 0], [1, 3], [0, 0], [0, 1], [1, 2], [3, 0]]])
-    assert rule(context, answers).tolist() == [[1, 0, 0, 0, 0, 0]]
-    assert third_row(context, answers).tolist() == [[0.5, 0.5, 0, 0, 0, 0]]
-    # Shared classes besides one's own: [2,0] has 0 + 2, [1,3] 1 + 0, [0,0] 1 + 2, [0,1] 1, [1,2] 1, [3,0] 2.
-    assert answers_only(context, answers).tolist() == [[0, 0, 1, 0, 0, 0]]
-
-
-def test_chances_of_a_solver_add_up_to_one() -> None:
-    puzzles = _draw(SPRITES, 500)
-    for solver in SOLVERS.values():
-        assert solver(puzzles.context, puzzles.answers).sum(axis=1) == pytest.approx(np.ones(500))
 
 
 @pytest.mark.parametrize("alternatives", KINDS)

@@ -3,7 +3,7 @@ import pytest
 from unknot.errors import UnknotError
 from unknot.worlds.published.dsprites import CONVENTIONS, SPACE
 from unknot.worlds.splits.combinations import combination_name, combination_split, parse_combination
-from unknot.worlds.splits.named import canonical_split, named_split
+from unknot.worlds.splits.named import canonical_split, named_split, own_name
 from unknot.worlds.splits.rules import Rule
 from unknot.worlds.splits.split import split
 
@@ -47,9 +47,23 @@ def test_names_are_read_back_and_have_one_spelling():
         ("combination:scale=0,scale=1", "names 'scale' twice"),
         ("combination:scale=0+1+2+3+4+5,shape=0", "needs two factors"),
         ("combinaton:scale=0,shape=0", "did you mean 'combination'"),
-        ("random:scale=0", "only a combination names classes; write 'random'"),
+        ("random:scale=0", "a random split has no classes of its own; write 'random'"),
+        ("extrapolation:x=7..5", "'x=7..5' is not a factor and its class"),
+        ("extrapolation:x=32", "'x' has no class 32; its classes are 0..31"),
     ],
 )
 def test_mistakes_are_named(name, complaint):
     with pytest.raises(UnknotError, match=complaint):
         named_split(name, SPACE)
+
+
+def test_classes_of_ones_own_make_a_split_with_one_spelling():
+    named = named_split("extrapolation:x=25..31,scale=5", SPACE)
+    assert named == split(SPACE, "extrapolation", exclusive={"x": range(25, 32), "scale": 5})
+    spellings = [
+        "extrapolation:x=25..31,scale=5",
+        "extrapolation: scale=5, x=31+25..30",
+        "extrapolation:scale=5,x=25..31",
+    ]
+    assert {canonical_split(text) for text in spellings} == {"extrapolation:scale=5,x=25..31"}
+    assert named_split(own_name(named.kind, dict(named.exclusive)), SPACE) == named

@@ -350,7 +350,10 @@ def test_exclusive_classes_by_hand_are_sorted_and_in_storage_order():
         (lambda: Split("extrapolation", SMALL, {"z": (5,)}), "unknown factor 'z'"),
         (lambda: Split("extrapolation", space({"x": 5, "one": 1}), {"one": (0,)}), "'one' has one class only"),
         (lambda: Split("extrapolation", SMALL, {"x": (3.5,)}), "expected whole numbers"),
-        (lambda: split(SMALL, "extrapolation", exclusive={"x": "last"}), "expected whole numbers"),
+        (
+            lambda: split(SMALL, "extrapolation", exclusive={"x": "last"}),
+            "expected names, each with a whole number",
+        ),
         (lambda: split(SMALL, "extrapolation", exclusive={"x": range(5)}), "training would be empty"),
         (lambda: split(SMALL, "random", exclusive={"x": [4]}), "a random split has no exclusive classes"),
         (lambda: Split("random", SMALL), "needs a train_size between 1 and 419"),

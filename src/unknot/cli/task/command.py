@@ -23,7 +23,7 @@ from unknot.cli.options import (
     parameters_of,
     typed,
 )
-from unknot.cli.output import keep_with_run, plain_console, stoppable
+from unknot.cli.output import echo, keep_with_run, plain_console, stoppable
 from unknot.cli.train import model_options
 from unknot.encoders.encoder import Opening
 from unknot.encoders.source import Source
@@ -69,7 +69,7 @@ def command_of(task: Task) -> Any:
         request = Request(**typed(Request, values))
         if request.model and request.output is None:
             request = replace(request, output=Path(task.name))
-            typer.echo(f"runs are kept in {request.output}{os.sep}; -o FOLDER chooses another folder", err=True)
+            echo(f"runs are kept in {request.output}{os.sep}; -o FOLDER chooses another folder", err=True)
         sources = [_to_train(task, options, request, training)] if request.model else _sources(task, request)
         _perform(task, options, request, sources)
 
@@ -120,7 +120,7 @@ def _perform(task: Task, options: Options, request: Request, sources: Sequence[S
         check_picture_name(request.preview)
         with progress_bar() as progress:
             picture = task.preview(sources[0], options, progress)
-        typer.echo(save_sheet(picture, request.preview))
+        echo(save_sheet(picture, request.preview))
         return
     for_one = {"--json": request.json, "--name": options.settings().get("name")}
     if len(sources) > 1 and any(for_one.values()):
@@ -131,7 +131,7 @@ def _perform(task: Task, options: Options, request: Request, sources: Sequence[S
     if request.output is not None:
         must_be_ours(request.output, "result of a task", ["parts", "runs", "codes", "*.json"])
     kept = "the same command goes on." if request.output else "nothing was kept; -o FOLDER keeps what is done."
-    tell = partial(typer.echo, err=request.json == STDOUT)  # where standard output is given the JSON alone
+    tell = partial(echo, err=request.json == STDOUT)  # where standard output is given the JSON alone
     results = []
     for source in sources:
         with stoppable(f"interrupted; {kept}"), progress_bar() as progress:

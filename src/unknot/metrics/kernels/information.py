@@ -22,6 +22,7 @@ Tables = list[Ints]  # per factor: counts (d, bins, values)
 
 CHUNK = 65_536  # rows in flight, so that memory does not grow with the table
 WORTH_COMPILING = 20_000_000  # (row, latent, factor) triples whose numpy time is about that of importing numba
+MOST_BINS = 10_000  # a table of counts has so many rows for each latent
 
 
 def equal_width(latents: Floats, bins: int = 20) -> Codes:
@@ -264,8 +265,8 @@ def share(part: Floats, whole: Floats) -> Floats:
 
 
 def _check_bins(bins: int) -> None:
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise UnknotError(f"bins is {bins!r}; expected a whole number of at least 1, such as 20.")
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 1 <= bins <= MOST_BINS:
+        raise UnknotError(f"bins is {bins!r}; expected a whole number from 1 to {MOST_BINS:,}, such as 20.")
 
 
 def _chunks(n: int) -> Iterator[slice]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.reading.names import visible
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -44,7 +45,8 @@ def font(size: int, *, bold: bool = False) -> "FreeTypeFont":
 
 
 def shortened(text: str, letters: "FreeTypeFont", width: float) -> str:
-    """The text, cut with an ellipsis where it would be wider."""
+    """The text in one line, cut with an ellipsis where it would be wider."""
+    text = _in_one_line(text)
     if letters.getlength(text) <= width:
         return text
     while text and letters.getlength(text + "…") > width:
@@ -52,10 +54,15 @@ def shortened(text: str, letters: "FreeTypeFont", width: float) -> str:
     return text + "…"
 
 
+def _in_one_line(text: str) -> str:
+    """A text that letters can be drawn of."""
+    return visible(text.replace("\n", " ")).encode("utf-8", "backslashreplace").decode()
+
+
 def wrapped(text: str, letters: "FreeTypeFont", width: float, *, lines: int) -> list[str]:
     """The text in up to so many lines of that width; what does not fit is cut with an ellipsis."""
     done: list[str] = []
-    words = text.split(" ")
+    words = _in_one_line(text).split(" ")
     while words and len(done) < lines - 1:
         n = 1
         while n < len(words) and letters.getlength(" ".join(words[: n + 1])) <= width:

@@ -157,7 +157,8 @@ def write_page(path: Path | str, title: str, lead: str, sections: Sequence[Secti
         "page", "report: writing pages", title=title, lead=lead, sections=sections, style=part("page.css")
     )
     with written_whole(path) as beside:
-        beside.write_text(html, encoding="utf-8", newline="\n")  # the script's hash is of these line ends
+        # The script's hash is of these line ends.
+        beside.write_text(html, encoding="utf-8", errors="backslashreplace", newline="\n")
     return Path(path)
 
 

@@ -17,9 +17,9 @@ from unknot.encoders.points import checked_codes
 from unknot.encoders.source import FEW, Source
 from unknot.errors import UnknotError
 from unknot.files import array_hash, json_hash
-from unknot.metrics.inputs import as_array
 from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress, silent
+from unknot.reading.arrays import as_array
 from unknot.runs.workspace import ARRAYS, Workspace
 from unknot.tasks.algebra.decoder import Decoder
 from unknot.tasks.algebra.quadruples import F32, PIXEL, Tuples, pixel_negative

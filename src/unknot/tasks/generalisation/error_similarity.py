@@ -1,6 +1,6 @@
 """Do models make the same mistakes? Pearson correlation of what several of them say of the same images."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -12,7 +12,12 @@ from unknot.factors import space
 from unknot.tasks.result import TaskResult, as_number
 
 Floats = NDArray[np.float64]
-Of = Literal["predictions", "errors"]
+Of = Literal["ood", "predictions", "errors"]
+KINDS_OF: Mapping[Of, str] = {
+    "ood": "predictions of the one unseen factor",
+    "predictions": "predictions of all factors",
+    "errors": "errors of all factors",
+}
 TRUTH = "ground truth"
 
 
@@ -21,11 +26,13 @@ class Similarity:
     """How alike models are on one split.
 
     Attributes:
-        names: of the m models; the ground truth is the last one where predictions are compared.
-        matrix: (m, m) correlations averaged over the factors that both vary; NaN where there is none.
+        names: of the m models, or of the m architectures where `of` is "ood"; the ground truth is the last one where
+            predictions are compared.
+        matrix: (m, m) correlations; NaN where there is none.
         per_factor: factor -> (m, m); NaN where a model says the same of every image.
         split: on whose test images.
         rows: how many images.
+        of: what is correlated.
     """
 
     names: tuple[str, ...]
@@ -33,27 +40,36 @@ class Similarity:
     per_factor: dict[str, Floats]
     split: str
     rows: int
+    of: Of
 
 
-def error_similarity(
-    results: Sequence[TaskResult], split: str = "extrapolation", *, of: Of = "predictions"
-) -> Similarity:
-    """Correlation over test images between the predictions, or the errors, of each two models.
+def error_similarity(results: Sequence[TaskResult], split: str = "extrapolation", *, of: Of = "ood") -> Similarity:
+    """Correlation over test images between what each two models say of them.
 
-    rho(a, b) = mean_j corr_x(f_j^a(x), f_j^b(x)),     in [-1, 1]
+    | of | correlated are | on |
+    |---|---|---|
+    | ood | predictions of the one factor whose value is new, of architectures | images with one new value |
+    | predictions | predictions of each factor, averaged over factors, of single models | all |
+    | errors | the same of f - y, which shows what is alike in models beyond being right | all |
 
-    Predictions are compared with the ground truth as one more model. Errors, f - y, show what is alike in models beyond
-    being right. Every result of the task keeps its predictions for the same 500 test images of a split, so results made
-    apart can be compared.
+    rho(a, b) = corr_x(f_j^a(x), f_j^b(x)), j = j(x) the unseen factor of x,     in [-1, 1]
 
-    Edge cases: constant factors are left out, and those of which a model says the same for every image; a model that
-    does so for all of them has NaN.
-    Reference: Schott et al. 2022, arXiv:2107.08221, section 5; which of the two is correlated there is not spelled out.
+    is averaged over pairs of runs of two architectures, or of one with different seeds: no run is compared with itself.
+    Images of all unseen factors are taken together, so that it counts which factors are predicted too low: where each
+    is drawn to its own training mean, models agree with one another and not with the truth.
+
+    Predictions are compared with the ground truth as one more model. Every result of the task keeps its predictions for
+    the same 500 test images of a split, so results made apart can be compared.
+
+    Edge cases: constant factors are left out; a model that says the same of every image has NaN, and so has an
+    architecture of one run with itself. Only interpolation and extrapolation have unseen values.
+    Reference: Schott et al. 2022, arXiv:2107.08221, section 5.3 and Fig. 17 ("ood"; that images of all factors are
+    taken together is inferred from its numbers). The other two are ours.
 
     Args:
         results: of `generalisation`, all on one world; those that are not on the split are left out.
         split: which of their splits.
-        of: "predictions" or "errors".
+        of: "ood", "predictions" or "errors".
 
     >>> from unknot.tasks.generalisation.task import generalisation
     >>> def half(images):
@@ -61,8 +77,8 @@ def error_similarity(
     >>> one = generalisation(half, "dsprites_rendered", "extrapolation", rows=10, name="one")
     >>> two = generalisation(half, "dsprites_rendered", "extrapolation", rows=10, name="two")
     >>> error_similarity([one, two]).matrix.round(2)[:2, :2]
-    array([[1., 1.],
-           [1., 1.]])
+    array([[nan,  1.],
+           [ 1., nan]])
     """
     if of not in get_args(Of):
         raise unknown("similarity", of, get_args(Of))
@@ -79,6 +95,8 @@ def error_similarity(
     predictions = [_predictions(result, tested[0], split, points, columns) for result in tested]
     grid = space(factors)
     truth = grid.scaled(grid.classes(points))[:, [grid.position(name) for name in columns]]
+    if of == "ood":
+        return _of_unseen(tested, split, columns, np.stack([*predictions, truth]))
     names = _distinct([result.source for result in tested])
     if of == "predictions":
         names, compared = [*names, TRUTH], [*predictions, truth]
@@ -86,17 +104,69 @@ def error_similarity(
         compared = [predicted - truth for predicted in predictions]
     layers = np.stack(compared)
     per_factor = {name: _correlations(layers[:, :, j]) for j, name in enumerate(columns)}
-    return Similarity(tuple(names), _mean(np.stack(list(per_factor.values()))), per_factor, split, len(points))
+    return Similarity(tuple(names), _mean(np.stack(list(per_factor.values()))), per_factor, split, len(points), of)
 
 
-def comparable(results: Sequence[TaskResult]) -> list[tuple[str, list[TaskResult]]]:
-    """Each split with the results that were tested on the same images of it, where there are two or more."""
+def _of_unseen(results: Sequence[TaskResult], split: str, columns: Sequence[str], layers: Floats) -> Similarity:
+    """How alike architectures predict the one unseen factor of an image; layers are (m + 1, n, k), the truth last."""
+    unseen = _unseen(results[0], split)
+    if not any(unseen):
+        raise UnknotError(
+            f"error_similarity: no kept image of {split} has exactly one value that training never had, or its result "
+            "was made before that was kept; compare predictions or errors, or run the task again.",
+            field="of",
+        )
+    which = np.array([columns.index(factor) if factor else -1 for factor in unseen])
+    rows = np.flatnonzero(which >= 0)
+    said = layers[:, rows, which[rows]]
+    names, groups = _architectures(results)
+    runs = [result.settings["model"].get("id", i) for i, result in enumerate(results)]
+
+    def between_groups(correlations: Floats) -> Floats:
+        apart = np.array([[a != b for b in [*runs, TRUTH]] for a in [*runs, TRUTH]])
+        known = np.where(apart, correlations, np.nan)
+        return np.array([[float(_mean(known[np.ix_(a, b)].ravel())) for b in groups] for a in groups])
+
+    per_factor = {
+        name: between_groups(_correlations(said[:, which[rows] == j]))
+        for j, name in enumerate(columns)
+        if (which[rows] == j).any()
+    }
+    matrix = between_groups(_correlations(said))
+    return Similarity(tuple(names), matrix, per_factor, split, len(rows), "ood")
+
+
+def _architectures(results: Sequence[TaskResult]) -> tuple[list[str], list[list[int]]]:
+    """Names of architectures and the results of each, the ground truth last; what is no run is one of its own."""
+    groups: dict[object, list[int]] = {}
+    for i, result in enumerate(results):
+        groups.setdefault(result.settings["model"].get("setting", i), []).append(i)
+    firsts = [results[members[0]] for members in groups.values()]
+    names = _distinct([first.settings["model"].get("family", first.source) for first in firsts])
+    return [*names, TRUTH], [*groups.values(), [len(results)]]
+
+
+def comparable(results: Sequence[TaskResult]) -> list[tuple[str, list[TaskResult], list[Of]]]:
+    """Each split, the results that were tested on the same images of it, where there are two or more, and what of them
+    can be correlated, the paper's first.
+    """
     groups: dict[tuple[object, ...], list[TaskResult]] = {}
     for result in results:
         for split, points in _probes(result).items():
             grid = tuple(result.settings["factors"].items())
             groups.setdefault((split, result.world, grid, tuple(points)), []).append(result)
-    return [(str(split), group) for (split, *_), group in groups.items() if len(group) > 1]
+    several = [(str(split), group) for (split, *_), group in groups.items() if len(group) > 1]
+    kinds: tuple[Of, ...] = get_args(Of)
+    return [
+        (split, group, [of for of in kinds if of != "ood" or any(_unseen(group[0], split))])
+        for split, group in several
+    ]
+
+
+def _unseen(result: TaskResult, split: str) -> list[str | None]:
+    """Of each kept image of a split, the one factor that is unseen, if there is one."""
+    rows = [row for row in result.tables["probe"] if row["split"] == split]
+    return [None if row.get("unseen") is None else str(row["unseen"]) for row in rows]
 
 
 def _probes(result: TaskResult) -> dict[str, list[int]]:
@@ -134,7 +204,8 @@ def _mean(layers: Floats) -> Floats:
     """The mean over the first axis of what is not NaN."""
     known = ~np.isnan(layers)
     total = np.where(known, layers, 0.0).sum(axis=0)
-    return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
+    mean: Floats = np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
+    return mean
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from unknot.factors import FactorSpace
 from unknot.tasks.generalisation.readout import Recipe
 from unknot.tasks.options import Options, Rows, option
 from unknot.worlds.splits.named import COMBINATION, canonical_split, named_split
+from unknot.worlds.splits.own import AS_PUBLISHED, OwnRule
 from unknot.worlds.splits.rules import Rule
 from unknot.worlds.splits.split import Split
 
@@ -24,6 +25,12 @@ class GeneralisationOptions(Options):
     split: str | Split | Sequence[str] = option(
         "", "random, composition, interpolation, extrapolation or all; a run's own if left out. May be repeated."
     )
+    ratio: float | None = option(
+        None, "Share of each factor's classes that splits hold back, if not as published."
+    )
+    keep: Sequence[str] = option((), "Factors that splits leave alone, such as shape,size.", flag="--keep,")
+    hold: Sequence[str] = option((), "Exclusive classes of splits, such as x=25..31; once for each factor.")
+    allow_circular: bool = option(False, "Extrapolate circular factors, although they close.")
     readout: bool | None = option(
         None, "Whether a function gives latents to read from, or factors.", flag="--readout/--predicts"
     )
@@ -38,9 +45,18 @@ class GeneralisationOptions(Options):
     oracle: bool = option(False, "Read the true factors of the world instead of a model's latents.")
     seed: int = option(0, "Decides which images, and the readout.", ge=0)
 
+    def splits(self, default: str, space: FactorSpace, rule: Rule | None) -> dict[str, Split]:
+        """The splits asked for, by what results call them; see `chosen_splits`."""
+        own = OwnRule(self.ratio, tuple(self.keep), tuple(self.hold), self.allow_circular)
+        return chosen_splits(self.split, default, space, rule, own)
+
 
 def chosen_splits(
-    wanted: str | Split | Sequence[str], default: str, space: FactorSpace, rule: Rule | None
+    wanted: str | Split | Sequence[str],
+    default: str,
+    space: FactorSpace,
+    rule: Rule | None,
+    own: OwnRule = AS_PUBLISHED,
 ) -> dict[str, Split]:
     """The splits asked for, by what results call them.
 
@@ -49,12 +65,15 @@ def chosen_splits(
         default: the same; empty where only the caller knows.
         space: the grid of the world.
         rule: the published one of its splits, if there is one.
+        own: what of the kinds of split is not as published.
 
     >>> from unknot.worlds import WORLDS
     >>> list(chosen_splits("", "all", WORLDS["dsprites"].factors, WORLDS["dsprites"].conventions.rule))
     ['random', 'composition', 'interpolation', 'extrapolation']
     """
     if isinstance(wanted, Split):
+        if own.given:
+            raise UnknotError(f"{WHO}: a split has its classes; leave out hold, ratio and keep.", field="split")
         if wanted.space.shape != space.shape:
             raise UnknotError(
                 f"{WHO}: the split is of a grid of {wanted.space.shape}; that of the world is {space.shape}.",
@@ -71,10 +90,11 @@ def chosen_splits(
         )
     splits = {}
     for name in KINDS if "all" in names else names:
-        if name not in KINDS and not name.startswith(COMBINATION):
+        if name.partition(":")[0] not in KINDS and not name.startswith(COMBINATION):
             raise unknown("split", name, (*KINDS, "all"), field="split")
         try:
-            splits[canonical_split(name)] = named_split(name, space, rule)
+            label = own.name(name, space, rule, WHO) if own.given else canonical_split(name)
+            splits[label] = named_split(label, space, rule)
         except UnknotError as error:
             raise error.within("split") from None
     return splits

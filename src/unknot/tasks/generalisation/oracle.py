@@ -11,7 +11,7 @@ from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, silent
 from unknot.runs.workspace import Workspace
-from unknot.tasks.generalisation.options import WHO, GeneralisationOptions, chosen_splits
+from unknot.tasks.generalisation.options import WHO, GeneralisationOptions
 from unknot.tasks.generalisation.readout import steps_over, train_readout
 from unknot.tasks.generalisation.split_errors import (
     CHUNK,
@@ -52,7 +52,7 @@ def oracle(
     train_rows = options.train_rows or "all"
     settings = {"oracle": True, "rows": options.rows, "steps": options.steps, "recipe": options.recipe}
     settings |= {"seed": options.seed, "train_rows": train_rows}
-    splits, table = chosen_splits(options.split, "all", space, source.conventions.rule), []
+    splits, table = options.splits("all", space, source.conventions.rule), []
     for i, (label, split) in enumerate(splits.items()):
         progress("readout of the true factors", i, len(splits))
 

@@ -1,12 +1,11 @@
 """The task of systematic generalisation on a page: R² by split, by factor, and how alike models err."""
 
 from collections.abc import Iterator, Sequence
-from typing import get_args
 
 from unknot.reports.kit.matrix_chart import matrix_chart
 from unknot.reports.kit.page import Cell, Content, Drawing, Gallery, Grid, Section
 from unknot.reports.kit.split_chart import Bar, histogram, r2_bars
-from unknot.tasks.generalisation.error_similarity import Of, Similarity, comparable, error_similarity
+from unknot.tasks.generalisation.error_similarity import KINDS_OF, Similarity, comparable, error_similarity
 from unknot.tasks.generalisation.options import KINDS
 from unknot.tasks.result import TaskResult, as_number
 
@@ -173,17 +172,18 @@ def _similarities(results: Sequence[TaskResult]) -> Iterator[Content]:
     """Heat maps, world by world."""
     for world in dict.fromkeys(result.world for result in results):
         drawings = [
-            _heat(error_similarity(group, split, of=of), of)
-            for split, group in comparable([result for result in results if result.world == world])
-            for of in get_args(Of)
+            _heat(error_similarity(group, split, of=of))
+            for split, group, kinds in comparable([result for result in results if result.world == world])
+            for of in kinds
         ]
         if drawings:
             yield Gallery(drawings)
 
 
-def _heat(similarity: Similarity, of: str) -> Drawing:
+def _heat(similarity: Similarity) -> Drawing:
     numbers = [str(i + 1) for i in range(len(similarity.names))]
     rows = [f"{number} {name}" for number, name in zip(numbers, similarity.names, strict=True)]
-    title = f"{similarity.split}: correlation of {of}"
-    caption = f"Pearson correlation over {similarity.rows} test images, averaged over factors."
+    title = f"{similarity.split}: correlation of {similarity.of}"
+    caption = f"Pearson correlation of {KINDS_OF[similarity.of]} over {similarity.rows} test images"
+    caption += "; means over pairs of seeds." if similarity.of == "ood" else ", averaged over factors."
     return Drawing(matrix_chart(title, rows, numbers, similarity.matrix.tolist(), colour="up"), caption)

@@ -116,12 +116,14 @@ class PredictedSplit:
         return encode_points(encoder, self._world, classes, seed=seed, progress=progress)[0]
 
     def _probed(self, classes: Classes, predictions: NDArray[np.float64]) -> Table:
-        """Predictions on the images that every result on this split keeps."""
+        """Predictions on the images that every result on this split keeps; and the unseen factor, if it is one."""
         space = self._world.factors
         names = [f"predicted {name}" for name in space.names]
+        unseen = [space.names[j] if j >= 0 else None for j in self._split.one_ood_factor(classes).tolist()]
+        points = space.indices(classes).tolist()
         return [
-            {"split": self._label, "point": point, **dict(zip(names, row, strict=True))}
-            for point, row in zip(space.indices(classes).tolist(), predictions.round(5).tolist(), strict=True)
+            {"split": self._label, "point": point, "unseen": factor, **dict(zip(names, row, strict=True))}
+            for point, factor, row in zip(points, unseen, predictions.round(5).tolist(), strict=True)
         ]
 
     def _notes(self, baselines: Baselines) -> list[Note]:

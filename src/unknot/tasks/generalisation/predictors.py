@@ -11,7 +11,7 @@ from unknot.encoders.encoder import Encoder, writable
 from unknot.encoders.source import WITH_WEIGHTS, Source
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import FactorSpace
-from unknot.metrics.inputs import as_array
+from unknot.reading.arrays import as_array
 from unknot.representation import Representation
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec

@@ -16,8 +16,8 @@ from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress
 from unknot.runs.workspace import Workspace
-from unknot.tasks.generalisation.error_similarity import Similarity, comparable, error_similarity
-from unknot.tasks.generalisation.options import ROWS, WHO, GeneralisationOptions, chosen_splits
+from unknot.tasks.generalisation.error_similarity import KINDS_OF, Similarity, comparable, error_similarity
+from unknot.tasks.generalisation.options import ROWS, WHO, GeneralisationOptions
 from unknot.tasks.generalisation.oracle import oracle
 from unknot.tasks.generalisation.page import section
 from unknot.tasks.generalisation.predicted_split import PredictedSplit
@@ -48,7 +48,7 @@ def measure(
     if options.oracle:
         return oracle(source, options, workspace, progress)
     predictor = find_predictor(source, options.readout, options.scale)
-    settings = _settings(options, predictor)
+    settings = _settings(options, predictor, source)
     about = TaskResult(WHO, options.name or source.label, source.world_name, {}, settings=settings)
 
     def tested(label: str, split: Split) -> TaskResult:
@@ -59,7 +59,7 @@ def measure(
             RESULT,
         )
 
-    splits = chosen_splits(options.split, predictor.own_split, predictor.world.factors, source.conventions.rule)
+    splits = options.splits(predictor.own_split, predictor.world.factors, source.conventions.rule)
     return _joined([tested(label, split) for label, split in splits.items()])
 
 
@@ -70,18 +70,19 @@ def check(run: Untrained, options: GeneralisationOptions) -> None:
     must_have_factors(run.world)
     if not needs_readout(run.spec, options.readout, run.spec.title):
         must_share_factors(run.spec.title, run.spec, run.home, run.world)
-    chosen_splits(options.split, run.spec.split or "all", run.world.factors, conventions(run.world.key).rule)
+    options.splits(run.spec.split or "all", run.world.factors, conventions(run.world.key).rule)
 
 
-def _settings(options: GeneralisationOptions, predictor: Predictor) -> dict[str, Any]:
-    space = predictor.world.factors
+def _settings(options: GeneralisationOptions, predictor: Predictor, source: Source) -> dict[str, Any]:
+    space, spec = predictor.world.factors, source.spec
+    apart_from_seed = {} if spec is None else {"family": spec.family, "setting": spec.replace(seed=0).id}
     settings: dict[str, Any] = {
         "rows": options.rows,
         "seed": options.seed,
         "scale": options.scale,
         "readout": predictor.needs_readout,
         "factors": dict(zip(space.names, space.shape, strict=True)),
-        "model": dict(predictor.encoder.record),
+        "model": {**predictor.encoder.record, **apart_from_seed},
     }
     if predictor.needs_readout:
         settings |= {"train_rows": options.train_rows or ROWS, "steps": options.steps, "recipe": options.recipe}
@@ -130,7 +131,9 @@ def compare(results: Sequence[TaskResult]) -> "RenderableType":
     """How alike models are on each split that two or more of them are on."""
     from rich.console import Group
 
-    return Group(*(_similarity(error_similarity(group, split)) for split, group in comparable(results)))
+    return Group(
+        *(_similarity(error_similarity(group, split, of=kinds[0])) for split, group, kinds in comparable(results))
+    )
 
 
 def _similarity(similarity: Similarity) -> "RenderableType":
@@ -138,7 +141,7 @@ def _similarity(similarity: Similarity) -> "RenderableType":
     from rich.table import Table
     from rich.text import Text
 
-    head = Text(f"{similarity.split}: correlation of predictions over {similarity.rows} images")
+    head = Text(f"{similarity.split}: correlation of {KINDS_OF[similarity.of]} over {similarity.rows} images")
     grid = Table("")
     for i, _ in enumerate(similarity.names):
         grid.add_column(str(i + 1), justify="right")
@@ -149,7 +152,7 @@ def _similarity(similarity: Similarity) -> "RenderableType":
 
 GENERALISATION = Task(
     name=WHO,
-    version=1,
+    version=2,
     question="Are factors still predicted right on images unlike those of training?",
     about="""R² by split and factor, beside what a constant scores. Test images combine factor values as training never
 did (composition), or have values between (interpolation) or beyond (extrapolation) those of training.

@@ -13,10 +13,13 @@ from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
 from unknot.tasks.options import Options, option
 from unknot.worlds.puzzles.puzzles import Alternatives, Puzzles, Relations, draw_puzzles
+from unknot.worlds.puzzles.solvers import accuracies
 
 WHO = "reasoning"
 AT = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)  # steps whose accuracy the study reports
+BASELINE_PUZZLES = 20_000
 OF_ONE = ("g", "f", "lr", "dropout", "norm", "optimiser")  # options of a reasoner that is not drawn
+OTHER_ROWS = "accuracy_other_rows"
 Optimiser = Literal["muon", "adam"]
 Search = Literal["cpu", "paper"]
 
@@ -27,8 +30,8 @@ class WReNSetting:
 
     The published network has `norm` False and `optimiser` "adam". On puzzles with hard answers it learns shortcuts for
     as long as we had patience: six answers differ by little in sums of 81, so f soon no longer bends, and a sum of
-    pairs cannot say "if". With normalised sums it finds the rule of the third row, and with Muon, which gives weak
-    directions of a gradient the same length as strong ones, that of all three.
+    pairs cannot say "if". With normalised sums it agrees with the third row where its two panels agree, and with Muon,
+    which gives weak directions of a gradient the same length as strong ones, it finds the rule of all three rows.
 
     Attributes:
         lr: learning rate.
@@ -52,7 +55,7 @@ class WReNSetting:
 
 
 PUBLISHED: Mapping[str, Any] = {"norm": False, "optimiser": "adam"}
-# 288 settings, van Steenkiste et al. 2019, appendix C; and the 48 of them that are cheap enough for a CPU.
+# 288 settings, van Steenkiste et al. 2019, appendix A.2; and the 48 of them that are cheap enough for a CPU.
 PAPER: Mapping[str, Sequence[float]] = {
     "lr": (0.01, 0.001, 0.0001),
     "g_width": (256, 512),
@@ -155,6 +158,11 @@ class ReasoningOptions(Options):
             alternatives=self.alternatives,
             reject_distinct=self.reject_distinct,
         )
+
+    def baselines(self, factors: FactorSpace) -> dict[str, dict[int, float]]:
+        """What solvers get that learn nothing: solver -> number of fixed factors, 0 for all -> accuracy."""
+        puzzles = self.puzzles(factors, BASELINE_PUZZLES, np.random.default_rng([self.seed, 4]))
+        return accuracies(puzzles, factors, relations=self.relations, alternatives=self.alternatives)
 
     def examinations(self) -> set[int]:
         """The steps after which a reasoner is examined."""

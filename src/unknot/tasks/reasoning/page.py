@@ -7,6 +7,7 @@ from unknot.reports.kit.page import Content, Drawing, Gallery, Grid, Section
 from unknot.reports.kit.step_charts import Curve, dumbbells, step_curves
 from unknot.statistics.quartiles import half_differences, quartile_curves
 from unknot.tasks.reasoning.curves import accuracies_of, half_correlations, step_correlations
+from unknot.tasks.reasoning.options import OTHER_ROWS
 from unknot.tasks.result import Table, TaskResult, as_cell, as_number
 from unknot.worlds.puzzles.puzzles import CHANCE
 
@@ -24,9 +25,9 @@ def section(results: Sequence[TaskResult]) -> Section:
         "A relation network (WReN) learns to complete the third row of Raven-like puzzles whose panels it sees through "
         "the representation. What counts is how well it does after how many steps; every batch and evaluation has "
         "fresh puzzles.",
-        "Three solvers that learn nothing stand beside it: the rule itself is always right; one looks at the third row "
-        "and the answers alone, one at the answers alone. Only an accuracy above the third-row line shows that rows "
-        "one and two are used.",
+        "Three solvers that learn nothing stand beside it: the rule itself is always right; one makes the best use of "
+        "the third row and the answers, one of the answers alone. Only an accuracy above the third-row line shows that "
+        "rows one and two are used; so does one that falls when those rows are another puzzle's.",
     ]
     reasoners = results[0].tables.get("reasoners", [])
     several = f"Mean of {len(reasoners)} reasoners; the band is from the worst to the best."
@@ -112,6 +113,9 @@ def _learning(results: Sequence[TaskResult]) -> str:
         several = len(result.tables.get("reasoners", [])) > 1
         mean = [float(row["accuracy"] or 0) for row in rows]
         curves.append(Curve(result.source, steps, mean, low if several else (), high if several else (), dashes=i))
+    if len(results) == 1 and OTHER_ROWS in results[0].values:
+        swapped = [as_number(row[OTHER_ROWS]) for row in results[0].tables["accuracy over training"]]
+        curves.append(Curve("other rows", curves[0].steps, swapped, strength=0.5, dashes=1))
     values = results[0].values
     lines = {words: values[name] for name, words in SHORTCUTS.items() if name in values}
     return step_curves("Accuracy over training", curves, references=lines | {"chance": CHANCE}, bounds=(0.1, 1.0))
@@ -143,13 +147,15 @@ def _by_relations(result: TaskResult) -> str:
 
 def _relations_table(results: Sequence[TaskResult]) -> Grid:
     counts = [row["relations"] for row in results[0].tables["by relations"]]
-    header = ["representation", *(f"{k} fixed" for k in counts)]
+    header = ["representation", *(f"{k} fixed" for k in counts), "all", "rows one and two of another puzzle"]
     rows: list[list[Any]] = []
     for result in results:
         accuracy = {row["relations"]: row["accuracy"] for row in result.tables["by relations"]}
-        rows.append([result.source, *(accuracy.get(k) for k in counts)])
+        swapped = result.values.get(OTHER_ROWS)
+        rows.append([result.source, *(accuracy.get(k) for k in counts), result.values["accuracy"], swapped])
     for name, words in SHORTCUTS.items():
-        rows.append([words, *(row[name] for row in results[0].tables["by relations"])])
+        shortcut = results[0].values[name]
+        rows.append([words, *(row[name] for row in results[0].tables["by relations"]), shortcut, shortcut])
     return Grid(header, rows, "Accuracy after the last step, by the number of fixed factors.", name="by-relations")
 
 

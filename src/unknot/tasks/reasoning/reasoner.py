@@ -26,7 +26,7 @@ from unknot.progress import Progress
 from unknot.runs.batches import as_tensor
 from unknot.runs.trainer import seed_of
 from unknot.runs.workspace import Workspace
-from unknot.tasks.reasoning.options import ReasoningOptions, WReNSetting
+from unknot.tasks.reasoning.options import OTHER_ROWS, ReasoningOptions, WReNSetting
 from unknot.tasks.reasoning.panels import CodeTable, Panels
 from unknot.tasks.reasoning.wren import PanelCNN, WReN, initialise
 from unknot.tasks.result import Table
@@ -164,29 +164,37 @@ class Reasoner:
             self.diverged = self.step + 1
 
     def _examine(self) -> Row:
-        """Accuracy on fresh puzzles, all and by the number of fixed factors; chance once training has diverged."""
+        """Accuracy on fresh puzzles, all and by the number of fixed factors; chance once training has diverged.
+
+        The same puzzles are put once more with rows one and two of another.
+        """
         lesson, options = self.lesson, self.lesson.options
         rng = np.random.default_rng([options.seed, self.draw, EVALUATE, self.step])
         puzzles = lesson.puzzles(options.batch_size * options.evaluation_batches, rng)
-        right, losses = [], []
+        right, right_otherwise, losses = [], [], []
         self.model.eval()
         with torch.no_grad():
             for start in range(0, 0 if self.diverged else len(puzzles), CHUNK):
                 at = slice(start, start + CHUNK)
                 some = Puzzles(puzzles.grids[at], puzzles.answers[at], puzzles.labels[at], puzzles.fixed[at])
                 labels = torch.from_numpy(some.labels)
-                scores = self.scores(lesson.inputs(some, rng)).cpu()
+                inputs = lesson.inputs(some, rng)
+                scores = self.scores(inputs).cpu()
                 right.append((scores.argmax(dim=1) == labels).numpy())
+                otherwise = self.scores(_with_other_rows(inputs)).cpu()
+                right_otherwise.append((otherwise.argmax(dim=1) == labels).numpy())
                 losses.append(float(functional.cross_entropy(scores, labels, reduction="sum")))
         kinds = np.unique(puzzles.relations)
         if not right or not math.isfinite(sum(losses)):
             self.diverged = self.diverged or self.step
             by_kind = {f"accuracy_k{k}": CHANCE for k in kinds}
-            return {"step": self.step, "accuracy": CHANCE, "loss": math.log(ANSWERS), **by_kind}
+            chance = {"accuracy": CHANCE, OTHER_ROWS: CHANCE, "loss": math.log(ANSWERS)}
+            return {"step": self.step, **chance, **by_kind}
         correct = np.concatenate(right)
         by_kind = {f"accuracy_k{k}": float(correct[puzzles.relations == k].mean()) for k in kinds}
         accuracy, loss = float(correct.mean()), sum(losses) / len(correct)
-        return {"step": self.step, "accuracy": accuracy, "loss": loss, **by_kind}
+        other_rows = float(np.concatenate(right_otherwise).mean())
+        return {"step": self.step, "accuracy": accuracy, OTHER_ROWS: other_rows, "loss": loss, **by_kind}
 
     def _keep(self) -> None:
         if self.file is None:
@@ -217,6 +225,11 @@ class Reasoner:
             raise UnknotError(
                 f"{self.file}: is damaged ({type(error).__name__}); move it away to train this reasoner anew."
             ) from error
+
+
+def _with_other_rows(inputs: Tensor) -> Tensor:
+    """Each puzzle with rows one and two of the one before it."""
+    return torch.cat([inputs[:, :6].roll(1, dims=0), inputs[:, 6:]], dim=1)
 
 
 def teach(

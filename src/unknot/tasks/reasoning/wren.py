@@ -10,7 +10,7 @@ Two savings leave the scores as they are. The 64 pairs of context panels do not 
 W_1 e1 + W_2 e2, so that it is applied to 14 panels and pairs are sums.
 
 Reference: Barrett et al. 2018, Measuring Abstract Reasoning in Neural Networks, arXiv:1807.04225; van Steenkiste et
-al. 2019, arXiv:1905.12506, eq. 2 and appendix C. Where the code of the second differs from its text (one-hot of the
+al. 2019, arXiv:1905.12506, eq. 2 and appendix A.2. Where the code of the second differs from its text (one-hot of the
 place, LeCun-normal weights) this follows the code; dropout has its usual meaning, the share that is dropped. Muon:
 Jordan et al. 2024, kellerjordan.github.io/posts/muon.
 """

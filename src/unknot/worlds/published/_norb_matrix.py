@@ -5,7 +5,6 @@ at least three are written whatever their number; then the values.
 """
 
 import gzip
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.worlds.published.reading import reading
+from unknot.reading.guard import AGAIN, parsing
 
 TYPES = {0x1E3D4C55: "u1", 0x1E3D4C54: "<i4", 0x1E3D4C51: "<f4", 0x1E3D4C53: "<f8", 0x1E3D4C56: "<i2"}
 
@@ -50,7 +49,7 @@ def blocks(path: Path, rows: int) -> Iterator[NDArray[Any]]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[gzip.GzipFile]:
-    with reading(path, "a gzipped matrix", OSError, EOFError, zlib.error), gzip.open(path, "rb") as stream:
+    with parsing(path, "a gzipped matrix", AGAIN), gzip.open(path, "rb") as stream:
         yield stream
 
 

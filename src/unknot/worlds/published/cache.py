@@ -2,6 +2,7 @@
 
 import math
 import os
+import secrets
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.worlds.published import npz
+from unknot.reading import npz
 
 Fill = Callable[[NDArray[np.uint8]], None]
 
@@ -27,7 +28,7 @@ def converted(copy: Path, sources: Sequence[Path], shape: tuple[int, ...], fill:
     kept = _kept(copy, stamp, shape)
     if kept is not None:
         return kept
-    beside = copy.with_name(f"{copy.name}.{os.getpid()}.part")
+    beside = copy.with_name(f"{copy.name}.{secrets.token_hex(4)}.part")
     try:
         beside.touch()
     except OSError as error:

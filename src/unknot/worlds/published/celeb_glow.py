@@ -11,10 +11,11 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.factors import Factor, FactorSpace
+from unknot.reading import npz
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.entry import Conventions
 from unknot.worlds.pictures import ChannelsLast, Joined
-from unknot.worlds.published import cache, npz
+from unknot.worlds.published import cache
 from unknot.worlds.published.data_folders import data_folders
 from unknot.worlds.published.split_files import PARTS, SPLITS, split_files
 from unknot.worlds.splits.rules import RULES

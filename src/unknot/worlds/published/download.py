@@ -1,6 +1,7 @@
-"""Published files by HTTP: mirrors in turn, interrupted downloads taken up again, checksums verified.
+"""Published files from the web: mirrors in turn, interrupted downloads taken up again, checksums verified.
 
-A file arrives as `NAME.part`, which a later call continues, and is renamed when its checksum is right.
+A file arrives as `NAME.part`, which a later call continues, and is renamed when its checksum is right. It comes by
+https, and by http only where a checksum tells whether it was changed on its way.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import shutil
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlsplit
 
 from unknot.errors import UnknotError
@@ -24,6 +26,25 @@ TIMEOUT = 30.0  # seconds without a byte
 
 class _NotFromHereError(Exception):
     """This address does not give the file; the message says why."""
+
+
+class _SafeRedirects(urllib.request.HTTPRedirectHandler):
+    """Goes where a server sends it, but from https to https only."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        """The request to send instead."""
+        if urlsplit(newurl).scheme not in {"https", req.type}:
+            fp.close()
+            raise _NotFromHereError(f"sends from {req.type} on to {newurl}; refused")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def download(file: PublishedFile, folder: Path, progress: Progress = silent) -> Path:
@@ -113,6 +134,10 @@ def _room(part: Path, file: PublishedFile) -> None:
 
 def _fetch(url: str, part: Path, file: PublishedFile, progress: Progress) -> None:
     """Bring the part to its full length and check it; one begun before that turns out wrong is begun anew, once."""
+    if urlsplit(url).scheme != "https" and not (file.sha256 or file.md5):
+        raise _NotFromHereError(
+            f"{url} is not https, and no checksum is known to tell whether what came was changed"
+        )
     for _ in range(2):
         begun = part.stat().st_size
         _continue(url, part, file, progress)
@@ -149,7 +174,7 @@ def _receive(url: str, part: Path, file: PublishedFile, progress: Progress) -> b
     headers = {"User-Agent": "unknot", "Accept-Encoding": "identity"}
     request = urllib.request.Request(url, headers=headers | ({"Range": f"bytes={have}-"} if have else {}))
     try:
-        response = urllib.request.urlopen(request, timeout=TIMEOUT)
+        response = urllib.request.build_opener(_SafeRedirects).open(request, timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
         # Nothing after what we have: it is complete, or of another file; the checksum tells.
         if error.code == 416 and have:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
-from unknot.worlds.published import hdf5, npz
+from unknot.reading import npz
+from unknot.worlds.published import hdf5
 
 Arrays = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]  # shape and type by key
 

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Indices
-from unknot.worlds.published.reading import reading
+from unknot.reading.guard import AGAIN, must_fit, parsing
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
 def is_hdf5(path: Path) -> bool:
     """Whether a file begins as HDF5 files do, or is named like one."""
-    with reading(path, "HDF5"), path.open("rb") as file:
+    with parsing(path, "HDF5", AGAIN), path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC or path.suffix in (".h5", ".hdf5")
 
 
@@ -37,7 +37,9 @@ def members(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
 def read(path: Path, key: str) -> NDArray[Any]:
     """One array, whole."""
     with opened(path) as file:
-        array: NDArray[Any] = dataset(file, path, key)[()]
+        stored = dataset(file, path, key)
+        must_fit(path, stored.nbytes)
+        array: NDArray[Any] = stored[()]
         return array
 
 
@@ -68,7 +70,7 @@ class HDF5Pictures:
         if self._file is None:
             self._file = _open(self.path)
         distinct, back = np.unique(rows, return_inverse=True)
-        with reading(self.path, "HDF5", OSError):
+        with parsing(self.path, "HDF5", AGAIN):
             pictures: NDArray[Any] = self._file[self.key][distinct]
         return pictures[back.reshape(-1)]
 
@@ -80,7 +82,7 @@ class HDF5Pictures:
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """An HDF5 file for reading; what is wrong with it is said in words."""
-    with reading(path, "HDF5", OSError), _open(path) as file:
+    with parsing(path, "HDF5", AGAIN), _open(path) as file:
         yield file
 
 
@@ -101,5 +103,5 @@ def reader(path: Path) -> Any:
 
 
 def _open(path: Path) -> Any:
-    with reading(path, "HDF5", OSError):
+    with parsing(path, "HDF5", AGAIN):
         return reader(path).File(path, "r")

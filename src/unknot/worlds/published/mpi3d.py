@@ -11,9 +11,10 @@ import numpy as np
 
 from unknot.errors import UnknotError, unknown
 from unknot.factors import Factor, FactorSpace
+from unknot.reading import npz
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.entry import Conventions, PublishedFile
-from unknot.worlds.published import cache, forms, npz
+from unknot.worlds.published import cache, forms
 from unknot.worlds.published.split_files import split_files
 from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS, existing_combinations
 from unknot.worlds.splits.rules import RULES

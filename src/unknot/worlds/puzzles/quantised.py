@@ -49,7 +49,7 @@ class Quantised(WorldDefaults):
 
     Edge cases: a world that lacks some combinations is refused if one of them is kept. Circular factors that lose
     classes become ordinal only if what is left is not evenly spread over the circle.
-    Reference: van Steenkiste et al. 2019, arXiv:1905.12506, section 4.1; which classes stay is from its code.
+    Reference: van Steenkiste et al. 2019, arXiv:1905.12506, section 3; which classes stay is from its code.
 
     Args:
         world: underneath.

@@ -6,6 +6,7 @@ numbers of its own, the result does not depend on interruptions or on the number
 """
 
 import json
+import math
 import os
 import shutil
 import time
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.files import must_be_ours, plain, read_json, write_json, written_whole
 from unknot.progress import Progress, silent
+from unknot.reading.guard import in_words
 
 MAKING = ".making"
 PAUSE = 0.5  # seconds between two looks at a folder that another process fills
@@ -185,6 +187,11 @@ def _begin(making: Path, plan: Mapping[str, Any], arrays: Mapping[str, tuple[tup
 
 def _allocate(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """An array file of full length. Its room is taken now, since a full disk would kill a process that maps it."""
+    need, free = math.prod(shape) * dtype.itemsize, shutil.disk_usage(path.parent).free
+    if need > free:
+        raise UnknotError(
+            f"{path}: needs {in_words(need)}, but only {in_words(free)} are free; make room, or make fewer."
+        )
     np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape).flush()  # type: ignore[no-untyped-call]
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:

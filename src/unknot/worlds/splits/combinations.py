@@ -4,10 +4,12 @@ Reference: Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics
 a size and a shape, written "NC size-shape".
 """
 
+import re
 from collections.abc import Iterable, Mapping
 
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
+from unknot.reading.arguments import checked
 from unknot.worlds.splits.split import Split
 
 
@@ -25,6 +27,7 @@ PUBLISHED_COMBINATIONS: dict[str, tuple[dict[str, int], ...]] = {
 }
 
 
+@checked
 def combination_split(space: FactorSpace, held_out: Mapping[str, int | Iterable[int]]) -> Split:
     """Train on everything except one combination of classes, test on that combination.
 
@@ -62,21 +65,22 @@ def combination_split(space: FactorSpace, held_out: Mapping[str, int | Iterable[
 def parse_combination(text: str) -> dict[str, tuple[int, ...]]:
     """The classes that text like `scale=0,shape=0` names; `scale=0+1,shape=0` holds out both of their combinations.
 
-    >>> parse_combination("scale=0+1, shape=2")
-    {'scale': (0, 1), 'shape': (2,)}
+    >>> parse_combination("scale=0+1, shape=2, x=5..7")
+    {'scale': (0, 1), 'shape': (2,), 'x': (5, 6, 7)}
     """
     held_out: dict[str, tuple[int, ...]] = {}
     for item in text.split(","):
         name, _, classes = (word.strip() for word in item.partition("="))
-        numbers = [number.strip() for number in classes.split("+")]
-        if not name or not all(number.isascii() and number.isdigit() for number in numbers):
+        runs = [re.fullmatch(r"\s*([0-9]+)(?:\.\.([0-9]+))?\s*", run) for run in classes.split("+")]
+        numbers = [n for run in runs if run for n in range(int(run[1]), int(run[2] or run[1]) + 1)]
+        if not name or not numbers or not all(runs):
             raise UnknotError(
                 f"combination '{text}': '{item.strip()}' is not a factor and its class; expected something like "
                 "scale=0,shape=2."
             )
         if name in held_out:
             raise UnknotError(f"combination '{text}': names '{name}' twice; give its classes as {name}=0+1.")
-        held_out[name] = tuple(sorted({int(number) for number in numbers}))
+        held_out[name] = tuple(sorted(set(numbers)))
     return held_out
 
 

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.factors import Classes, FactorSpace, Indices
+from unknot.reading.arguments import checked
 from unknot.worlds.splits.regions import Box, Mask, Masked, Outside, Region, check_maskable
 from unknot.worlds.splits.rules import (
     RULES,
@@ -250,6 +251,7 @@ class Split:
             ) from None
 
 
+@checked
 def split(
     space: FactorSpace,
     kind: SplitKind,

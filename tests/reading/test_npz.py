@@ -1,3 +1,4 @@
+import io
 import zipfile
 from pathlib import Path
 
@@ -5,7 +6,8 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.worlds.published import npz
+from unknot.reading import npz
+from unknot.reading.guard import allowing
 
 
 @pytest.fixture
@@ -85,10 +87,70 @@ def test_damaged_compressed_bytes_are_noticed(tmp_path: Path) -> None:
 def test_a_zip_of_something_else_says_so(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("images.npy", b"not an array")
-    with pytest.raises(UnknotError, match="'images' is not a numpy array"):
+    with pytest.raises(UnknotError, match="cannot be read as the array 'images'"):
         npz.members(tmp_path / "a.npz")
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(UnknotError, match="no such file"):
         npz.members(tmp_path / "a.npz")
+
+
+def lying(path: Path, shape: tuple[int, ...], *, compressed: bool) -> Path:
+    """An archive whose array is said to be larger than it is."""
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    kind = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(path, "w", kind) as archive:
+        archive.writestr("latents.npy", head.getvalue() + bytes(80))
+    return path
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+@pytest.mark.parametrize("shape", [(10**12, 3), (-1, 3), (11, 1)])
+def test_a_header_that_lies_about_its_size_is_not_believed(
+    tmp_path: Path, shape: tuple[int, ...], compressed: bool
+) -> None:
+    path = lying(tmp_path / "a.npz", shape, compressed=compressed)
+    for read in (lambda: npz.read(path, "latents"), lambda: npz.load(path, ["latents"])):
+        with pytest.raises(UnknotError, match=r"a\.npz: 'latents' is said to have shape .* only 80 bytes"):
+            read()
+
+
+def test_an_archive_that_unfolds_beyond_the_limit_is_refused_before_it_does(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "a.npz", latents=np.zeros((1000, 10)))
+    with allowing("10 KB"), pytest.raises(UnknotError, match=r"a\.npz: would take 80\.0 KB of memory"):
+        npz.load(tmp_path / "a.npz", ["latents"])
+    with allowing("10 KB"), pytest.raises(UnknotError, match=r"a\.npz: would take 80\.0 KB of memory"):
+        npz.read(tmp_path / "a.npz", "latents")
+    assert npz.load(tmp_path / "a.npz", ["latents"])["latents"].shape == (1000, 10)
+
+
+@pytest.mark.parametrize("at", [(8, 1), (10, 99)])
+def test_encrypted_members_and_unknown_compressions_are_said_of_the_file(
+    tmp_path: Path, at: tuple[int, int]
+) -> None:
+    np.savez(tmp_path / "a.npz", latents=np.zeros((10, 2)))
+    content = bytearray((tmp_path / "a.npz").read_bytes())
+    content[content.index(b"PK\x01\x02") + at[0]] = at[1]
+    (tmp_path / "a.npz").write_bytes(content)
+    with pytest.raises(UnknotError, match=r"a\.npz: cannot be read as an \.npz archive"):
+        npz.load(tmp_path / "a.npz", ["latents"])
+
+
+@pytest.mark.parametrize(
+    "head", ["(" * 3000, "{", "{'descr': '<f8'}", "{'descr': 5, 'shape': (), 'fortran_order': 1}"]
+)
+def test_a_damaged_head_of_an_array_is_said_of_the_file(tmp_path: Path, head: str) -> None:
+    text = (head + "\n").encode()
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(80))
+    with pytest.raises(UnknotError, match=r"a\.npy: cannot be read as the array 'a'"):
+        npz.read_npy(tmp_path / "a.npy")
+
+
+def test_an_npy_larger_than_the_limit_is_mapped_but_not_loaded(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros((1000, 10)))
+    with allowing("10 KB"):
+        assert npz.read_npy(tmp_path / "a.npy", mapped=True).shape == (1000, 10)
+        with pytest.raises(UnknotError, match=r"would take 80\.0 KB"):
+            npz.read_npy(tmp_path / "a.npy")

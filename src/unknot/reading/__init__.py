@@ -1,0 +1,1 @@
+"""What comes in from strangers: files, arrays, names and arguments, read with care."""

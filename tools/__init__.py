@@ -1,0 +1,1 @@
+"""Chores of those who work on Unknot; nothing of it is installed."""
