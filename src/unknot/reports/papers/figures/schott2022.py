@@ -1,6 +1,7 @@
 """Schott et al. 2022 from one's own study: Tables 5 to 10, Figures 4 to 7, 11 and 13 to 18."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,7 @@ from unknot.reports.papers.schott2022 import r2 as published_r2
 from unknot.statistics.correlations import correlations
 from unknot.tasks.generalisation.error_similarity import comparable, error_similarity
 from unknot.tasks.generalisation.options import KINDS, WHO
+from unknot.tasks.generalisation.page import similarity_chart
 from unknot.tasks.generalisation.split_errors import constant_baselines
 from unknot.tasks.result import TaskResult, as_number
 from unknot.worlds.catalogue import conventions, open_world
@@ -213,18 +215,23 @@ def predictions(own: Own) -> Pieces:
 
 
 def similarity(own: Own) -> Pieces:
-    """How alike models err: correlation of predictions of each two."""
+    """How alike architectures predict the one unseen factor, and how alike the truth."""
     there = False
+    yield (
+        "Pearson's correlation of predictions of the one factor that is unseen, over test images with exactly one: the "
+        "mean over pairs of runs of two architectures, never of a run with itself, and of each with the truth."
+    )
     for world, results in _by_world(own):
-        for split, group in comparable(results):
-            likeness = error_similarity(group, split)
-            numbers = [str(i + 1) for i in range(len(likeness.names))]
-            names = [f"{number} {name}" for number, name in zip(numbers, likeness.names, strict=True)]
-            chart = matrix_chart(f"{split}: {world}", names, numbers, likeness.matrix.tolist(), colour="up")
-            yield Drawing(chart, f"Pearson's correlation over {likeness.rows} test images.")
-            there = True
+        for split, group, kinds in comparable(results):
+            if "ood" in kinds:
+                there = True
+                yield replace(
+                    chart := similarity_chart(error_similarity(group, split)), caption=f"{world}. {chart.caption}"
+                )
     if not there:
-        raise Lacks("no two runs were tested on the same images", "seeds: 2, or a second model,")
+        raise Lacks(
+            "no two runs were tested on unseen values", "splits: [extrapolation], with two seeds or models,"
+        )
 
 
 FIGURES = (

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from unknot.reports.kit.page import Drawing, Gallery, Grid
 from unknot.reports.kit.step_charts import Curve, step_curves
 from unknot.reports.papers.figures.figure import Figure, Pieces
 from unknot.reports.papers.figures.own import Lacks, Own
+from unknot.runs.labels import settings
 from unknot.runs.run import Run
 from unknot.tasks.algebra.options import LOSSES, WHO
 from unknot.tasks.algebra.page import score_text
@@ -59,7 +61,7 @@ def first(own: Own) -> Pieces:
             _over_seeds([model.results[0].values.get(f"pixels_{loss}_coat", np.nan)], 100) for loss in LOSSES
         ]
         lines.append(["pixels", corpus, None, *pixels])
-    header = ("representation", "corpus", "ARI", *LOSSES.values())
+    header = ("representation", "corpus", "ARI", *(f"{name}-COAT" for name in LOSSES.values()))
     yield Grid(header, lines, "One's own.", "own table1")
     rows = [
         row
@@ -100,15 +102,17 @@ def second(own: Own) -> Pieces:
 def curves(own: Own) -> Pieces:
     """COAT and the fit of masks while runs train."""
     groups: dict[str, list[Run]] = {}
-    for run in _runs(own):
-        groups.setdefault(_label(run), []).append(run)
+    for run, label in _labels(own):
+        groups.setdefault(label, []).append(run)
     drawings = []
     for loss, title in LOSSES.items():
         column = f"{loss}_coat"
         lines = [curve for label, runs in groups.items() for curve in _curve(label, runs, "coat", column)]
-        pixels = [table[f"pixels_{column}"].iloc[-1] for run in _runs(own) for table in _table(run, "coat")]
+        pixels = [table[f"pixels_{column}"].iloc[-1] for run, _ in _labels(own) for table in _table(run, "coat")]
         if lines:
-            chart = step_curves(title, lines, references={"pixels": float(np.mean(pixels)), "chance": 0.0})
+            chart = step_curves(
+                f"{title}-COAT", lines, references={"pixels": float(np.mean(pixels)), "chance": 0.0}
+            )
             drawings.append(Drawing(chart, "The mean over seeds; the band is from the worst to the best."))
     for column, title in CURVES.items():
         lines = [curve for label, runs in groups.items() for curve in _curve(label, runs, "segmentation", column)]
@@ -129,9 +133,10 @@ FIGURES = (
 
 def _models(own: Own) -> list[_Model]:
     models: dict[tuple[str, str], _Model] = {}
+    labels = {run.folder: label for run, label in _labels(own)}
     for run, result in own.all_results(WHO):
         if any(row["kind"] == "encoder" for row in result.tables.get("scores", [])):
-            label = result.source if run is None else _label(run)
+            label = result.source if run is None else labels[run.folder]
             models.setdefault((label, result.world), _Model(label, result.world)).results.append(result)
     if not models:
         remedy = "unknot task algebra RUN keeps it with the run, -o FOLDER in a folder; name either with --study."
@@ -139,16 +144,14 @@ def _models(own: Own) -> list[_Model]:
     return list(models.values())
 
 
-def _label(run: Run) -> str:
-    """What runs that differ in their seed alone have in common."""
-    spec = run.spec
-    return f"{spec.model} on {spec.world.rpartition('/')[2]}, {spec.steps:,} steps"
-
-
-def _runs(own: Own) -> Iterator[Run]:
-    yield from own.runs
-    for study in own.studies:
-        yield from (run for id_ in study.runs["id"] if (run := study.run(id_)) is not None)
+def _labels(own: Own) -> list[tuple[Run, str]]:
+    """Every run, with a label that those share which differ in their seed alone."""
+    runs = [*own.runs, *(run for study in own.studies for id_ in study.runs["id"] if (run := study.run(id_)))]
+    told = settings([run.spec for run in runs])
+    return [
+        (run, f"{run.spec.model} on {Path(run.spec.world).name}" + (f", {words}" if words != "default" else ""))
+        for run, words in zip(runs, told, strict=True)
+    ]
 
 
 def _table(run: Run, name: str) -> list[Any]:
