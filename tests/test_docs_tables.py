@@ -16,6 +16,7 @@ from unknot.metrics.r2 import full_variance
 from unknot.models import MODELS
 from unknot.papers import PAPERS, tables
 from unknot.reports.papers import recompute
+from unknot.reports.papers.figures import FIGURES
 from unknot.tasks import TASKS, Task
 from unknot.tasks.options import flag_of
 from unknot.worlds import WORLDS
@@ -196,6 +197,12 @@ def papers_claims_table() -> str:
     return _table(("paper", "claim", "where", "verdict", "why"), rows)
 
 
+def papers_figures_table() -> str:
+    """The tables and figures of each paper that a study makes."""
+    rows = [(f"`{key}`", figure.number, figure.title) for key, of in FIGURES.items() for figure in of]
+    return _table(("paper", "made", "what it shows"), rows)
+
+
 def models_table() -> str:
     """Every model in a sentence."""
     rows = []
@@ -258,6 +265,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "papers_repeated": ("papers.md", papers_repeated_table),
     "papers_tables": ("papers.md", papers_tables_table),
     "papers_claims": ("papers.md", papers_claims_table),
+    "papers_figures": ("papers.md", papers_figures_table),
 }
 
 

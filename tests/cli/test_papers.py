@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from unknot.cli import app, main
 from unknot.papers import PAPERS, tables
 from unknot.reports.papers import recompute
+from unknot.tasks.result import TaskResult
 
 NARROW = CliRunner(env={"COLUMNS": "80"})
 
@@ -114,3 +115,25 @@ def test_wrong_words_get_the_nearest_name_or_what_is_missing(
     assert "papers: --csv writes a table; name it" in refused(capsys, monkeypatch, "duan2020", "--csv", "-")
     twice = ["duan2020", "--table", "table1", "--csv", "-", "--json", "-"]
     assert "--csv and --json both write to standard output" in refused(capsys, monkeypatch, *twice)
+
+
+def test_results_of_ones_own_stand_in_the_tables_of_the_paper(tmp_path: Path) -> None:
+    curve = [
+        {"draw": d, "step": s, "accuracy": a}
+        for d, s, a in ((0, 10, 0.25), (0, 20, 0.5), (1, 10, 0.25), (1, 20, 1))
+    ]
+    result = TaskResult("reasoning", "", "shapes3d", {}, {"curve": curve}, {"input": "onehot"})
+    file = result.write(tmp_path / "onehot.json")
+    shown = NARROW.invoke(app, ["papers", "vansteenkiste2019", "--study", str(file)])
+    assert shown.exit_code == 0, shown.output
+    words = " ".join(shown.output.split())
+    assert "0.750 ± 0.354 (2)" in words and "no reasoner saw integer, cnn" in words
+    assert "This cannot be made: there is no study" in words
+    page = NARROW.invoke(
+        app, ["papers", "vansteenkiste2019", "--study", str(file), "--html", str(tmp_path / "p.html")]
+    )
+    assert page.exit_code == 0 and "accuracy over training" in (tmp_path / "p.html").read_text(encoding="utf-8")
+
+
+def test_a_study_is_of_one_paper(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "--study is of one paper; name it" in refused(capsys, monkeypatch, "--study", "somewhere")

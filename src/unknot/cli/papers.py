@@ -1,5 +1,6 @@
 """`unknot papers`: what to cite, what is claimed and how firmly, the published numbers, and how to repeat them."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,11 @@ class Asked:
         "", "Write the table, or else facts and claims, to this file; - for standard output.", "--json"
     )
     recompute: bool = option(False, "Recompute its tables, and say how firm each claim is.", "--recompute")
+    study: Sequence[Path] = option(
+        (),
+        "Make its tables and figures from this study; or from a run, or a result of a task. May be repeated.",
+        "--study",
+    )
     html: Path | None = option(None, "Write a page of claims, recomputed tables and published ones.", "--html")
     bibtex: bool = option(False, "Print entries for a BibTeX file.", "--bibtex")
 
@@ -43,7 +49,7 @@ def papers(asked: Asked) -> None:
         _table(chosen[0], asked)
     elif asked.json:
         put(asked.json, as_json([_record(paper) for paper in chosen]))
-    elif asked.recompute or asked.html:
+    elif asked.recompute or asked.html or asked.study:
         _recompute(chosen[0], asked)
     elif asked.key:
         _show(chosen[0])
@@ -52,7 +58,7 @@ def papers(asked: Asked) -> None:
 
 
 def _must_fit(asked: Asked) -> None:
-    wants = {"--table": asked.table, "--recompute": asked.recompute, "--html": asked.html}
+    wants = {"--table": asked.table, "--recompute": asked.recompute, "--html": asked.html, "--study": asked.study}
     for name, value in wants.items():
         if value and not asked.key:
             raise UnknotError(f"papers: {name} is of one paper; name it: {', '.join(PAPERS)}.", field="key")
@@ -98,10 +104,12 @@ def _record(paper: Paper) -> dict[str, Any]:
 
 
 def _recompute(paper: Paper, asked: Asked) -> None:
-    from unknot.reports.papers.page import show_recomputed, write_paper_page
+    from unknot.reports.papers.page import show_own, show_recomputed, write_paper_page
 
     if asked.html:
-        echo(write_paper_page(asked.html, paper))
+        echo(write_paper_page(asked.html, paper, asked.study))
+    elif asked.study:
+        show_own(paper, asked.study, plain_console())
     if asked.recompute:
         show_recomputed(paper, plain_console())
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
+from unknot.papers import PAPERS
 from unknot.reports.correlation_table import Correlations, correlate
 from unknot.reports.kit.charts import CLEAR, CROWD, Dot, box_plot, heat_map
 from unknot.reports.kit.page import (
@@ -142,7 +143,9 @@ class _Sections:
             ids = [id_ for id_ in rows["id"] if id_ in results]
             if task.study_page is not None and ids:
                 scores = pd.DataFrame({m.column: m.values.reindex(ids) for m in self.study.measures if m.counted})
-                scores["reconstruction error"] = [_reconstruction(self.study.run(id_)) for id_ in ids]
+                scores["reconstruction error"] = [
+                    run.reconstruction_error if (run := self.study.run(id_)) else float("nan") for id_ in ids
+                ]
                 for section in task.study_page(scores, [results[id_] for id_ in ids]):
                     yield replace(section, title=f"{section.title}: {name}")
 
@@ -212,7 +215,13 @@ class _Sections:
         words = (
             "All numbers are read from the study's tables; each run's folder has its spec, weights and latents."
         )
-        contents: list[Content] = [again, Grid(("study.json", ""), fields, name="study"), *self._refused()]
+        figures = [
+            Command(("unknot", "papers", key, "--study", str(self.study.folder), "--html", f"{key}.html"), words)
+            for key, words in ((key, "makes the tables and figures of the paper") for key in PAPERS)
+            if self.study.name.startswith(key)
+        ]
+        table = Grid(("study.json", ""), fields, name="study")
+        contents: list[Content] = [again, *figures, table, *self._refused()]
         return Section("Where it comes from", [words], contents)
 
     def _refused(self) -> Iterator[Grid]:
@@ -270,12 +279,6 @@ class _Sections:
 
 def _title(measure: Measure) -> str:
     return measure.column + ("" if measure.higher_is_better else " (lower is better)")
-
-
-def _reconstruction(run: Run | None) -> float:
-    """The reconstruction error at the end of a run's training; NaN if its model has none."""
-    curve = None if run is None else run.curve()
-    return float("nan") if curve is None or "reconstruction" not in curve else curve["reconstruction"].iloc[-1]
 
 
 def _informative(study: StudyFolder) -> dict[str, int]:

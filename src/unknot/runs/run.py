@@ -205,6 +205,13 @@ class Run:
         """Loss terms over steps, as a pandas table."""
         return self.table("curve")
 
+    @property
+    def reconstruction_error(self) -> float:
+        """The reconstruction term at the end of training; NaN if its model has none."""
+        if not (self.folder / "curve.parquet").is_file() or "reconstruction" not in (curve := self.curve()):
+            return math.nan
+        return float(curve["reconstruction"].iloc[-1])
+
     def kl(self) -> Any:
         """KL of each latent over steps, as a pandas table."""
         return self.table("kl")

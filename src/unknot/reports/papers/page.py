@@ -1,6 +1,6 @@
 """A paper on a page and in the terminal: its claims and how firm they are, its tables, what comes out of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -11,16 +11,24 @@ from unknot.papers import Paper, PublishedTable, tables
 from unknot.reports.kit.page import Cell, Command, Grid, Link, Section, number, write_page
 from unknot.reports.kit.terminal import plain_table
 from unknot.reports.papers import recompute
+from unknot.reports.papers.figures import own_sections
 from unknot.reports.papers.recomputed import Claim, Recomputed, grid
 
 STYLES = {"holds": "green", "holds in part": "yellow", "does not hold": "red", "cannot be checked": "dim"}
 
 
-def write_paper_page(path: Path | str, paper: Paper) -> Path:
-    """Write one page: claims, what comes out, and all tables as they were printed."""
+def write_paper_page(path: Path | str, paper: Paper, own: Sequence[Path | str] = ()) -> Path:
+    """Write one page: claims, figures of one's own work, what comes out of the tables, and all of them as printed.
+
+    Args:
+        path: of the page.
+        paper: which.
+        own: folders of studies and runs, and results of tasks, from which its tables and figures are made anew.
+    """
     outcome = recompute(paper.key)
     lead = f"{paper.citation}. {paper.question}"
-    return write_page(path, paper.title, lead, [_claims(paper, outcome), *outcome.sections, _tables(paper)])
+    made = _own(paper, own) if own else []
+    return write_page(path, paper.title, lead, [_claims(paper, outcome), *made, *outcome.sections, _tables(paper)])
 
 
 def show_claims(paper: Paper, console: Console) -> None:
@@ -35,9 +43,28 @@ def show_recomputed(paper: Paper, console: Console) -> None:
     console.print(Text(paper.title, style="bold"))
     for claim in outcome.claims:
         console.print(_claim(claim))
-    for section in outcome.sections:
+    _show(outcome.sections, console)
+
+
+def show_own(paper: Paper, own: Sequence[Path | str], console: Console) -> None:
+    """Print the tables of a paper made anew from one's own work; charts and pictures are for a page."""
+    _show(own_sections(paper.key, own), console)
+
+
+def _show(sections: Sequence[Section], console: Console) -> None:
+    for section in sections:
         console.print(Text(f"\n{section.title}", style="bold cyan"))
         console.print(Group(*_lines(section)))
+
+
+def _own(paper: Paper, own: Sequence[Path | str]) -> list[Section]:
+    """The figures of one's own work, after the command that makes them."""
+    named = [word for path in own for word in ("--study", str(path))]
+    again = Command(
+        ("unknot", "papers", paper.key, *named, "--html", "page.html"), "These tables and figures again"
+    )
+    words = "Tables and figures of the paper, made from one's own work, beside what is published of them."
+    return [Section("From one's own work", [words], [again]), *own_sections(paper.key, own)]
 
 
 def _claims(paper: Paper, outcome: Recomputed) -> Section:

@@ -172,7 +172,7 @@ def _similarities(results: Sequence[TaskResult]) -> Iterator[Content]:
     """Heat maps, world by world."""
     for world in dict.fromkeys(result.world for result in results):
         drawings = [
-            _heat(error_similarity(group, split, of=of))
+            similarity_chart(error_similarity(group, split, of=of))
             for split, group, kinds in comparable([result for result in results if result.world == world])
             for of in kinds
         ]
@@ -180,7 +180,8 @@ def _similarities(results: Sequence[TaskResult]) -> Iterator[Content]:
             yield Gallery(drawings)
 
 
-def _heat(similarity: Similarity) -> Drawing:
+def similarity_chart(similarity: Similarity) -> Drawing:
+    """How alike models are on one split, as a matrix."""
     numbers = [str(i + 1) for i in range(len(similarity.names))]
     rows = [f"{number} {name}" for number, name in zip(numbers, similarity.names, strict=True)]
     title = f"{similarity.split}: correlation of {similarity.of}"
