@@ -95,8 +95,8 @@ def thresholds(n: int) -> list[str]:
     apart = float(np.abs(result.area[0, :10] - expected).max())
     return [
         f"ROC areas and cuts, {latents.nnz:.2g} entries of {n} x {d}, {n_classes} classes: {fast:.0f} s here, "
-        f"{whole:.0f} s by a loop over pairs (areas alone, from 10 of them), {whole / fast:.0f} x, {gigabytes():.1f} GB; largest "
-        f"difference {apart:.0e}"
+        f"{whole:.0f} s by a loop over pairs (areas alone, from 10 of them), {whole / fast:.0f} x, "
+        f"{gigabytes():.1f} GB; largest difference {apart:.0e}"
     ]
 
 
