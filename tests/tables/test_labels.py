@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import unknot
 from unknot import Representation, UnknotError
 from unknot.metrics.mig import mig
 from unknot.tables.labels import Labels, group_codes, labels_of
@@ -123,6 +124,20 @@ def test_a_metric_takes_words() -> None:
 def test_a_metric_by_itself_refuses_gaps() -> None:
     with pytest.raises(UnknotError, match=r"mig: factors has NaN.* in letter; .*unknot\.score"):
         mig(np.zeros((4, 1)), pd.DataFrame({"letter": ["a", "b", None, "a"]}))
+
+
+@pytest.mark.parametrize("ids", [np.arange(200), [f"cell {i}" for i in range(200)]])
+def test_a_column_of_ids_is_no_factor(ids: object) -> None:
+    with pytest.raises(UnknotError, match=r"'id' has 200 distinct values in 200 rows; .*--continuous id"):
+        unknot.score(np.zeros((200, 2)), {"id": ids}, metrics=["mig"])
+
+
+def test_metrics_that_regress_say_in_which_order_words_count() -> None:
+    rng = np.random.default_rng(0)
+    score = unknot.score(rng.normal(size=(60, 2)), {"kind": ["a", "b", "c"] * 20}, metrics=["r2"])["r2"]
+    assert score.parts["notes"] == [
+        "factor 'kind' is words: its classes count as the numbers 0 to 2, in this order."
+    ]
 
 
 def test_groups_of_any_kind_are_numbered_and_none_is_missing() -> None:

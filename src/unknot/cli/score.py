@@ -107,14 +107,22 @@ def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Represen
     from unknot.representation import from_table, read_representation
     from unknot.tables.frames import HDF5
 
-    how = {name: getattr(options, name) for name in ("latents", "groups", "join", "missing", "continuous")}
-    columns = any(how.values()) or (
-        options.factors and (latents.suffix in (".csv", ".parquet", *HDF5) or options.factors_file)
-    )
+    named = any((options.latents, options.groups, options.join, options.missing, options.continuous))
+    table = latents.suffix in (".csv", ".parquet", *HDF5) or options.factors_file is not None
+    columns = named or (table and bool(options.factors))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnknotWarning)
         if columns:
-            representation = from_table(latents, options.factors_file, factors=options.factors, **how)
+            representation = from_table(
+                latents,
+                options.factors_file,
+                latents=options.latents,
+                factors=options.factors,
+                groups=options.groups,
+                join=options.join,
+                missing=options.missing,
+                continuous=options.continuous,
+            )
         else:
             representation = read_representation(latents, options.factors_file)
     for warning in caught:
@@ -127,8 +135,7 @@ def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Represen
         check_picture(options.plot)
         if representation.factors is None:
             raise UnknotError("--plot: a Hinton diagram needs factors, and there are none.")
-    chosen = options.factors and not columns
-    return representation.with_factors(options.factors) if chosen else representation
+    return representation.with_factors(options.factors) if options.factors and not columns else representation
 
 
 def _run(todo: "Plan", jobs: int) -> "tuple[list[Record], bool]":

@@ -14,7 +14,7 @@ from unknot.metrics.score import Measure
 
 DEPENDENT = 0.05  # share of a factor that another one knows, from which it is worth a sentence
 SHOWN = 5  # pairs that are named
-ROWS = 100_000  # are enough to measure dependence
+ROWS = 20_000  # are enough to measure dependence
 ENOUGH = 10  # rows of a class whose rate of missing labels says something
 
 # What dependent factors do to the metrics that answer a question.
@@ -75,17 +75,20 @@ def _normalised(first: Ints, second: Ints, size: int) -> float:
     n = len(first)
     if not n:
         return 0.0
-    alone, other = _entropy(first), _entropy(second)
-    joint = _entropy(np.unique(first * size + second, return_inverse=True)[1].reshape(-1))
-    bias = (len(np.unique(first)) - 1) * (len(np.unique(second)) - 1) / (2 * n)
+    alone, values = _entropy(first)
+    other, others = _entropy(second)
+    joint, _ = _entropy(first * size + second)
+    bias = (values - 1) * (others - 1) / (2 * n)
     least = min(alone, other)
     return float(np.clip((alone + other - joint - bias) / least, 0, 1)) if least > 0 else 0.0
 
 
-def _entropy(codes: Ints) -> float:
-    counts = np.bincount(codes)
+def _entropy(codes: Ints) -> tuple[float, int]:
+    """Entropy in nats, and how many codes occur."""
+    few = codes.max() <= 4 * len(codes)
+    counts = np.bincount(codes) if few else np.unique(codes, return_counts=True)[1]
     shares = counts[counts > 0] / len(codes)
-    return float(-(shares * np.log(shares)).sum())
+    return float(-(shares * np.log(shares)).sum()), len(shares)
 
 
 def dependence_sentences(matrix: Floats, names: Sequence[str], metrics: Iterable[str]) -> list[str]:
