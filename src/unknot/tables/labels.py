@@ -105,6 +105,8 @@ def labels_of(
     """
     if isinstance(factors, Labels):
         return factors
+    if isinstance(factors, np.ma.MaskedArray):
+        factors = as_array(factors, who, "factors")  # which refuses one that hides entries
     if is_table(factors):
         table = as_table(factors, who)
         columns = [(str(name), table.column(i)) for i, name in enumerate(table.column_names)]
