@@ -66,7 +66,8 @@ SMALL: dict[str, Any] = {
 REASONERS = ("draws", "search", "g", "f", "lr", "dropout", "norm", "optimiser")
 LEADS_TO = {  # options that settings hold in another form: what they led to
     "combinations": dict.fromkeys(("held_out", "pair", "limit"), "combinations"),
-    "generalisation": {"split": "splits", "oracle": "model"},
+    "generalisation": dict.fromkeys(("split", "hold", "ratio", "keep", "allow_circular"), "splits")
+    | {"oracle": "model"},
     "reasoning": dict.fromkeys(REASONERS, "reasoners"),
 }
 WRONG = {"no": ["such"]}  # what no option takes

@@ -85,7 +85,7 @@ class Task:
         self.must_fit(source, options)
         folder = None if workspace is None else workspace.folder
         versioned = Workspace(folder, of=[self.name, self.version])
-        with Workspace(folder, must_keep=False).locked(self.name, [source.label, options.settings()]):
+        with Workspace(folder, must_keep=False).locked(self.name, [str(source.which), options.settings()]):
             result = self.measure(source, options, versioned, progress)
         return replace(result, seconds=round(time.perf_counter() - began, 2))
 
