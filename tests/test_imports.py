@@ -24,6 +24,7 @@ LAYERS = (
         "progress",
         "reading",
         "representation",
+        "tables",
         "examples",
         "papers",
     ),

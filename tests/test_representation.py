@@ -211,7 +211,7 @@ def _bad(tmp_path: Path, case: str) -> Path:
             path.write_text("latent_0,factor_y\n")
         case "csv words":
             path = tmp_path / "bad.csv"
-            path.write_text("latent_0,factor_y\n1,red\n")
+            path.write_text("latent_0,factor_y\nred,1\n")
         case "safetensors":
             path = tmp_path / "bad.safetensors"
             path.write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00notjson!")
@@ -240,7 +240,7 @@ def _bad(tmp_path: Path, case: str) -> Path:
         ("csv semicolons", "is separated by ';'"),
         ("csv spaces", "is separated by spaces"),
         ("csv header only", "has no rows"),
-        ("csv words", "hold text"),
+        ("csv words", "latents hold large_string; expected columns of numbers"),
         ("safetensors", "cannot be read as a safetensors file"),
         ("npy", "cannot be read as the array 'bad'"),
     ],

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from unknot.factors import Factor, FactorSpace
     from unknot.processes.trust import trust
     from unknot.ranking.ranking import Ranking, rank
-    from unknot.representation import Representation, read_representation
+    from unknot.representation import Representation, from_table, read_representation
     from unknot.runs.run import Run
     from unknot.runs.spec import RunSpec
     from unknot.runs.training import train
@@ -39,6 +39,7 @@ _HOMES = {
     "UnknotWarning": "unknot.errors",
     "combination_split": "unknot.worlds.splits.combinations",
     "encode": "unknot.encoders.encoding",
+    "from_table": "unknot.representation",
     "open_world": "unknot.worlds",
     "rank": "unknot.ranking.ranking",
     "read_representation": "unknot.representation",
@@ -65,6 +66,7 @@ __all__ = [
     "combination_split",
     "encode",
     "examples",
+    "from_table",
     "open_world",
     "papers",
     "rank",

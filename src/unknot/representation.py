@@ -10,6 +10,8 @@ One `.npz` that any framework can write:
 | `factor_names` | (f,) strings | |
 | `kl` | (d,) | mean KL of each latent to its prior |
 | `logvars` | as `latents` | log-variances, where `latents` are the means of Gaussians |
+| `groups` | (n,) | what each row belongs to, such as a patient; rows of one group are never split up |
+| `words` | () string | what the classes of factors are called, as JSON: factor -> words |
 | `source` | () string | how the latents were made, as JSON |
 
 `.safetensors` files use the same keys, with names and source as JSON in the header. A `.csv` or `.parquet` table
@@ -33,12 +35,17 @@ from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.files import written_whole
 from unknot.reading import npz
 from unknot.reading.arguments import checked, must_be
-from unknot.reading.arrays import as_array
 from unknot.reading.guard import allowing, must_fit, parsing
 from unknot.reading.tables import read_parquet
+from unknot.tables import sparse
+from unknot.tables.choice import Columns, choose
+from unknot.tables.frames import HDF5, Frame, file_frame, frame_of
+from unknot.tables.labels import Labels, group_codes, labels_of
+from unknot.tables.latents import latents_of
 
-ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars")
-KEYS = (*ARRAYS, "factor_names", "source")
+ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
+KEYS = (*ARRAYS, "factor_names", "words", "source", *sparse.KEYS)
+MAPPED = ("latents", "latents_test")  # stay on disk where an archive merely stores them
 TABLES = (".csv", ".parquet")
 
 
@@ -46,18 +53,22 @@ TABLES = (".csv", ".parquet")
 class Representation:
     """Latents with the factors they came from. See the module's table for what each field holds."""
 
-    latents: NDArray[Any]
-    factors: NDArray[Any] | None = None
+    latents: Any
+    factors: Any = None
     factor_names: tuple[str, ...] = ()
-    latents_test: NDArray[Any] | None = None
-    factors_test: NDArray[Any] | None = None
+    latents_test: Any = None
+    factors_test: Any = None
     kl: NDArray[np.float64] | None = None
     logvars: NDArray[Any] | None = None
     source: Mapping[str, Any] = field(default_factory=dict)
+    groups: Any = None
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    continuous: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        for name, values in self.arrays.items():
-            object.__setattr__(self, name, as_array(values, "representation", name))
+        object.__setattr__(self, "latents", latents_of(self.latents, "representation"))
+        if self.latents_test is not None:
+            object.__setattr__(self, "latents_test", latents_of(self.latents_test, "representation"))
         must_be("representation", "factor_names", self.factor_names, Sequence[Any])
         must_be("representation", "source", self.source, Mapping[str, Any])
         shape = np.shape(self.latents)
@@ -66,28 +77,18 @@ class Representation:
                 f"representation: latents has shape {shape}; expected (n_samples, n_latents), or (n, k, d) for slots."
             )
         if self.factors is not None:
-            if self.factors.ndim not in (1, 2):
-                raise UnknotError(
-                    f"representation: factors has shape {self.factors.shape}; expected (n_samples, n_factors)."
-                )
-            if self.factors.ndim == 1:
-                object.__setattr__(self, "factors", self.factors[:, None])
-            if self.factors_test is not None and self.factors_test.ndim == 1:
-                object.__setattr__(self, "factors_test", self.factors_test[:, None])
-            width = self.factors.shape[1]
-            names = tuple(map(str, self.factor_names)) or tuple(f"factor_{j}" for j in range(width))
-            if len(names) != width:
-                raise UnknotError(
-                    f"representation: {len(names)} factor names for {width} factors; give one name each."
-                )
-            twice = sorted({name for name in names if names.count(name) > 1})
-            if twice:
-                raise UnknotError(
-                    f"representation: factor name(s) {', '.join(twice)} occur twice; give each its own."
-                )
-            object.__setattr__(self, "factor_names", names)
+            self._take_labels()
         elif self.factors_test is not None:
             raise UnknotError("representation: factors_test without factors; give both or neither.")
+        if self.groups is not None:
+            if self.latents_test is not None:
+                raise UnknotError(
+                    "representation: groups beside held-out rows; groups decide which rows are held out, so give one "
+                    "or the other."
+                )
+            object.__setattr__(self, "groups", group_codes(self.groups, "representation"))
+            if len(self.groups) != shape[0]:
+                raise UnknotError(f"representation: {len(self.groups)} groups for {shape[0]} rows; give one each.")
         if self.logvars is not None and self.logvars.shape != self.latents.shape:
             raise UnknotError(
                 f"representation: logvars has shape {self.logvars.shape}, latents {self.latents.shape}; make them one."
@@ -110,6 +111,47 @@ class Representation:
                     "rows must agree."
                 )
 
+    def _take_labels(self) -> None:
+        """Factors of any kind as numbers, with their names and what their classes are called."""
+        labels = labels_of(self.factors, who="representation", names=self.factor_names)
+        if labels.values.ndim != 2:
+            raise UnknotError(
+                f"representation: factors has shape {labels.values.shape}; expected (n_samples, n_factors)."
+            )
+        names = tuple(map(str, labels.columns))
+        width = labels.values.shape[1]
+        if len(names) != width:
+            raise UnknotError(
+                f"representation: {len(names)} factor names for {width} factors; give one name each."
+            )
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise UnknotError(f"representation: factor name(s) {', '.join(twice)} occur twice; give each its own.")
+        words = {name: tuple(map(str, of)) for name, of in {**self.words, **labels.words}.items() if name in names}
+        labels = replace(labels, words=words)
+        if self.factors_test is not None:
+            test = labels_of(self.factors_test, who="representation", names=names)
+            test = test.like(labels) if test.words else test
+            object.__setattr__(self, "factors_test", test.values)
+            words |= test.words
+        object.__setattr__(self, "factors", labels.values)
+        object.__setattr__(self, "factor_names", names)
+        object.__setattr__(self, "words", words)
+        object.__setattr__(self, "continuous", (labels.continuous | self.continuous) & set(names))
+
+    @property
+    def labels(self) -> Labels | None:
+        """The factors with all that is known of them."""
+        return self._labels(self.factors)
+
+    @property
+    def labels_test(self) -> Labels | None:
+        """Those of the held-out rows."""
+        return self._labels(self.factors_test)
+
+    def _labels(self, factors: Any) -> Labels | None:
+        return None if factors is None else Labels(factors, self.factor_names, self.words, self.continuous)
+
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Its arrays of numbers by name, as far as it has them."""
@@ -119,9 +161,9 @@ class Representation:
         """The same rows with slots (n, k, d) laid side by side as (n, k * d) latents."""
 
         def flat(rows: NDArray[Any] | None) -> NDArray[Any] | None:
-            return None if rows is None else rows.reshape(len(rows), -1)
+            return rows if rows is None or rows.ndim == 2 else rows.reshape(len(rows), -1)
 
-        latents = self.latents.reshape(len(self.latents), -1)
+        latents = flat(self.latents)
         kl = None if self.kl is None else np.broadcast_to(self.kl, self.latents.shape[1:]).ravel()
         return replace(
             self, latents=latents, latents_test=flat(self.latents_test), logvars=flat(self.logvars), kl=kl
@@ -141,9 +183,14 @@ class Representation:
     def write(self, path: Path | str) -> Path:
         """Write one compressed `.npz`, complete or not at all."""
         path = Path(path)
-        arrays: dict[str, Any] = {**self.arrays, "factor_names": np.array(self.factor_names, dtype=np.str_)}
+        arrays: dict[str, Any] = {
+            **sparse.packed(self.arrays),
+            "factor_names": np.array(self.factor_names, dtype=np.str_),
+        }
         if self.source:
             arrays["source"] = np.array(json.dumps(self.source))
+        if self.words:
+            arrays["words"] = np.array(json.dumps(self.words))
         with written_whole(path) as beside, beside.open("wb") as file:
             np.savez_compressed(file, **arrays)
         return path
@@ -179,10 +226,10 @@ def _read(path: Path, factors: Path | str | None) -> Representation:
         return _from_arrays(path, _read_npz(path))
     if path.suffix == ".safetensors":
         return _from_arrays(path, _read_safetensors(path))
-    if path.suffix in TABLES:
+    if path.suffix in TABLES or path.suffix in HDF5:
         return _read_table(path)
     if path.suffix == ".npy":
-        return _from_arrays(path, {"latents": npz.read_npy(path)})
+        return _from_arrays(path, {"latents": npz.read_npy(path, mapped=True)})
     raise UnknotError(
         f"{path}: a '{path.suffix or 'nameless'}' file is not a representation; expected .npz, .safetensors, .csv, "
         ".parquet, or two files (latents, then factors) of .npy, .csv or .parquet."
@@ -198,7 +245,9 @@ def _must_exist(path: Path) -> None:
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    arrays = npz.load(path, KEYS)
+    arrays = npz.load(path, [key for key in KEYS if key not in MAPPED])
+    arrays |= {key: npz.read(path, key) for key in npz.members(path) if key in MAPPED}
+    arrays = sparse.unpacked(str(path), arrays)
     if "latents" not in arrays:
         names = ", ".join(npz.members(path)) or "nothing"
         raise UnknotError(f"{path}: has no array 'latents'; it holds {names}. Rename the array of latents.")
@@ -214,6 +263,7 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     with parsing(path, "a safetensors file"), safe_open(str(path), framework="numpy") as file:
         arrays = {key: file.get_tensor(key) for key in file.keys() if key in KEYS}
         names, metadata = ", ".join(file.keys()), file.metadata() or {}
+    arrays = sparse.unpacked(str(path), arrays)
     if "latents" not in arrays:
         raise UnknotError(f"{path}: has no tensor 'latents'; it holds {names or 'nothing'}.")
     if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
@@ -244,14 +294,16 @@ def _from_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Representati
             factors_test=arrays.get("factors_test"),
             kl=arrays.get("kl"),
             logvars=arrays.get("logvars"),
-            source=_source(arrays.get("source")),
+            groups=arrays.get("groups"),
+            words=_json_object(arrays.get("words")),
+            source=_json_object(arrays.get("source")),
         )
     except UnknotError as error:
         raise UnknotError(f"{path}: {error}") from None
 
 
-def _source(written: NDArray[Any] | None) -> dict[str, Any]:
-    """How the latents were made, if the file says so in a way we can read; nothing depends on it."""
+def _json_object(written: NDArray[Any] | None) -> dict[str, Any]:
+    """What a file says of its latents or classes, if it does so in a way we can read; nothing depends on it."""
     try:
         source = json.loads(str(written)) if written is not None else {}
     except (ValueError, RecursionError):
@@ -259,16 +311,16 @@ def _source(written: NDArray[Any] | None) -> dict[str, Any]:
     return source if isinstance(source, dict) else {}
 
 
-def _read_frame(path: Path) -> Any:
+def _read_frame(path: Path, *, words: bool = False) -> Any:
     import pandas as pd
 
     _must_exist(path)
     frame = _read_csv(path) if path.suffix == ".csv" else read_parquet(path, numbers=True)
     if not len(frame):
         raise UnknotError(f"{path}: has no rows; expected one per sample.")
-    words = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
-    if words:
-        raise UnknotError(f"{path}: column(s) {', '.join(words)} hold text; expected numbers only.")
+    text = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
+    if text and not words:
+        raise UnknotError(f"{path}: column(s) {', '.join(text)} hold text; expected numbers only.")
     return frame
 
 
@@ -319,36 +371,75 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+@checked
+def from_table(
+    source: Any,
+    labels: Any = None,
+    *,
+    latents: Sequence[str] | str = (),
+    factors: Sequence[str] | str = (),
+    groups: str = "",
+    join: str = "",
+    missing: Sequence[Any] = (),
+    continuous: Sequence[str] | str = (),
+) -> Representation:
+    """A representation from the columns of a table, or of two tables.
+
+    Args:
+        source: a table of pandas, polars or Arrow, a Hugging Face dataset, AnnData, or the path of a file.
+        labels: a second one that has the factors, row by row or joined.
+        latents: columns of numbers, or one that holds a vector in each row; wildcards such as "z*" are allowed.
+            Left out: those called `latent_...`, or the only one of vectors.
+        factors: columns of labels; left out, those called `factor_...`.
+        groups: the column that says what each row belongs to, such as a patient.
+        join: the column that both tables are joined by.
+        missing: values that stand for an unknown label, besides None, NaN and empty words.
+        continuous: factors that are measurements, whatever their values look like.
+
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame({"z0": [0.1, 0.2], "z1": [1.0, 2.0], "kind": ["B", None], "donor": ["p", "q"]})
+    >>> from_table(cells, latents="z*", factors="kind", groups="donor").factors.tolist()
+    [[0.0], [nan]]
+    """
+    columns = Columns(latents, factors, groups, join, missing, continuous)
+    chosen = choose(_frame(source), None if labels is None else _frame(labels), columns)
+    return Representation(chosen.latents, chosen.factors, groups=chosen.groups)
+
+
+def _frame(source: Any) -> Frame:
+    if not isinstance(source, str | Path):
+        return frame_of(source)
+    path = Path(source)
+    _must_exist(path)
+    if path.suffix == ".csv":
+        return frame_of(_read_frame(path, words=True), str(path))
+    if path.suffix == ".parquet" or path.suffix in HDF5:
+        return file_frame(path)
+    representation = read_representation(path)
+    arrays = {"latents": representation.latents}
+    if representation.factors is not None:
+        arrays |= dict(zip(representation.factor_names, representation.factors.T, strict=True))
+    return frame_of(arrays, str(path))
+
+
 def _read_table(path: Path) -> Representation:
     if path.suffix == ".csv" and _without_header(path):
         raise UnknotError(
             f"{path}: its first line is all numbers, so nothing says which columns are latents; begin the file with a "
             "line of names, latent_... and factor_<name>, or give latents and factors as two files."
         )
-    frame = _read_frame(path)
-    latents = [c for c in frame.columns if str(c).startswith("latent_")]
-    factors = [c for c in frame.columns if str(c).startswith("factor_")]
-    others = [str(c) for c in frame.columns if c not in latents and c not in factors]
-    if not latents or others:
-        raise UnknotError(
-            f"{path}: expected columns latent_... and factor_<name>; "
-            + (f"'{others[0]}' is neither." if others else "no latent_ column is there.")
-            + " Rename the columns, or give latents and factors as two files."
-        )
-    return Representation(
-        latents=frame[latents].to_numpy(),
-        factors=_columns(frame[factors]) if factors else None,
-        factor_names=tuple(str(c).removeprefix("factor_") for c in factors),
-    )
+    return from_table(path)
 
 
 def _read_pair(latents: Path, factors: Path) -> Representation:
-    def values(path: Path, prefix: str) -> tuple[NDArray[Any], tuple[str, ...]]:
+    def values(path: Path, prefix: str) -> tuple[Any, tuple[str, ...]]:
         if path.suffix == ".npy":
             _must_exist(path)
-            return npz.read_npy(path), ()
+            return npz.read_npy(path, mapped=True), ()
         if path.suffix in TABLES:
-            frame = _only(path, _read_frame(path), prefix)
+            frame = _only(path, _read_frame(path, words=prefix == "factor_"), prefix)
+            if any(frame[c].dtype.kind not in "fiub" for c in frame.columns):
+                return labels_of(frame, who=str(path)), ()
             # pandas numbers the columns of a file without header by whole numbers, which are not names
             named = not all(isinstance(c, int) for c in frame.columns)
             return _columns(frame), tuple(map(str, frame.columns)) if named else ()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -194,3 +195,64 @@ def test_metrics_lists_every_metric_and_explains_one() -> None:
     unknown = _unknot("metrics", "migg")
     assert unknown.returncode == 2
     assert "did you mean 'mig'" in unknown.stderr
+
+
+def cells(folder: Path) -> Path:
+    """A table with a column of vectors, words with gaps, a measurement and groups."""
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["ant", "bee"], 200)
+    codes = np.stack([kind == "ant", rng.normal(size=200)], axis=1) + 0.1 * rng.normal(size=(200, 2))
+    table = pd.DataFrame({"id": range(200), "kind": kind, "age": rng.uniform(0, 9, 200), "donor": range(200)})
+    table = table.assign(donor=table["donor"] // 5, embedding=list(codes))
+    table.loc[rng.random(200) < 0.3, "kind"] = None
+    table.to_parquet(folder / "cells.parquet")
+    table.drop(columns="embedding").sample(frac=1, random_state=0).to_csv(folder / "labels.csv", index=False)
+    table[["id", "embedding"]].to_parquet(folder / "codes.parquet")
+    return folder / "cells.parquet"
+
+
+def test_columns_of_a_table_are_scored_by_name(tmp_path: Path) -> None:
+    path = cells(tmp_path)
+    words = [
+        "--latents",
+        "emb*",
+        "--factors",
+        "kind,age",
+        "--groups",
+        "donor",
+        "--metrics",
+        "mig,r2",
+        "--bootstrap",
+        "3",
+    ]
+    done = _unknot("score", path, *words, "--json", tmp_path / "scores.json")
+    assert "factor 'kind': 3" in done.stdout
+    record = json.loads((tmp_path / "scores.json").read_text())
+    assert record["input"]["factor_names"] == ["kind", "age"]
+    assert record["input"]["missing_labels"][0]["factor"] == "kind"
+    joined = [
+        "--factors",
+        "kind,age",
+        "--groups",
+        "donor",
+        "--join",
+        "id",
+        "--metrics",
+        "mig,r2",
+        "--bootstrap",
+        "3",
+    ]
+    _unknot(
+        "score", tmp_path / "codes.parquet", tmp_path / "labels.csv", *joined, "--json", tmp_path / "joined.json"
+    )
+    again = json.loads((tmp_path / "joined.json").read_text())
+    assert again["scores"]["mig[bins=20]"]["value"] == record["scores"]["mig[bins=20]"]["value"]
+
+
+def test_labels_may_be_named_missing_and_measurements_so(tmp_path: Path) -> None:
+    path = cells(tmp_path)
+    words = "--factors kind,donor --missing bee --continuous donor --metrics mig --json -".split()
+    done = _unknot("score", path, *words)
+    record = json.loads(done.stdout)
+    assert record["input"]["skipped_factors"] == {"kind": "constant where it is known"}
+    assert "factor 'donor' is continuous: cut into 20 bins of equal count." in record["input"]["notes"]

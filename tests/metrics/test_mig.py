@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.metrics import METRICS, identity, parse_identity
 from unknot.metrics.mig import mig
 
 CASES = ["sncnk", "perfect", "rotated", "noise", "m1", "m2", "theorem31_n4k3"]
@@ -130,3 +131,29 @@ def test_bias_correction_lowers_the_information_of_noise():
 def test_an_unknown_normaliser_is_named():
     with pytest.raises(UnknotError, match="did you mean 'factor'"):
         mig(np.zeros((3, 1)), np.arange(3), normaliser="factors")
+
+
+def test_zero_plus_ten_is_a_name_and_sees_what_equal_width_does_not():
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 4, size=(4_000, 1))
+    fires = rng.random(4_000) < 0.05
+    strength = rng.exponential(size=4_000) ** 3  # so that one outlier empties nearly all bins of equal width
+    latents = np.stack([np.where(factors[:, 0] == 2, strength, 0.0), np.where(fires, strength, 0.0)], axis=1)
+    name, options = parse_identity("mig[zero+10]", METRICS)
+    score = METRICS[name](latents, factors, **options)
+    assert identity(METRICS[name], **options) == "mig[zero+10]"
+    assert score.value > mig(latents, factors).value + 0.1
+    share = np.mean(factors[:, 0] == 2)
+    expected = -share * np.log(share) - (1 - share) * np.log(1 - share)  # whether it fires tells value 2 apart
+    assert score.parts["mutual_information"][0, 0] == pytest.approx(expected, abs=0.01)
+
+
+def test_wide_codes_have_the_information_of_narrow_ones():
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 4, size=(500, 2))
+    latents = rng.normal(size=(500, 130)) + factors[:, :1]
+    wide = mig(latents, factors, normaliser="code", bias_correction=True)
+    narrow = mig(latents[:, :90], factors, normaliser="code", bias_correction=True)
+    np.testing.assert_allclose(
+        wide.parts["mutual_information"][:90], narrow.parts["mutual_information"], atol=1e-12
+    )

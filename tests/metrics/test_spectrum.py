@@ -97,3 +97,14 @@ def test_lidar_without_repeated_classes_says_what_to_pass():
 def test_one_row_is_refused(metric):
     with pytest.raises(UnknotError, match="1 row"):
         metric([[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("shape", [(300, 40), (40, 300)])
+def test_ranks_of_many_directions_are_those_of_the_decomposition(monkeypatch, shape):
+    from unknot.metrics import spectrum
+
+    latents = np.random.default_rng(0).normal(size=shape) @ np.diag(np.geomspace(1, 1e-3, shape[1])) + 0.5
+    latents[:, 3] = latents[:, 2]
+    exact = [metric(latents).value for metric in (rankme, effective_rank)]
+    monkeypatch.setattr(spectrum, "MANY", 5)
+    np.testing.assert_allclose([metric(latents).value for metric in (rankme, effective_rank)], exact, rtol=1e-6)

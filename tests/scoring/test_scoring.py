@@ -222,3 +222,25 @@ def test_all_default_metrics_run_on_a_small_code_without_a_stray_warning() -> No
     assert {record.name for record in card.records.values()} == suite
     assert {"dci", "nk", "snc", "mig"} <= suite
     assert all(record.score is not None or record.refused for record in card.records.values())
+
+
+def _wide(d: int) -> Representation:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 3, size=(40, 2))
+    return Representation(rng.normal(size=(40, d)), factors)
+
+
+def test_the_default_suite_chooses_by_width_and_says_so() -> None:
+    narrow, wide = plan(_wide(100)), plan(_wide(101))
+    assert "r2[linear]" in narrow.ids and not any("wide code" in note for note in narrow.notes)
+    assert {"r2[ridge]", "linear_accuracy[penalised]"} <= set(wide.ids)
+    assert not {"r2[linear]", "linear_accuracy[converged]"} & set(wide.ids)
+    assert "101 latents are a wide code" in wide.notes[-1] and "r2[ridge]" in wide.notes[-1]
+
+
+def test_metrics_that_would_take_too_long_are_left_out_with_the_time_they_would_take() -> None:
+    todo = plan(_wide(5_000))
+    assert not any(id_.startswith(("nk", "mutual_info_score")) for id_ in todo.ids)
+    assert "nk (about 5 min)" in todo.notes[-1] and "mutual_info_score (about 2 min)" in todo.notes[-1]
+    assert plan(_wide(5_000), metrics=["nk"]).ids == ["nk[converged]"]
+    assert plan(_wide(5_000), metrics=["r2"]).ids == ["r2[linear]"]

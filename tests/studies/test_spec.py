@@ -158,7 +158,7 @@ def test_the_easy_study_has_the_puzzles_of_the_released_code_and_is_else_the_sam
     study, easy = read_spec("vansteenkiste2019"), read_spec("vansteenkiste2019_easy")
     released = {"alternatives": "easy", "reject_distinct": True}
     assert easy.tasks["reasoning"] == {**study.tasks["reasoning"], **released}
-    assert [entry.model for entry in easy.models] == [entry.model for entry in study.models]
+    assert [(e.model, e.preset) for e in easy.entries] == [(e.model, e.preset) for e in study.entries]
 
 
 @pytest.mark.parametrize(

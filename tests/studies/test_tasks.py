@@ -195,7 +195,7 @@ def test_the_time_of_tasks_is_that_of_finished_runs_or_of_a_trial(tmp_path: Path
         TaskResult("fairness", "run", "w", {"unfairness": 0.1}, {}, seconds=7.0).write(
             store.task_files(run)["fairness"]
         )
-    assert task_seconds(store) == (7.0, ["fairness as timed in finished runs"])
+    assert task_seconds(store) == (7.0, ["fairness as timed in finished runs"], [])
 
 
 def test_the_report_says_which_scores_foretell_reasoning(

@@ -432,5 +432,5 @@ def test_parts_of_another_version_are_not_read(tmp_path: Path) -> None:
             np.eye(4).repeat(9, 0), np.arange(4).repeat(9)[:, None] // [2, 1] % 2, ("a", "b")
         )
         task.function(representation, rounds=1, points=2, folder=tmp_path)
-        folders.append({path.name for path in (tmp_path / "parts").glob("fairness-*")})
+        folders.append({path.name for path in (tmp_path / "parts").glob("fairness-*.json")})
     assert len(folders[0]) == 1 and len(folders[1]) == 2

@@ -32,6 +32,13 @@ class ScoreOptions:
     metrics: Sequence[str] = option((), "Only these, such as mig,dci\\[lasso].", "--metrics,")
     exclude: Sequence[str] = option((), "All but these.", "--exclude,")
     factors: Sequence[str] = option((), "Only these factors, by name, such as scale,shape.", "--factors,")
+    latents: Sequence[str] = option(
+        (), "Columns of a table that are latents, such as embedding or z*.", "--latents,"
+    )
+    groups: str = option("", "Column: rows of one group, such as a patient, are held out together.")
+    join: str = option("", "Column by which two tables are joined.")
+    missing: Sequence[str] = option((), "Values that stand for an unknown label, such as ?,-1.", "--missing,")
+    continuous: Sequence[str] = option((), "Factors that are measurements, by name.", "--continuous,")
     seed: int = option(0, "Decides splits, resamples and draws.")
     limit: int | None = option(None, "Use at most this many rows.")
     bootstrap: int = option(0, "Resamples for 95 % intervals of training-free metrics.")
@@ -97,11 +104,27 @@ def score(options: ScoreOptions) -> None:
 
 def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Representation":
     """What is scored, and on the console what is noted of its file."""
-    from unknot.representation import read_representation
+    from unknot.representation import from_table, read_representation
+    from unknot.tables.frames import HDF5
 
+    named = any((options.latents, options.groups, options.join, options.missing, options.continuous))
+    table = latents.suffix in (".csv", ".parquet", *HDF5) or options.factors_file is not None
+    columns = named or (table and bool(options.factors))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnknotWarning)
-        representation = read_representation(latents, options.factors_file)
+        if columns:
+            representation = from_table(
+                latents,
+                options.factors_file,
+                latents=options.latents,
+                factors=options.factors,
+                groups=options.groups,
+                join=options.join,
+                missing=options.missing,
+                continuous=options.continuous,
+            )
+        else:
+            representation = read_representation(latents, options.factors_file)
     for warning in caught:
         console.print(f"note: {warning.message}", markup=False, highlight=False, style="dim")
     if options.flatten_slots:
@@ -112,7 +135,7 @@ def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Represen
         check_picture(options.plot)
         if representation.factors is None:
             raise UnknotError("--plot: a Hinton diagram needs factors, and there are none.")
-    return representation.with_factors(options.factors) if options.factors else representation
+    return representation.with_factors(options.factors) if options.factors and not columns else representation
 
 
 def _run(todo: "Plan", jobs: int) -> "tuple[list[Record], bool]":

@@ -6,6 +6,7 @@ level, what it measures, reference) recorded beside it as `metric.facts`.
 
 from typing import cast
 
+from unknot.metrics.best_auroc import best_auroc
 from unknot.metrics.beta_vae_score import beta_vae_score
 from unknot.metrics.dci import dci
 from unknot.metrics.dci_es import dci_es
@@ -52,6 +53,7 @@ METRICS: dict[str, Metric] = cast(
         "jemmig": jemmig,
         "infomec": infomec,
         "mcc": mcc,
+        "best_auroc": best_auroc,
         "explicitness": explicitness,
         "mlp_accuracy": mlp_accuracy,
         "linear_accuracy": linear_accuracy,

@@ -69,6 +69,13 @@ def fit(latents: Floats, codes: Ints, **options: Any) -> tuple[Any, bool]:
     return model, not any(issubclass(w.category, ConvergenceWarning) for w in caught)
 
 
+def log_softmax(logits: Floats) -> Floats:
+    """Log-probabilities (n, classes), which rank rows as probabilities do and do not saturate."""
+    logits = logits - logits.max(axis=1, keepdims=True)
+    result: Floats = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    return result
+
+
 def log_probabilities(model: Any, latents: Floats, size: int, only: int) -> Floats:
     """Log-probability (n, size) of every class; a class unseen in training has the smallest float's."""
     floor = np.finfo(np.float64).eps

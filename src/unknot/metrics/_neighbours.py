@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.arrays import WIDE, Floats, Ints
 
 
 def neighbour_information(latents: Floats, factors: Ints, sizes: Ints, neighbours: int) -> Floats:
@@ -18,11 +18,30 @@ def neighbour_information(latents: Floats, factors: Ints, sizes: Ints, neighbour
     al. 2017, Estimating Mutual Information for Discrete-Continuous Mixtures, arXiv:1709.06212.
     """
     result = np.zeros((latents.shape[1], len(sizes)))
+    if latents.shape[1] > WIDE:
+        _fill(latents, factors, sizes, neighbours, result)
+        return result
     groups = [[np.flatnonzero(y == c) for c in range(size)] for y, size in zip(factors.T, sizes, strict=True)]
     for i, column in enumerate(latents.T):
         for j, members in enumerate(groups):
             result[i, j] = _pair(column, [m for m in members if len(m) > 1], neighbours)
     return result
+
+
+def _fill(latents: Floats, factors: Ints, sizes: Ints, neighbours: int, result: Floats) -> None:
+    """The same by compiled code, which wide codes are worth waiting for."""
+    from scipy.special import digamma
+
+    from unknot.metrics.kernels.neighbours import class_information
+
+    psi = np.append(0.0, digamma(np.arange(1.0, len(latents) + 1)))
+    classes = np.ascontiguousarray(factors.T)
+    for i in range(len(result)):
+        column = latents[:, i]
+        order = np.argsort(column, kind="stable")
+        ordered = column[order]
+        for j, size in enumerate(sizes):
+            result[i, j] = class_information(ordered, classes[j][order], int(size), neighbours, psi)
 
 
 def _pair(column: Floats, members: list[Ints], neighbours: int) -> float:

@@ -105,9 +105,13 @@ def _hungarian(w: Floats) -> Ints:
     d, k = w.shape
     # Far below any difference that means something, and enough to decide between equals.
     order = np.outer(2 - np.arange(d) / d, 1 - np.arange(k) / k)
-    factor, latent = linear_sum_assignment((w + 1e-10 * _largest(w) * order).T, maximize=True)
+    weights = w + 1e-10 * _largest(w) * order
+    # The others take k - 1 latents at most, so that one of the k best of a factor is always left for it.
+    best = np.argpartition(-weights, k, axis=0)[:k] if d > k**2 else np.arange(d)
+    candidates = np.unique(best)
+    factor, latent = linear_sum_assignment(weights[candidates].T, maximize=True)
     latents = np.full(k, UNALIGNED, dtype=np.int64)
-    latents[factor] = latent
+    latents[factor] = candidates[latent]
     return latents
 
 

@@ -26,6 +26,7 @@ TINY = 1e-11  # added to importances, so that what rounding leaves of a dead lat
     also={"completeness": "compactness", "informativeness": "explicitness"},
     identity=("model",),
     invariances=frozenset({"latents"}),
+    widest=150,
 )
 def dci(
     latents: Any,

@@ -23,6 +23,7 @@ RIDGE = 1e-4  # penalty per row, on features of unit variance
     "Identifiability, arXiv:2210.00364",
     cost="seconds",
     also={"informativeness": "explicitness", "size": "compactness"},
+    per_factor=True,
     identity=("probe",),
     invariances=frozenset({"latents"}),
 )
@@ -149,7 +150,8 @@ def _losses(rows: Rows, numbers: Ints, indicated: set[int], rng: np.random.Gener
 
 def _inputs(rows: Rows, most: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Standardised live latents in canonical order, then `most` standardised random features of them."""
-    columns = [i for i in canonical_order(rows.latents) if not dead(rows.latents)[i]]
+    gone = dead(rows.latents)
+    columns = [i for i in canonical_order(rows.latents) if not gone[i]]
     z, z_test = rows.latents[:, columns], rows.held_out.latents[:, columns]
     mean, spread = z.mean(axis=0), z.std(axis=0)
     z, z_test = (z - mean) / spread, (z_test - mean) / spread

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.inputs import prepare
-from unknot.metrics.kernels.information import factor_entropy, width_information
+from unknot.metrics.kernels.columns import binned_information
+from unknot.metrics.kernels.information import factor_entropy
 from unknot.metrics.score import Facts, Score
 
 
@@ -18,7 +19,7 @@ from unknot.metrics.score import Facts, Score
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
-def dcimig(latents: Any, factors: Any, *, bins: int = 20, bias_correction: bool = False) -> Score:
+def dcimig(latents: Any, factors: Any, *, bins: int | str = 20, bias_correction: bool = False) -> Score:
     """What the factors' own latents know of them exclusively, as a share of all there is to know.
 
     gap_i  = I(z_i; y_(1)) - I(z_i; y_(2)) over factors,   y_(1) the factor that latent i knows best
@@ -32,7 +33,7 @@ def dcimig(latents: Any, factors: Any, *, bins: int = 20, bias_correction: bool 
     Args:
         latents: (n, d).
         factors: (n, k).
-        bins: how many bins of equal width each latent gets.
+        bins: how many bins of equal width each latent gets, or "zero+10", see `mig`.
         bias_correction: subtract the bias (B - 1)(K - 1) / (2 n) from every I, never below 0.
 
     Returns:
@@ -44,7 +45,7 @@ def dcimig(latents: Any, factors: Any, *, bins: int = 20, bias_correction: bool 
     1.0
     """
     rows = prepare("dcimig", latents, factors)
-    information = width_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction)
+    information = binned_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction).mutual
     ranked = np.sort(np.hstack([np.zeros((len(information), 1)), information]), axis=1)
     gaps = ranked[:, -1] - ranked[:, -2]
     factor = information.argmax(axis=1)

@@ -27,6 +27,7 @@ _GBT_FACTS = Facts(
     reference=REFERENCE,
     cost="seconds",
     asked=True,
+    per_factor=True,
     also={"adjusted": "explicitness"},
     identity=("n",),
     invariances=frozenset({"latents"}),

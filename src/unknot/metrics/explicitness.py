@@ -1,18 +1,22 @@
 """Explicitness: how well a linear classifier on all latents tells each class from the rest."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.metrics._logistic import standardised, unit_range
-from unknot.metrics.arrays import Bools, Floats, Ints
+from unknot.metrics._logistic import log_softmax, standardised, unit_range
+from unknot.metrics.arrays import WIDE, Bools, Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
+from unknot.metrics.penalised_head import PenalisedHeads
+from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 ITERATIONS = 100  # of Newton's method, at most
+MOST_GIGABYTES = 8  # of products of latents
 
 
 @Facts(
@@ -23,6 +27,7 @@ ITERATIONS = 100  # of Newton's method, at most
     reference="Ridgeway & Mozer 2018, Learning Deep Disentangled Embeddings with the F-Statistic Loss, "
     "arXiv:1802.05312",
     cost="seconds",
+    per_factor=True,
     identity=("one_vs_rest", "renormalised", "scaled"),
     invariances=frozenset(),  # to shift, scale and order up to where the solver stops
 )
@@ -72,10 +77,10 @@ def explicitness(
     if renormalised and not one_vs_rest:
         raise UnknotError("explicitness: renormalised is a way of one_vs_rest; set that too.")
     rows = prepare("explicitness", latents, factors, latents_test, factors_test, rng=rng)
-    z, z_test = (unit_range if renormalised else standardised)(rows.latents, rows.held_out.latents)
-    scores = _rest_scores if one_vs_rest else _softmax_scores
-    with one_thread():
-        ranked = [scores(z, rows.factors[:, j], z_test, rows, j) for j in range(rows.n_factors)]
+    if one_vs_rest:
+        ranked = _rest_scores(rows, renormalised)
+    else:
+        ranked = [log_softmax(logits) for logits in _logits(rows)]
     if renormalised:
         ranked = [_log_shares(logits) for logits in ranked]
     per_class = [
@@ -115,22 +120,39 @@ def class_areas(scores: Floats, classes: Ints, size: int) -> Floats:
     return areas
 
 
-def _softmax_scores(z: Floats, y: Ints, z_test: Floats, rows: Rows, j: int) -> Floats:
-    head, converged = fit_linear(z, y, int(rows.sizes[j]), penalty=1.0)
-    if not converged:
-        name = rows.names[rows.kept[j]]
-        rows.notes.append(f"the logistic regression for '{name}' stopped before it converged.")
-    logits = head.logits(z_test)
-    # Log-probabilities rank rows as probabilities do, and do not saturate.
-    logits = logits - logits.max(axis=1, keepdims=True)
-    result: Floats = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    return result
+def _logits(rows: Rows) -> Iterator[Floats]:
+    """Scores (n_test, classes) of a softmax head for each factor."""
+    z, z_test = rows.latents, rows.held_out.latents
+    heads = PenalisedHeads(Gram.of(z, z_test)) if z.shape[1] > WIDE else None  # the same optimum, sooner
+    if heads is None:
+        z, z_test = standardised(z, z_test)
+    for j, (y, size) in enumerate(zip(rows.factors.T, map(int, rows.sizes), strict=True)):
+        if heads is not None:
+            logits, _, converged = heads.scores(y, size, penalty=1.0)
+        else:
+            with one_thread():
+                head, converged = fit_linear(z, y, size, penalty=1.0)
+                logits = head.logits(z_test).astype(np.float64)
+        if not converged:
+            name = rows.names[rows.kept[j]]
+            rows.notes.append(f"the logistic regression for '{name}' stopped before it converged.")
+        yield logits
 
 
-def _rest_scores(z: Floats, y: Ints, z_test: Floats, rows: Rows, j: int) -> Floats:
-    weights = balanced_regressions(z, y, int(rows.sizes[j]))
-    scores: Floats = z_test @ weights[:-1] + weights[-1]
-    return scores
+def _rest_scores(rows: Rows, renormalised: bool) -> list[Floats]:
+    """Scores (n_test, classes) of one regression per class for each factor."""
+    n, d = rows.latents.shape
+    if (gigabytes := 4e-9 * n * d**2) > MOST_GIGABYTES:
+        raise UnknotError(
+            f"explicitness: one_vs_rest on {d} latents holds {gigabytes:.0f} GB of their products; leave it out, which "
+            "takes one multinomial regression of any width, or score fewer latents."
+        )
+    z, z_test = (unit_range if renormalised else standardised)(rows.latents, rows.held_out.latents)
+    with one_thread():
+        weights = [
+            balanced_regressions(z, y, int(size)) for y, size in zip(rows.factors.T, rows.sizes, strict=True)
+        ]
+        return [z_test @ w[:-1] + w[-1] for w in weights]
 
 
 def _log_shares(logits: Floats) -> Floats:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from unknot.metrics.arrays import Floats
+from unknot.metrics.arrays import WIDE, Floats
 from unknot.metrics.inputs import check_latents, dead, enough_rows
-from unknot.metrics.kernels.information import contingency, equal_width, table_information
+from unknot.metrics.kernels.information import Codes, contingency, equal_width, table_information
 from unknot.metrics.score import Facts, Score
 
 REFERENCE = (
@@ -125,6 +125,8 @@ def gaussian_wasserstein_correlation_norm(latents: Any, factors: Any = None) -> 
     chance="no labels; independent latents have 0 plus the counting bias (bins - 1)^2 / (2 n)",
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
+    widest=2_500,
+    power=2,
 )
 def mutual_info_score(
     latents: Any, factors: Any = None, *, bins: int = 20, bias_correction: bool = False
@@ -149,18 +151,39 @@ def mutual_info_score(
     """
     z = enough_rows("mutual_info_score", check_latents("mutual_info_score", latents))
     codes = equal_width(z, bins)
+    information = (_wide_pairs if z.shape[1] > WIDE and bins <= 32 else _pairs)(codes, bins, bias_correction)
+    between = information[~np.eye(len(information), dtype=bool)]
+    parts = {"mutual_information": information, "bins": bins, "n_rows": len(z), "notes": []}
+    return Score(float(between.mean()) if len(between) else 0.0, parts)
+
+
+def _pairs(codes: Codes, bins: int, correct: bool) -> Floats:
     d = codes.shape[1]
     information = np.zeros((d, d))
     for start in range(0, d, BLOCK):
         block = codes[:, start : start + BLOCK].astype(np.int64)
         sizes = np.full(block.shape[1], bins, dtype=np.int64)
         tables = contingency(np.ascontiguousarray(codes[:, start:]), bins, block, sizes)
-        part = table_information(tables, correct=bias_correction)
+        part = table_information(tables, correct=correct)
         information[start:, start : start + BLOCK] = part
         information[start : start + BLOCK, start:] = part.T
-    between = information[~np.eye(d, dtype=bool)]
-    parts = {"mutual_information": information, "bins": bins, "n_rows": len(z), "notes": []}
-    return Score(float(between.mean()) if d > 1 else 0.0, parts)
+    return information
+
+
+def _wide_pairs(codes: Codes, bins: int, correct: bool) -> Floats:
+    """The same, each pair of latents counted in the cache."""
+    from unknot.metrics.kernels.pairs import pair_information
+
+    columns = np.ascontiguousarray(codes.T.astype(np.uint8))
+    d = len(columns)
+    information = np.zeros((d, d))
+    for start in range(0, d, BLOCK):
+        stop = min(start + BLOCK, d)
+        part = np.empty((d - start, stop - start))
+        pair_information(columns[start:], bins, columns[start:stop], correct, part)
+        information[start:, start:stop] = part
+        information[start:stop, start:] = part.T
+    return information
 
 
 def _wasserstein(covariance: Floats) -> float:

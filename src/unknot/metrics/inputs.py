@@ -15,10 +15,15 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.score import Score
-from unknot.reading.arrays import as_array
+from unknot.reading.arrays import Sparse, as_array
+from unknot.tables.labels import Labels, known, labels_of
+from unknot.tables.latents import latents_of
 
 Rng = int | np.random.Generator
 UNSEEN = -1  # code of a test value that never occurs in the training rows
+UNKNOWN = -2  # code of a label that is missing
+NARROW = 100  # latents up to this many are held in double precision
+ROWS = 65_536  # looked through at a time
 BINS_OF_CONTINUOUS = 20
 LARGEST = 1e150  # squares of larger latents, and sums of them, leave the range of float64
 EXACT = 2**53  # whole numbers up to this are all different in float64
@@ -63,6 +68,7 @@ class Rows:
     latents_test: Floats | None = None
     factors_test: Ints | None = None  # UNSEEN where a value is not among the training rows
     given_test: NDArray[Any] | None = None
+    nominal: tuple[str, ...] = ()  # names of the factors that were given as words
     skipped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -109,11 +115,16 @@ class Rows:
             parts: all others.
         """
         by_column = {name: self.spread(values) for name, values in per_factor.items()}
-        return Score(float(value), {**self.about(), **by_column, **parts})
+        return Score(float(value), {**self.about(), **by_column, **parts}, tuple(by_column))
 
     def note_continuous(self, how: str) -> None:
-        """Note what is done with each factor that was given as real numbers."""
+        """Note what is done with each factor that was given as real numbers, or as words that have no order."""
         self.notes.extend(f"factor '{self.names[j]}' is continuous: {how}." for j in self.kept[self.continuous])
+        self.notes.extend(
+            f"factor '{self.names[j]}' is words: its classes count as the numbers 0 to {size - 1}, in this order."
+            for j, size in zip(self.kept, self.sizes, strict=True)
+            if self.names[j] in self.nominal and size > 2
+        )
 
     def need_two_factors(self, who: str) -> None:
         """Refuse rows of which one factor alone varies."""
@@ -135,14 +146,22 @@ class Checked:
     """Finite latents (n, d) that many metrics are given in turn: rows are held out and coded once for all of them.
 
     Metrics take it in place of the array; none changes what it shares.
+
+    Attributes:
+        source: the latents as they came: of any precision, mapped from disk, or sparse.
     """
 
-    def __init__(self, array: Floats) -> None:
-        self.array = array
+    def __init__(self, source: Any) -> None:
+        self.source = source
         self._rows: dict[tuple[Any, ...], tuple[Rows, Any]] = {}
 
+    @cached_property
+    def array(self) -> Floats:
+        """The latents in double precision, made when a metric asks for them."""
+        return as_array(self.source).astype(np.float64, copy=False)
+
     def __len__(self) -> int:
-        return len(self.array)
+        return int(self.source.shape[0])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.array, dtype=dtype, copy=copy)
@@ -166,23 +185,25 @@ def prepare(
     rng: Rng | None = None,
     continuous: Literal["bin", "keep"] = "bin",
     names: Sequence[str] | None = None,
+    gaps: bool = False,
 ) -> Rows:
     """Check what the caller passed and bring it into the one form metrics compute with.
 
     Args:
         who: the metric's name, for messages.
-        latents: (n, d) numbers: numpy, torch, pandas or nested lists.
-        factors: (n, k) whole numbers, or real numbers where `continuous` allows.
+        latents: (n, d) numbers: an array, a tensor, a sparse matrix, a table or nested lists.
+        factors: (n, k) whole numbers, words or dates, or real numbers where `continuous` allows.
         latents_test: held-out latents.
         factors_test: held-out factors.
         rng: of a metric that is judged on held-out rows: splits off a third where they are missing.
         continuous: what to do with a real-valued factor: cut it into 20 bins of equal count, or keep one code
             per distinct value (for metrics that only regress on `numbers`).
-        names: factor names; a pandas table brings its own.
+        names: factor names; a table brings its own.
+        gaps: whether labels may be missing, whose code is UNKNOWN; then checked latents stay as they came, too.
     """
     of_split = rng if latents_test is None else None
     passed = latents, factors, latents_test, factors_test
-    make = partial(_prepared, who, passed, of_split, continuous, names)
+    make = partial(_prepared, who, passed, of_split, continuous, names, gaps)
     # A generator moves on with every split, so that no two metrics see the same one.
     if not isinstance(latents, Checked) or isinstance(of_split, np.random.Generator):
         rows = make()
@@ -196,12 +217,17 @@ def prepare(
 
 
 def _prepared(
-    who: str, passed: tuple[Any, ...], rng: Rng | None, continuous: str, names: Sequence[str] | None
+    who: str,
+    passed: tuple[Any, ...],
+    rng: Rng | None,
+    continuous: str,
+    names: Sequence[str] | None,
+    gaps: bool,
 ) -> Rows:
     latents, factors, latents_test, factors_test = passed
-    z = check_latents(who, latents)
-    y, own_names = _as_table(who, factors)
-    labels = tuple(names) if names is not None else own_names
+    z = latents.source if gaps and isinstance(latents, Checked) else check_latents(who, latents)
+    about = _as_labels(who, factors, gaps)
+    y, labels = about.values, tuple(names) if names is not None else about.columns
     if len(labels) != y.shape[1]:
         raise UnknotError(f"{who}: {len(labels)} factor names for {y.shape[1]} factors; give one name each.")
     _same_length(who, z, y, "latents", "factors")
@@ -210,8 +236,10 @@ def _prepared(
         raise UnknotError(f"{who}: latents_test and factors_test go together; only one was given.")
     z_test = y_test = None
     if latents_test is not None:
-        z_test = check_latents(who, latents_test, "latents_test")
-        y_test, _ = _as_table(who, factors_test, "factors_test")
+        as_is = gaps and isinstance(latents_test, Checked)
+        z_test = latents_test.source if as_is else check_latents(who, latents_test, "latents_test")
+        about_test = _as_labels(who, factors_test, gaps, "factors_test").like(about)
+        y_test = about_test.values
         _same_length(who, z_test, y_test, "latents_test", "factors_test")
         for name, a, b in (("latents", z, z_test), ("factors", y, y_test)):
             if a.shape[1] != b.shape[1]:
@@ -225,7 +253,7 @@ def _prepared(
             )
         z, z_test, y, y_test = z[train], z[test], y[train], y[test]
     y, y_test = _exact(y, y_test)
-    return _encode(who, z, y, z_test, y_test, labels, continuous)
+    return _encode(who, z, y, z_test, y_test, replace(about, columns=labels), continuous)
 
 
 def _exact(train: NDArray[Any], test: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -254,7 +282,32 @@ def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool =
     """
     if isinstance(latents, Checked):
         return latents.array
-    array = as_array(latents, who, what)
+    given = latents_of(latents, who)
+    _check_shape(who, given, what)
+    array: Floats = as_array(given, who, what).astype(np.float64, copy=copy)
+    largest = max(-float(array.min()), float(array.max())) if array.size else 0.0
+    if not LARGEST >= largest:  # NaN too
+        _refuse_entries(who, array, what, largest)
+    return array
+
+
+def checked_latents(who: str, latents: Any, what: str = "latents") -> Any:
+    """Finite latents (n, d): narrow ones in double precision, wide ones as they came, sparse or not."""
+    array = latents_of(latents, who)
+    _check_shape(who, array, what)
+    if isinstance(array, Sparse):
+        return array
+    if array.shape[1] <= NARROW:
+        return check_latents(who, array, what)
+    for start in range(0, len(array), ROWS):
+        block = array[start : start + ROWS]
+        largest = max(-float(block.min()), float(block.max()))
+        if not LARGEST >= largest:
+            _refuse_entries(who, block, what, largest)
+    return array
+
+
+def _check_shape(who: str, array: Any, what: str) -> None:
     if array.dtype.kind not in "fiub":
         raise UnknotError(f"{who}: {what} holds {array.dtype} values; expected numbers.")
     if array.ndim == 3:
@@ -264,17 +317,12 @@ def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool =
         )
     if array.ndim != 2 or array.shape[1] == 0:
         raise UnknotError(f"{who}: {what} has shape {array.shape}; expected (n_samples, n_latents).")
-    array = array.astype(np.float64, copy=copy)
-    largest = max(-float(array.min()), float(array.max())) if array.size else 0.0
-    if not LARGEST >= largest:  # NaN too
-        _refuse_entries(who, array, what, largest)
-    return array
 
 
 def enough_rows(who: str, latents: Floats) -> Floats:
     """The latents, of which there must be two rows or more."""
-    if len(latents) < 2:
-        raise UnknotError(f"{who}: {len(latents)} row(s); at least two samples are needed.")
+    if latents.shape[0] < 2:
+        raise UnknotError(f"{who}: {latents.shape[0]} row(s); at least two samples are needed.")
     return latents
 
 
@@ -309,28 +357,41 @@ def dead(latents: Floats, extent: tuple[Floats, Floats] | None = None) -> Bools:
     return result
 
 
-def _as_table(who: str, factors: Any, what: str = "factors") -> tuple[NDArray[Any], tuple[str, ...]]:
+def dead_latents(latents: Any) -> Ints:
+    """Which latents have no variance, of any latents that `checked_latents` returns."""
+    if not latents.shape[0]:
+        return np.empty(0, dtype=np.int64)
+    if isinstance(latents, Sparse):
+        columns = latents.tocsc()
+        filled = np.diff(columns.indptr)
+        full = np.flatnonzero(filled == latents.shape[0])  # only these can be one value that is not zero
+        result = np.asarray(abs(columns).max(axis=0).todense()).ravel() == 0
+        result[full] = dead(columns[:, full].toarray().astype(np.float64)) if len(full) else False
+        return np.flatnonzero(result)
+    blocks = [latents[:, start : start + NARROW] for start in range(0, latents.shape[1], NARROW)]
+    return np.flatnonzero(np.concatenate([dead(np.asarray(block, dtype=np.float64)) for block in blocks]))
+
+
+def _as_labels(who: str, factors: Any, gaps: bool, what: str = "factors") -> Labels:
     if factors is None:
         raise UnknotError(f"{who}: needs factors, and got none.")
-    array = as_array(factors, who, what)
-    if array.ndim == 1:
-        array = array[:, None]
+    labels = labels_of(factors, who=who, names=column_names(factors), prefix="")
+    array, names = labels.values, labels.columns
     if array.ndim != 2 or array.shape[1] == 0:
         raise UnknotError(f"{who}: {what} has shape {array.shape}; expected (n_samples, n_factors).")
-    names = column_names(factors) or tuple(map(str, range(array.shape[1])))
-    if array.dtype.kind not in "fiub":
-        raise UnknotError(
-            f"{who}: {what} holds {array.dtype} values; expected whole numbers. Encode strings first, for "
-            "example with np.unique(column, return_inverse=True)[1]."
-        )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        bad = [names[j] for j in np.flatnonzero(~np.isfinite(array).all(axis=0))]
-        raise UnknotError(f"{who}: {what} has NaN or infinite entries in {', '.join(bad)}; drop those rows.")
-    if array.dtype.kind == "f" and array.size and float(np.abs(array).max()) > LARGEST:
-        raise UnknotError(
-            f"{who}: {what} has entries beyond {LARGEST:g}, whose squares are not finite; scale them down."
-        )
-    return array, names
+    if array.dtype.kind == "f":
+        wrong = np.isinf(array) if gaps else ~np.isfinite(array)
+        if wrong.any():
+            bad = ", ".join(names[j] for j in np.flatnonzero(wrong.any(axis=0)))
+            raise UnknotError(
+                f"{who}: {what} has NaN or infinite entries in {bad}; drop those rows, or call unknot.score, which "
+                "scores each factor on the rows that have it."
+            )
+        if array.size and float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) > LARGEST:
+            raise UnknotError(
+                f"{who}: {what} has entries beyond {LARGEST:g}, whose squares are not finite; scale them down."
+            )
+    return labels
 
 
 def column_names(factors: Any) -> tuple[str, ...]:
@@ -342,9 +403,9 @@ def column_names(factors: Any) -> tuple[str, ...]:
 
 
 def _same_length(who: str, a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str) -> None:
-    if len(a) != len(b):
+    if a.shape[0] != b.shape[0]:
         raise UnknotError(
-            f"{who}: {name_a} has {len(a)} rows, {name_b} has {len(b)}; both need one row per sample. "
+            f"{who}: {name_a} has {a.shape[0]} rows, {name_b} has {b.shape[0]}; both need one row per sample. "
             "Did a data loader drop its last batch?"
         )
 
@@ -367,15 +428,21 @@ def _encode(
     y: NDArray[Any],
     z_test: Floats | None,
     y_test: NDArray[Any] | None,
-    names: tuple[str, ...],
+    labels: Labels,
     continuous: str,
 ) -> Rows:
+    names = labels.columns
     codes, codes_test, sizes, kept, real = [], [], [], [], []
     skipped: dict[str, str] = {}
     notes: list[str] = []
+    there = known(y)
+    whole = bool(there.all())
     for j, name in enumerate(names):
-        column, test = y[:, j], None if y_test is None else y_test[:, j]
-        is_real = y.dtype.kind == "f" and bool(np.any(column != np.round(column)))
+        column, test = y[:, j] if whole else y[there[:, j], j], None if y_test is None else y_test[:, j]
+        if not len(column):
+            skipped[name] = "no row has a label"
+            continue
+        is_real = name in labels.continuous or (y.dtype.kind == "f" and bool(np.any(column != np.round(column))))
         if is_real and continuous == "bin":
             edges = np.unique(np.quantile(column, np.linspace(0, 1, BINS_OF_CONTINUOUS + 1)[1:-1]))
             column = np.searchsorted(edges, column, side="right")
@@ -385,22 +452,26 @@ def _encode(
         huge = column.dtype.kind == "f" and float(np.abs(column).max()) > EXACT
         values, code = distinct(column if is_real or huge else column.astype(np.int64, copy=False))
         if len(values) == 1:
-            skipped[name] = "constant"
+            skipped[name] = "constant" if whole else "constant where it is known"
             continue
         n = len(column)
         if not is_real and (len(values) > max(MOST_CLASSES, n // 4) or len(values) == n >= ALL_DIFFERENT):
             raise UnknotError(
                 f"{who}: factor '{name}' has {len(values)} distinct values in {n} rows; that is an "
-                "identifier, not a factor. Leave the column out (--factors), or pass real numbers if it is a "
-                "measurement."
+                "identifier, not a factor. Leave the column out (--factors), or say that it is a measurement "
+                f"(--continuous {name})."
             )
+        if not whole:
+            code, known_codes = np.full(len(y), UNKNOWN, dtype=np.int64), code
+            code[there[:, j]] = known_codes
         codes.append(code)
         sizes.append(len(values))
         kept.append(j)
         real.append(is_real)
         if test is not None:
             at = np.minimum(np.searchsorted(values, test), len(values) - 1)
-            codes_test.append(np.where(values[at] == test, at, UNSEEN))
+            seen = np.where(values[at] == test, at, UNSEEN)
+            codes_test.append(np.where(np.isnan(test), UNKNOWN, seen) if test.dtype.kind == "f" else seen)
     if not kept:
         raise UnknotError(f"{who}: every factor is constant ({', '.join(names)}); nothing can be scored.")
     return Rows(
@@ -414,6 +485,7 @@ def _encode(
         latents_test=z_test,
         factors_test=None if y_test is None else np.stack(codes_test, axis=1).astype(np.int64),
         given_test=y_test,
+        nominal=tuple(labels.words),
         skipped=skipped,
         notes=notes,
     )

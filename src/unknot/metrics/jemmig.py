@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.inputs import prepare
-from unknot.metrics.kernels.information import factor_entropy, joint_entropy, table_information, width_contingency
+from unknot.metrics.kernels.columns import Binning, binned_information
+from unknot.metrics.kernels.information import factor_entropy
 from unknot.metrics.score import Facts, Score
 
 
@@ -17,10 +18,11 @@ from unknot.metrics.score import Facts, Score
     "1 - (H(z) + H(y)) / (log bins + H(y))",
     reference="Do and Tran 2020, Theory and Evaluation Metrics for Learning Disentangled Representations, "
     "arXiv:1908.09961",
+    per_factor=True,
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
-def jemmig(latents: Any, factors: Any, *, bins: int = 20) -> Score:
+def jemmig(latents: Any, factors: Any, *, bins: int | str = 20) -> Score:
     """The information gap, less what the best latent says beyond the factor.
 
     JEMMIG = mean_j [ 1 - ( H(z_(1), y_j) - I(z_(1); y_j) + I(z_(2); y_j) ) / ( H(y_j) + log B ) ]
@@ -37,7 +39,7 @@ def jemmig(latents: Any, factors: Any, *, bins: int = 20) -> Score:
     Args:
         latents: (n, d).
         factors: (n, k).
-        bins: how many bins of equal width each latent gets.
+        bins: how many bins of equal width each latent gets, or "zero+10", see `mig`.
 
     Returns:
         Score with `parts["per_factor"]` (k,), `parts["mutual_information"]` (d, k) and `parts["joint_entropy"]`
@@ -48,12 +50,13 @@ def jemmig(latents: Any, factors: Any, *, bins: int = 20) -> Score:
     1.0
     """
     rows = prepare("jemmig", latents, factors)
-    tables = width_contingency(rows.latents, rows.factors, rows.sizes, bins)
-    information, joint = table_information(tables), joint_entropy(tables)
+    known = binned_information(rows.latents, rows.factors, rows.sizes, bins)
+    entropies = factor_entropy(rows.factors, rows.sizes)
+    information, joint = known.mutual, known.entropy[:, None] + entropies - known.mutual
     best = information.argmax(axis=0)
     ranked = np.sort(np.vstack([np.zeros(rows.n_factors), information]), axis=0)
     raw = joint[best, np.arange(rows.n_factors)] - ranked[-1] + ranked[-2]
-    largest = factor_entropy(rows.factors, rows.sizes) + np.log(bins)
+    largest = entropies + np.log(Binning.of(bins).total)
     per_factor = 1.0 - raw / largest
     if len(information) == 1:
         rows.notes.append("one latent only: there is no runner-up, so it counts as knowing nothing.")

@@ -6,9 +6,12 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics._importance import completeness, disentanglement
-from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.arrays import WIDE, Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
-from unknot.metrics.kernels.information import share, width_information
+from unknot.metrics.kernels.columns import binned_information
+from unknot.metrics.kernels.information import share
+from unknot.metrics.penalised_head import PenalisedHeads
+from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
 
 
@@ -30,7 +33,7 @@ def med(
     *,
     latents_test: Any = None,
     factors_test: Any = None,
-    bins: int = 20,
+    bins: int | str = 20,
     normalise: bool = True,
     top: int | None = None,
     informativeness: bool = True,
@@ -55,7 +58,7 @@ def med(
         factors: (n, k).
         latents_test: held-out latents for I; without them a third of the rows is held out for I.
         factors_test: held-out factors.
-        bins: how many bins of equal width each latent gets.
+        bins: how many bins of equal width each latent gets, or "zero+10", see `mig`.
         normalise: False keeps R_ij = I(z_i; y_j) as it is and weighs factors in C by their share of all information:
             the "MED" row of Table 1 of Mahon et al.
         top: keep for each factor only the `top` latents that know it best of all factors, those of highest D_i,
@@ -76,7 +79,7 @@ def med(
     if top is not None and top < 1:
         raise UnknotError(f"med: top is {top}; expected the number of latents per factor, at least 1.")
     rows = prepare("med", latents, factors, latents_test, factors_test)
-    information = width_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction)
+    information = binned_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction).mutual
     importance = share(information, information.sum(axis=0)) if normalise else information
     used = np.arange(len(importance)) if top is None else _best(importance, top)
     chosen = importance[used]
@@ -115,12 +118,19 @@ def _accuracies(rows: Rows, used: Ints, rng: Rng) -> Floats:
     from unknot.metrics._logistic import accuracy, fit, hold_out, standardised
 
     split = hold_out(rows, rng)
-    z, z_test = standardised(split.latents[:, used], split.held_out.latents[:, used])
+    z, z_test, y_test = split.latents[:, used], split.held_out.latents[:, used], split.held_out.factors
+    heads = PenalisedHeads(Gram.of(z, z_test)) if len(used) > WIDE else None  # the same optimum, sooner
+    if heads is None:
+        z, z_test = standardised(z, z_test)
     result = np.empty(rows.n_factors)
     for j in range(rows.n_factors):
         codes = split.factors[:, j]
-        model, converged = fit(z, codes, max_iter=1000)
-        result[j] = accuracy(model, z_test, split.held_out.factors[:, j], int(codes[0]))
+        if heads is not None:
+            scores, _, converged = heads.scores(codes, int(rows.sizes[j]), penalty=1.0)
+            result[j] = np.mean(scores.argmax(axis=1) == y_test[:, j])
+        else:
+            model, converged = fit(z, codes, max_iter=1000)
+            result[j] = accuracy(model, z_test, y_test[:, j], int(codes[0]))
         if not converged:
             name = rows.names[rows.kept[j]]
             rows.notes.append(f"the logistic regression for '{name}' stopped before it converged.")

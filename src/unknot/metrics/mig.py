@@ -7,13 +7,8 @@ import numpy as np
 from unknot.errors import check_known
 from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rows, prepare
-from unknot.metrics.kernels.information import (
-    bin_entropy,
-    factor_entropy,
-    share,
-    table_information,
-    width_contingency,
-)
+from unknot.metrics.kernels.columns import binned_information
+from unknot.metrics.kernels.information import factor_entropy, share
 from unknot.metrics.score import Facts, Score
 
 Normaliser = Literal["factor", "code"]
@@ -25,11 +20,17 @@ Normaliser = Literal["factor", "code"]
     bounds=(0.0, 1.0),
     chance="about 0; the bias of counting cancels in the gap (0.0005 for noise at 10,000 rows)",
     reference="Chen et al. 2018, Isolating Sources of Disentanglement in VAEs, arXiv:1802.04942",
+    per_factor=True,
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def mig(
-    latents: Any, factors: Any, *, bins: int = 20, normaliser: Normaliser = "factor", bias_correction: bool = False
+    latents: Any,
+    factors: Any,
+    *,
+    bins: int | str = 20,
+    normaliser: Normaliser = "factor",
+    bias_correction: bool = False,
 ) -> Score:
     """How much more the best latent knows about each factor than the runner-up.
 
@@ -46,7 +47,8 @@ def mig(
     Args:
         latents: (n, d).
         factors: (n, k).
-        bins: how many bins of equal width each latent gets.
+        bins: how many bins of equal width each latent gets; "zero+10", for codes that are mostly zero, gives 0 a bin
+            of its own and cuts what is not zero into 10 bins of equal count: `mig[zero+10]`.
         normaliser: "factor" divides by H(y_j), as the paper; "code" divides each I(z_i; y_j) by the entropy of
             the binned latent before the gap is taken, as the code of Zaidi et al. 2022 does.
         bias_correction: subtract the bias (B - 1)(K - 1) / (2 n) from every I, never below 0.
@@ -74,12 +76,11 @@ def mig(
 
 
 def shared_information(
-    who: str, latents: Any, factors: Any, bins: int, normaliser: str, bias_correction: bool
+    who: str, latents: Any, factors: Any, bins: int | str, normaliser: str, bias_correction: bool
 ) -> tuple[Rows, Floats, Floats]:
     """The rows, I(z_i; y_j) (d, k) in nats, and the same as a share of what the normaliser names."""
     check_known(f"normaliser of {who}", normaliser, get_args(Normaliser))
     rows = prepare(who, latents, factors)
-    tables = width_contingency(rows.latents, rows.factors, rows.sizes, bins)
-    information = table_information(tables, correct=bias_correction)
-    whole = factor_entropy(rows.factors, rows.sizes) if normaliser == "factor" else bin_entropy(tables)[:, None]
-    return rows, information, share(information, whole)
+    information = binned_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction)
+    whole = factor_entropy(rows.factors, rows.sizes) if normaliser == "factor" else information.entropy[:, None]
+    return rows, information.mutual, share(information.mutual, whole)

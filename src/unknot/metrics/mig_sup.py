@@ -20,7 +20,12 @@ from unknot.metrics.score import Facts, Score
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def mig_sup(
-    latents: Any, factors: Any, *, bins: int = 20, normaliser: Normaliser = "factor", bias_correction: bool = False
+    latents: Any,
+    factors: Any,
+    *,
+    bins: int | str = 20,
+    normaliser: Normaliser = "factor",
+    bias_correction: bool = False,
 ) -> Score:
     """How much more each latent knows about its best factor than about the next: MIG turned by ninety degrees.
 
@@ -35,7 +40,7 @@ def mig_sup(
     Args:
         latents: (n, d).
         factors: (n, k).
-        bins: how many bins of equal width each latent gets.
+        bins: how many bins of equal width each latent gets, or "zero+10", see `mig`.
         normaliser: "factor" divides by H(y_j), as the authors; "code" by the entropy of the binned latent, as the
             code of Zaidi et al. 2022 does.
         bias_correction: subtract the bias (B - 1)(K - 1) / (2 n) from every I, never below 0.

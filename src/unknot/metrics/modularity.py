@@ -6,7 +6,7 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics.inputs import prepare
-from unknot.metrics.kernels.information import table_information, width_contingency
+from unknot.metrics.kernels.columns import binned_information
 from unknot.metrics.score import Facts, Score
 
 
@@ -22,7 +22,7 @@ from unknot.metrics.score import Facts, Score
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def modularity(
-    latents: Any, factors: Any, *, bins: int = 20, min_mi: float = 0.0, bias_correction: bool = False
+    latents: Any, factors: Any, *, bins: int | str = 20, min_mi: float = 0.0, bias_correction: bool = False
 ) -> Score:
     """Whether each latent knows about one factor only.
 
@@ -38,7 +38,7 @@ def modularity(
     Args:
         latents: (n, d).
         factors: (n, k).
-        bins: how many bins of equal width each latent gets.
+        bins: how many bins of equal width each latent gets, or "zero+10", see `mig`.
         min_mi: latents whose largest bias-corrected M_ij is below this many nats count as knowing nothing.
         bias_correction: subtract the bias (B - 1)(K - 1) / (2 n) from every I, never below 0.
 
@@ -53,12 +53,12 @@ def modularity(
     if not min_mi >= 0:
         raise UnknotError(f"modularity: min_mi is {min_mi}; expected nats, at least 0.")
     rows = prepare("modularity", latents, factors)
-    tables = width_contingency(rows.latents, rows.factors, rows.sizes, bins)
-    information = table_information(tables, correct=bias_correction)
+    table = (rows.latents, rows.factors, rows.sizes, bins)
+    information = binned_information(*table, correct=bias_correction).mutual
     most = information.max(axis=1)
     alive = most > 0
     if min_mi > 0:
-        weak = table_information(tables, correct=True).max(axis=1) < min_mi
+        weak = binned_information(*table, correct=True).mutual.max(axis=1) < min_mi
         alive &= ~weak
         if weak.any():
             named = ", ".join(map(str, np.flatnonzero(weak)))

@@ -24,6 +24,7 @@ from unknot.metrics.score import Facts, Score
     cost="seconds",
     also={"nk_adjusted": "compactness", "mlp": "explicitness", "linear": "explicitness"},
     identity=("recipe",),
+    widest=500,
     invariances=frozenset(),
 )
 def nk(

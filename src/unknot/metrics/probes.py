@@ -12,10 +12,13 @@ from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.heads import HIDDEN, Recipe, find_recipe, train_head
 from unknot.metrics.inputs import UNSEEN, Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
+from unknot.metrics.penalised_head import PenalisedHeads
+from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
 RecipeName = Literal["converged", "paper", "paper_text"]
+LinearRecipe = Literal["converged", "penalised", "paper", "paper_text"]
 LEAST_PENALTY = 1e-3  # of the converged linear head: keeps its weights finite where classes can be separated
 
 
@@ -36,6 +39,7 @@ _MLP_FACTS = Facts(
     reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
     cost="seconds",
     asked=True,
+    per_factor=True,
     also={"adjusted": "explicitness"},
     identity=("recipe",),
     invariances=frozenset(),  # to everything within the noise of training, to nothing exactly
@@ -89,7 +93,7 @@ def mlp_accuracy(
     return _score(rows, HIDDEN, recipe, restarts, chance, rng)
 
 
-@replace(_MLP_FACTS, title="Linear accuracy")
+@replace(_MLP_FACTS, title="Linear accuracy", wide={"recipe": "penalised"})
 def linear_accuracy(
     latents: Any,
     factors: Any,
@@ -97,7 +101,7 @@ def linear_accuracy(
     latents_test: Any = None,
     factors_test: Any = None,
     rng: Rng = 0,
-    recipe: RecipeName = "converged",
+    recipe: LinearRecipe = "converged",
     restarts: int = 1,
     chance: Literal["proportional", "majority"] = "proportional",
 ) -> Score:
@@ -107,8 +111,10 @@ def linear_accuracy(
     `parts["adjusted"]` has max(0, (a - r) / (1 - r)).
 
     With recipe="converged" the head is a multinomial logistic regression, almost without a penalty (C = 1000), at
-    its optimum; restarts do not matter. The other recipes train it as they train the
-    net of `mlp_accuracy`, whose arguments these are, and stop very far from the optimum.
+    its optimum; restarts do not matter. Where latents are many that fits noise: "penalised" chooses the penalty of
+    each factor by cross-validation on the training rows (`parts["penalty"]`) and is right at any width. The other
+    recipes train the head as they train the net of `mlp_accuracy`, whose arguments these are, and stop very far from
+    the optimum.
 
     Reference: Mahon et al. 2024, arXiv:2304.02335, section 5.
 
@@ -118,6 +124,10 @@ def linear_accuracy(
     1.0
     """
     rows = prepare("linear_accuracy", latents, factors, latents_test, factors_test, rng=rng)
+    if recipe == "penalised":
+        check_probe_options("linear_accuracy", "converged", restarts, chance)
+        accuracy, penalties = _penalised_accuracy(rows, probe_seed(rng))
+        return _accuracy_score(rows, accuracy, chance, recipe=recipe, penalty=rows.spread(penalties))
     return _score(rows, 0, recipe, restarts, chance, rng)
 
 
@@ -159,6 +169,19 @@ def head_accuracy(
     return Accuracy(test, train, table[:, :, 0].std(axis=1))
 
 
+def _penalised_accuracy(rows: Rows, seed: int) -> tuple[Accuracy, Floats]:
+    """Accuracy of one head per factor whose penalty is chosen by cross-validation, and the penalties (k,)."""
+    z_test, y_test, _ = rows.held_out
+    heads = PenalisedHeads(Gram.of(rows.latents, z_test))
+    fits = [
+        heads.fit(rows.factors[:, j], int(size), np.random.default_rng([seed, j]))
+        for j, size in enumerate(rows.sizes)
+    ]
+    test = np.array([np.mean(fit.test == y) for fit, y in zip(fits, y_test.T, strict=True)])
+    train = np.array([np.mean(fit.train == y) for fit, y in zip(fits, rows.factors.T, strict=True)])
+    return Accuracy(test, train, np.zeros(len(fits))), np.array([fit.penalty for fit in fits])
+
+
 def _guesses(
     z: Floats,
     z_held: Floats,
@@ -184,6 +207,10 @@ def _guesses(
 def _score(rows: Rows, hidden: int, recipe: str, restarts: int, chance: str, rng: Rng) -> Score:
     chosen = check_probe_options("probe", recipe, restarts, chance)
     accuracy = head_accuracy(rows, hidden, chosen, restarts, probe_seed(rng))
+    return _accuracy_score(rows, accuracy, chance, recipe=recipe)
+
+
+def _accuracy_score(rows: Rows, accuracy: Accuracy, chance: str, **more: Any) -> Score:
     level = chance_levels(rows.held_out.factors, rows.factors, chance)
     per_factor_adjusted = adjusted(accuracy.test, level)
     parts = {
@@ -194,7 +221,7 @@ def _score(rows: Rows, hidden: int, recipe: str, restarts: int, chance: str, rng
         "chance": level,
     }
     means = {"adjusted": float(per_factor_adjusted.mean()), "train": float(accuracy.train.mean())}
-    return rows.score(accuracy.test.mean(), parts, **means, recipe=recipe)
+    return rows.score(accuracy.test.mean(), parts, **means, **more)
 
 
 def probe_seed(rng: Rng) -> int:

@@ -19,6 +19,7 @@ Mode = Literal["classification", "regression", "liblinear"]
     bounds=(0.0, 1.0),
     chance=0.0,
     reference="Kumar et al. 2018, Variational Inference of Disentangled Latent Concepts, arXiv:1711.00848",
+    per_factor=True,
     identity=("mode",),
     invariances=frozenset({"rows", "latents", "sign"}),
 )

@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast, get_args
 
 from unknot.errors import UnknotError, check_known
 from unknot.reading.arguments import checked
@@ -12,6 +12,7 @@ from unknot.reading.arguments import checked
 Measure = Literal[
     "modularity", "compactness", "explicitness", "holistic", "robustness", "independence", "fairness"
 ]
+COUNTED = re.compile(r"[a-z]+\+\d+")  # such as zero+10
 Invariance = Literal["rows", "latents", "sign", "scale", "shift", "rotation"]
 
 
@@ -23,10 +24,12 @@ class Score:
         value: the headline number.
         parts: per-factor values, matrices, alignment; "skipped" (factor -> reason) and "notes" (sentences)
             say what was left out or assumed.
+        by_factor: the parts whose last axis is the factors.
     """
 
     value: float
     parts: Mapping[str, Any] = field(default_factory=dict)
+    by_factor: tuple[str, ...] = ()
 
     def __float__(self) -> float:
         return float(self.value)
@@ -51,7 +54,14 @@ class Facts:
         identity: the options that are part of the metric's identity, such as ("bins",).
         invariances: what may be done to the input without moving the value.
         labels: whether factors are needed at all.
+        per_factor: whether the value is the mean of `parts["per_factor"]`, each of which comes from its own factor
+            alone; where labels are missing, each factor is then scored on the rows that have it.
         asked: whether it runs only when asked for by name: it takes minutes, or another metric reports its number.
+        wide: the options that the default suite scores wide codes (more than 100 latents) with, asked for or not;
+            None where they are the usual ones.
+        widest: how many latents take about half a minute at 10,000 rows; the default suite leaves the metric out of
+            wider codes. None if any number will do.
+        power: of the number of latents, with which its time grows.
         version: rises whenever the numbers of the same call change.
     """
 
@@ -66,8 +76,16 @@ class Facts:
     identity: tuple[str, ...] = ()
     invariances: frozenset[Invariance] = frozenset({"rows", "latents"})
     labels: bool = True
+    per_factor: bool = False
     asked: bool = False
+    wide: Mapping[str, Any] | None = None
+    widest: int | None = None
+    power: int = 1
     version: int = 1
+
+    def seconds(self, latents: int) -> float:
+        """About how long 10,000 rows of so many latents take, where `widest` says how it grows; else 0."""
+        return 0.0 if self.widest is None else 30.0 * (latents / self.widest) ** self.power
 
     def __call__(self, function: F) -> F:
         """Record the facts beside the metric they decorate, which then refuses options of wrong types."""
@@ -121,19 +139,26 @@ def parse_identity(text: str, metrics: Mapping[str, Metric]) -> tuple[str, dict[
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals and key in parameters and isinstance(parameters[key].default, bool):
             value = "True"
+        elif not equals and COUNTED.fullmatch(key):
+            key, value = next((n for n in metric.facts.identity if _is_counted(parameters[n])), ""), key
         elif not equals:
             key, value = words.pop(0) if words else "", key
         if key not in metric.facts.identity:
             known = ", ".join(metric.facts.identity) or "none"
             raise UnknotError(f"metric '{text}': '{item}' is not an option of {name}'s name; those are: {known}.")
-        options[key] = _as_type_of(parameters[key].default, value, text)
+        options[key] = _as_type_of(parameters[key], value, text)
     return name, options
 
 
-def _as_type_of(default: object, value: str, text: str) -> object:
+def _is_counted(parameter: inspect.Parameter) -> bool:
+    """Whether a number may also be given as a word and a number."""
+    return isinstance(parameter.default, int) and str in get_args(parameter.annotation)
+
+
+def _as_type_of(parameter: inspect.Parameter, value: str, text: str) -> object:
     if value in ("True", "False"):
         return value == "True"
-    if isinstance(default, str):
+    if isinstance(parameter.default, str) or (_is_counted(parameter) and COUNTED.fullmatch(value)):
         return value
     try:
         return int(value) if re.fullmatch(r"[+-]?\d+", value) else float(value)

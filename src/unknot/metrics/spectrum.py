@@ -13,6 +13,7 @@ from unknot.processes.threads import one_thread
 from unknot.reading.arrays import as_array
 
 CHUNK = 16_384
+MANY = 2_000  # directions for which a singular value decomposition takes more than half a minute
 
 
 @Facts(
@@ -175,6 +176,8 @@ def _singular(matrix: Floats, mean: Floats | float = 0.0) -> Floats:
     if min(matrix.shape) == 0:
         return np.zeros(0)
     with one_thread():
+        if min(matrix.shape) > MANY:
+            return _from_gram(matrix, mean)
         if len(matrix) < matrix.shape[1]:
             return np.linalg.svd(np.linalg.qr((matrix - mean).T, mode="r"), compute_uv=False)
         # The triangle of a QR decomposition has the same singular values and is small; so has the triangle of those
@@ -183,6 +186,21 @@ def _singular(matrix: Floats, mean: Floats | float = 0.0) -> Floats:
             np.linalg.qr(matrix[start : start + CHUNK] - mean, mode="r") for start in range(0, len(matrix), CHUNK)
         ]
         return np.linalg.svd(np.concatenate(triangles), compute_uv=False)
+
+
+def _from_gram(matrix: Floats, mean: Floats | float) -> Floats:
+    """Singular values as roots of the eigenvalues of products: several times faster, and less exact for small ones.
+
+    Values below a millionth of the largest are rounding, and 0.
+    """
+    short = matrix.T if len(matrix) < matrix.shape[1] else matrix
+    gram = np.zeros((short.shape[1], short.shape[1]))
+    for start in range(0, len(short), CHUNK):
+        part = slice(start, start + CHUNK)
+        centred = short[part] - (mean if short is matrix or np.ndim(mean) == 0 else np.asarray(mean)[part, None])
+        gram += centred.T @ centred
+    values = np.linalg.eigvalsh(gram)[::-1]
+    return np.sqrt(np.where(values > 1e-12 * values[0], values, 0.0))
 
 
 def _smooth_rank(values: Floats) -> float:

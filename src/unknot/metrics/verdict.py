@@ -6,12 +6,15 @@ of counting), as a share of what there is to know about the factor.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import Rows
-from unknot.metrics.kernels.information import factor_entropy, width_information
+from unknot.metrics.arrays import WIDE, Floats, Ints
+from unknot.metrics.inputs import UNKNOWN, Rows
+from unknot.metrics.kernels.columns import binned_information
+from unknot.metrics.kernels.information import factor_entropy
+from unknot.reading.arrays import Sparse, as_array
 
 BINS = 20
 FOUND, PARTLY, CLEARLY = 0.05, 0.3, 0.8  # share of a factor's entropy that its best latent knows
@@ -41,9 +44,25 @@ class Verdict:
 
 
 def information_shares(rows: Rows) -> Floats:
-    """Mutual information (d, k) as a share of each varying factor's entropy, corrected for bias."""
-    information = width_information(rows.latents, rows.factors, rows.sizes, BINS, correct=True)
-    shares: Floats = information / factor_entropy(rows.factors, rows.sizes)
+    """Mutual information (d, k) as a share of each varying factor's entropy, corrected for bias.
+
+    Where labels are missing, each factor is looked at in the rows that have it.
+    """
+    there = rows.factors != UNKNOWN
+    if there.all():
+        return _shares(rows.latents, rows.factors, rows.sizes)
+    columns = [
+        _shares(rows.latents[there[:, j]], rows.factors[there[:, j], j : j + 1], rows.sizes[j : j + 1])
+        for j in range(rows.n_factors)
+    ]
+    return np.hstack(columns)
+
+
+def _shares(latents: Any, factors: Ints, sizes: Ints) -> Floats:
+    if isinstance(latents, Sparse) and latents.shape[1] <= WIDE:  # few of them are counted in one table
+        latents = as_array(latents).astype(np.float64, copy=False)
+    information = binned_information(latents, factors, sizes, BINS, correct=True).mutual
+    shares: Floats = information / factor_entropy(factors, sizes)
     return shares
 
 

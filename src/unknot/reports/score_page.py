@@ -34,7 +34,7 @@ def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequen
     files = [[file["name"], file["sha256"]] for file in about["files"]]
     versions = [[name, version] for name, version in record["versions"].items()]
     sections = [
-        Section("In words", in_words(record), verdict_contents(record)),
+        Section("In words", [*record.get("about_factors", []), *in_words(record)], verdict_contents(record)),
         Section("Scores", contents=[record_grid(record, target)]),
         Section(
             "Where it comes from",

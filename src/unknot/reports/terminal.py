@@ -29,7 +29,9 @@ WIDEST = 60  # latents shown in the terminal's Hinton diagram
 
 
 def show(card: Scorecard, console: Console) -> None:
-    """Print the scores by the question they answer, a verdict on each factor, and a Hinton diagram."""
+    """Print what is to know of the factors, scores by their question, a verdict on each factor, a Hinton diagram."""
+    for sentence in card.plan.about_factors:
+        console.print(Text(sentence, style="yellow"))
     scored = [row for row in score_rows(card) if not row.refused]
     width = max((len(row.label) for row in scored), default=0)
     for measure, question in QUESTIONS.items():

@@ -1,73 +1,151 @@
 """Which rows of a representation a metric is scored on, and how often they are looked through: once."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unknot.metrics.arrays import Floats
+from unknot.errors import UnknotError
+from unknot.metrics.arrays import Bools, Ints
 from unknot.metrics.inputs import Checked, third
 from unknot.representation import Representation
-
-
-@dataclass(frozen=True)
-class Named:
-    """Factors that bring their names, as a table does, so that a metric's notes and parts use them."""
-
-    values: NDArray[Any]
-    columns: tuple[str, ...]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.values, dtype=dtype, copy=copy)
-
-    def __getitem__(self, rows: Any) -> "Named":
-        return Named(self.values[rows], self.columns)
+from unknot.tables.labels import Labels, known
 
 
 @dataclass(frozen=True)
 class Data:
-    """The rows one metric sees."""
+    """The rows one metric sees.
 
-    latents: Floats
-    factors: Named | None
-    latents_test: Floats | None = None
-    factors_test: Named | NDArray[Any] | None = None
+    Attributes:
+        latents: (n, d), as they came.
+        factors: their labels.
+        latents_test: held-out rows.
+        factors_test: their labels.
+        groups: (n,) number of the group that each row belongs to; None if every row is its own.
+        groups_test: those of the held-out rows.
+    """
+
+    latents: Any
+    factors: Labels | None
+    latents_test: Any = None
+    factors_test: Labels | None = None
+    groups: Ints | None = None
+    groups_test: Ints | None = None
 
     @cached_property
     def checked(self) -> Checked:
         """The latents, for metrics that share what they make of them."""
         return Checked(self.latents)
 
+    @property
+    def n(self) -> int:
+        """How many rows there are, held-out ones not counted."""
+        return int(self.latents.shape[0])
+
+    def rows(self, train: Any, test: Any = slice(None)) -> "Data":
+        """Some of the rows, and some of the held-out ones."""
+        return Data(
+            self.latents[train],
+            None if self.factors is None else self.factors[train],
+            None if self.latents_test is None else self.latents_test[test],
+            None if self.factors_test is None else self.factors_test[test],
+            None if self.groups is None else self.groups[train],
+            None if self.groups_test is None else self.groups_test[test],
+        )
+
     def split(self, seed: int) -> "Data":
-        """A third of the rows held out, before resampling puts copies of a row on both sides."""
+        """A third of the rows held out, whole groups of them; before resampling puts copies of a row on both sides."""
         if self.factors is None or self.latents_test is not None:
             return self
-        test, train = third(len(self.latents), seed)
-        return Data(self.latents[train], self.factors[train], self.latents[test], self.factors[test])
+        test, train = third(self.n, seed) if self.groups is None else third_of_groups(self.groups, seed)
+        held_out, rest = self.rows(test), self.rows(train)
+        return replace(
+            rest, latents_test=held_out.latents, factors_test=held_out.factors, groups_test=held_out.groups
+        )
 
     def resampled(self, rng: np.random.Generator) -> "Data":
-        """As many rows drawn with replacement, training and test rows apart."""
-        pick = rng.integers(0, len(self.latents), len(self.latents))
-        latents, factors = self.latents[pick], None if self.factors is None else self.factors[pick]
+        """As many rows, or groups of them, drawn with replacement, training and test rows apart."""
+        train = _drawn(self.n, self.groups, rng)
         if self.latents_test is None or self.factors_test is None:
-            return Data(latents, factors)
-        pick = rng.integers(0, len(self.latents_test), len(self.latents_test))
-        return Data(latents, factors, self.latents_test[pick], self.factors_test[pick])
+            return self.rows(train)
+        return self.rows(train, _drawn(self.latents_test.shape[0], self.groups_test, rng))
+
+    def capped(self, cap: int | None, seed: int) -> "Data":
+        """At most `cap` rows, two thirds of them training rows where there are held-out ones."""
+        rng = np.random.default_rng(seed)
+        if self.latents_test is None:
+            return self.rows(_subset(self.n, cap, rng))
+        train = _subset(self.n, cap and -(-cap * 2 // 3), rng)
+        return self.rows(train, _subset(self.latents_test.shape[0], cap and max(1, cap // 3), rng))
+
+    @cached_property
+    def _known(self) -> tuple[Bools, Bools]:
+        """Which labels of the rows, and of the held-out ones, are there."""
+        none = np.ones((0, 0 if self.factors is None else self.factors.values.shape[1]), dtype=np.bool_)
+        here = none if self.factors is None else known(self.factors.values)
+        return here, none if self.factors_test is None else known(self.factors_test.values)
+
+    @property
+    def gaps(self) -> bool:
+        """Whether labels are missing."""
+        return not all(part.all() for part in self._known)
+
+    def complete(self) -> "Data":
+        """The rows whose labels are all there."""
+        train, test = (part.all(axis=1) for part in self._known)
+        return self.rows(train, test)
+
+    def of_each_factor(self) -> Iterator[tuple[list[int], "Data"]]:
+        """Factors that are known in the same rows, with these rows."""
+        together: dict[bytes, list[int]] = {}
+        train, test = self._known
+        for j in range(train.shape[1]):
+            together.setdefault(train[:, j].tobytes() + test[:, j].tobytes(), []).append(j)
+        for columns in together.values():
+            data = self.rows(train[:, columns[0]], test[:, columns[0]])
+            test_labels = None if data.factors_test is None else data.factors_test.only(columns)
+            yield columns, replace(data, factors=_only(data.factors, columns), factors_test=test_labels)
 
 
-def chosen(rep: Representation, cap: int | None, tested: bool, seed: int) -> Data:
-    """At most `cap` rows, two thirds of them training rows where held-out rows are there and `tested`."""
-    rng = np.random.default_rng(seed)
-    factors = None if rep.factors is None else Named(rep.factors, rep.factor_names)
-    if tested and factors is not None and rep.latents_test is not None and rep.factors_test is not None:
-        train = _subset(len(rep.latents), cap and -(-cap * 2 // 3), rng)
-        test = _subset(len(rep.latents_test), cap and max(1, cap // 3), rng)
-        return Data(rep.latents[train], factors[train], rep.latents_test[test], rep.factors_test[test])
+def whole(rep: Representation, tested: bool) -> Data:
+    """All rows of a representation, the held-out ones if `tested`."""
+    if tested and rep.latents_test is not None and rep.factors_test is not None:
+        return Data(rep.latents, rep.labels, rep.latents_test, rep.labels_test)
     # what is missing is split off by the metric: some variants hold out nothing, some only for a part of their numbers
-    keep = _subset(len(rep.latents), cap, rng)
-    return Data(rep.latents[keep], None if factors is None else factors[keep])
+    return Data(rep.latents, rep.labels, groups=rep.groups)
+
+
+def third_of_groups(groups: Ints, seed: int) -> tuple[Ints, Ints]:
+    """Rows of random groups, together about a third of all, and the other rows; every group is on one side."""
+    names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    if len(names) < 2:
+        raise UnknotError(
+            f"score: all {len(groups)} rows are of one group, so that none can be held out; a group is a part of the "
+            "rows, such as those of one patient."
+        )
+    order = np.random.default_rng(seed).permutation(len(names))
+    filled = np.cumsum(counts[order])
+    wanted = len(groups) / 3
+    # as near to a third as whole groups come, at least one group on either side
+    n_test = int(np.clip(np.argmin(np.abs(filled - wanted)) + 1, 1, len(names) - 1))
+    held_out = np.isin(codes.reshape(-1), order[:n_test])
+    return np.flatnonzero(held_out), np.flatnonzero(~held_out)
+
+
+def _only(labels: Labels | None, columns: list[int]) -> Labels | None:
+    return None if labels is None else labels.only(columns)
+
+
+def _drawn(n: int, groups: Ints | None, rng: np.random.Generator) -> Ints:
+    """Rows drawn with replacement: as many as there are, or all of as many groups as there are."""
+    if groups is None:
+        return rng.integers(0, n, n)
+    codes = np.unique(groups, return_inverse=True)[1].reshape(-1)
+    order, starts = np.argsort(codes, kind="stable"), np.append(0, np.cumsum(np.bincount(codes)))
+    picks = rng.integers(0, len(starts) - 1, len(starts) - 1)
+    return np.concatenate([order[starts[pick] : starts[pick + 1]] for pick in picks])
 
 
 def _subset(n: int, cap: int | None, rng: np.random.Generator) -> Any:

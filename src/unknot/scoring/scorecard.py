@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
-from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import Rows, dead
-from unknot.metrics.score import Score, identity
+from unknot.metrics.arrays import WIDE, Floats
+from unknot.metrics.inputs import Rows, dead_latents
+from unknot.metrics.score import Facts, Score, identity
 from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
+from unknot.scoring.factor_facts import Missing, dependence, dependence_sentences, missing_labels
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,9 @@ class Plan:
     seed: int = 0
     limit: int | None = None
     bootstrap: int = 0
+    by_width: bool = (
+        False  # whether the metrics are those of the default suite, which depends on the number of latents
+    )
 
     @property
     def ids(self) -> list[str]:
@@ -58,18 +60,66 @@ class Plan:
         return [identity(METRICS[name], **options) for name, options in self.tasks]
 
     @cached_property
+    def missing(self) -> list[Missing]:
+        """Factors whose labels are not all there."""
+        return [] if self.rows is None else missing_labels(self.rows, self.representation.words)
+
+    @cached_property
+    def dependence(self) -> Floats | None:
+        """How much the factors that vary depend on each other, (k, k); None without factors."""
+        return None if self.rows is None else dependence(self.rows)
+
+    @cached_property
+    def about_factors(self) -> tuple[str, ...]:
+        """What is to be known of the factors before any score, in sentences."""
+        if self.rows is None or self.dependence is None:
+            return ()
+        names = [self.rows.names[j] for j in self.rows.kept]
+        metrics = dict.fromkeys(name for name, _ in self.tasks)
+        return *dependence_sentences(self.dependence, names, metrics), *map(str, self.missing)
+
+    @cached_property
     def notes(self) -> tuple[str, ...]:
         """What holds for all metrics: factors cut into bins, latents that are constant."""
         notes = [] if self.rows is None else list(self.rows.notes)
-        latents = np.asarray(self.representation.latents, dtype=np.float64)
-        gone = np.flatnonzero(dead(latents)) if len(latents) else np.empty(0, dtype=np.int64)
+        gone = dead_latents(self.representation.latents)
         if len(gone):
             which = ", ".join(map(str, gone[:20])) + (f" and {len(gone) - 20} more" if len(gone) > 20 else "")
             notes.append(
                 f"constant latent(s): {which}. They carry nothing but are counted, which moves metrics that divide by "
                 "the number of latents, such as modularity, completeness and mutual_info_score."
             )
+        if self.by_width and (width := self.representation.latents.shape[1]) > WIDE:
+            notes.append(self._about_width(width))
         return tuple(notes)
+
+    def _about_width(self, width: int) -> str:
+        """How the default suite differs from that of fewer latents."""
+        chosen = [
+            identity(METRICS[name], **options)
+            for name, options in self.tasks
+            if METRICS[name].facts.wide is not None
+        ]
+        text = f"{width} latents are a wide code, for which the default suite takes {', '.join(chosen)}."
+        left_out = {
+            name: metric.facts.seconds(width)
+            for name, metric in METRICS.items()
+            if not metric.facts.asked and too_wide(metric.facts, width)
+        }
+        if left_out:
+            times = ", ".join(f"{name} ({_duration(seconds)})" for name, seconds in left_out.items())
+            text += f" Left out for the time they would take at 10,000 rows: {times}; ask for them by name."
+        return text
+
+
+def too_wide(facts: Facts, width: int) -> bool:
+    """Whether the default suite leaves a metric out because so many latents would take it too long."""
+    return facts.widest is not None and width > max(WIDE, facts.widest)
+
+
+def _duration(seconds: float) -> str:
+    minutes = seconds / 60
+    return f"about {minutes:.0f} min" if minutes < 100 else f"about {minutes / 60:.0f} h"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,17 @@ import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
-from unknot.metrics.inputs import check_latents, column_names, prepare
+from unknot.metrics.arrays import WIDE
+from unknot.metrics.inputs import Checked, checked_latents, column_names, prepare
 from unknot.metrics.score import Score, identity, parse_identity
 from unknot.metrics.verdict import information_shares, verdicts
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import checked
-from unknot.reading.arrays import as_array
 from unknot.representation import Representation, read_representation
-from unknot.scoring.rows import Data, chosen
-from unknot.scoring.scorecard import Plan, Record, Scorecard
+from unknot.scoring.gaps import score_with_gaps
+from unknot.scoring.rows import Data, third_of_groups, whole
+from unknot.scoring.scorecard import Plan, Record, Scorecard, too_wide
+from unknot.tables.labels import labels_of
 
 if TYPE_CHECKING:
     from unknot.runs.run import Run
@@ -41,6 +44,8 @@ def score(
     latents_test: Any = None,
     factors_test: Any = None,
     factor_names: Sequence[str] = (),
+    groups: Any = None,
+    missing: Sequence[Any] = (),
     jobs: int = 1,
     progress: Progress = silent,
     **options: Any,
@@ -48,12 +53,15 @@ def score(
     """Score latents against factors with every metric that applies; those of a run are kept in its folder.
 
     Args:
-        latents: (n, d) array, torch tensor or table; or a `Representation`; or the path of its file; or a run or its
-            folder, which is encoded now unless it is already.
-        factors: (n, f) factor classes; without them only the label-free metrics run.
+        latents: (n, d) array or tensor of any library, sparse matrix, table or column of lists; or a `Representation`;
+            or the path of its file; or a run or its folder, which is encoded now unless it is already.
+        factors: (n, f) classes, words, dates or numbers, None or NaN where one is missing; without factors only the
+            label-free metrics run.
         latents_test: held-out latents; a third of the rows is split off by `seed` where they are missing.
         factors_test: held-out factors.
         factor_names: names of the factors.
+        groups: (n,) what each row belongs to, such as a patient: rows of one group are held out and resampled together.
+        missing: values that stand for an unknown label, besides None, NaN and empty words.
         jobs: number of processes.
         progress: told how many metrics are done.
         options: `metrics`, `exclude`, `seed`, `limit`, `bootstrap`: see `plan`.
@@ -68,8 +76,8 @@ def score(
         from unknot.encoders.encoding import representation_of
 
         latents = representation_of(scored, progress=progress)
-    test = {"latents_test": latents_test, "factors_test": factors_test}
-    todo = plan(_gathered(latents, factors, factor_names, **test), **options)
+    more = {"latents_test": latents_test, "factors_test": factors_test, "groups": groups}
+    todo = plan(_gathered(latents, factors, factor_names, missing, **more), **options)
     card = scorecard(todo, run(todo, jobs=jobs, progress=progress))
     if scored is not None and factors is None:  # with factors of one's own they are no scores of the run alone
         from unknot.scoring.kept_scores import keep_scores
@@ -106,7 +114,9 @@ def plan(
     Args:
         representation: what is scored.
         metrics: which, by short or full name (`"mig"`, `"dci[lasso]"`). Left out, all that apply, but for those
-            that take minutes or whose number another one reports (`facts.asked`).
+            that take minutes or whose number another one reports (`facts.asked`). More than 100 latents are scored
+            by variants that are right for them (`facts.wide`), without those that would take too long there
+            (`facts.widest`); the notes of the plan say which.
         exclude: which ones not.
         seed: decides splits, resamples and whatever a metric draws.
         limit: use at most this many rows. Without it, metrics that train something use at most the literature's
@@ -122,21 +132,21 @@ def plan(
             f"score: bootstrap is {bootstrap}; use 0 for none, or a number of resamples such as 200."
         )
     rows = None
-    if representation.factors is None:
-        representation = replace(representation, latents=check_latents("score", representation.latents))
-    else:
+    if representation.groups is not None:
+        third_of_groups(representation.groups, seed)  # which refuses groups that cannot be held apart
+    # double precision once, not by each metric again
+    latents = checked_latents("score", representation.latents)
+    latents_test = representation.latents_test
+    if representation.factors is not None:
+        if latents_test is not None:
+            latents_test = checked_latents("score", latents_test, "latents_test")
+        test = None if latents_test is None else Checked(latents_test)
         rows = prepare(
-            "score",
-            representation.latents,
-            representation.factors,
-            representation.latents_test,
-            representation.factors_test,
-            names=representation.factor_names,
+            "score", Checked(latents), representation.labels, test, representation.labels_test, gaps=True
         )
-        # double precision once, not by each metric again
-        representation = replace(representation, latents=rows.latents, latents_test=rows.latents_test)
-    tasks = _choose(metrics, exclude, labelled=rows is not None)
-    return Plan(representation, rows, tasks, seed, limit, bootstrap)
+    representation = replace(representation, latents=latents, latents_test=latents_test)
+    tasks = _choose(metrics, exclude, labelled=rows is not None, width=representation.latents.shape[1])
+    return Plan(representation, rows, tasks, seed, limit, bootstrap, by_width=not metrics)
 
 
 def run(todo: Plan, *, jobs: int = 1, progress: Progress = silent) -> Iterator[Record]:
@@ -184,16 +194,20 @@ def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:
     return Scorecard(todo, ordered, verdicts(shares, names), shares)
 
 
-def _gathered(latents: Any, factors: Any, factor_names: Sequence[str], **test: Any) -> Representation:
+def _gathered(
+    latents: Any, factors: Any, factor_names: Sequence[str], missing: Sequence[Any], **more: Any
+) -> Representation:
     """What is scored, as one; what would be passed over beside a file or a Representation is refused."""
     file = isinstance(latents, str | Path)
     if not file and not isinstance(latents, Representation):
-        arrays = {"latents": latents, "factors": factors, **test}
-        arrays = {name: as_array(array) for name, array in arrays.items() if array is not None}
-        return Representation(**arrays, factor_names=tuple(factor_names) or column_names(factors))
+        names = tuple(factor_names) or column_names(factors)
+        for name, values in {"factors": factors, "factors_test": more["factors_test"]}.items():
+            if values is not None:
+                more[name] = labels_of(values, who=f"score: {name}", names=names, missing=missing)
+        return Representation(latents, **more, factor_names=names)
     in_two_files = file and isinstance(factors, str | Path)
-    names = factor_names if len(factor_names) else None
-    beside = {"factors": None if in_two_files else factors, **test, "factor_names": names}
+    beside = {"factors": None if in_two_files else factors, **more}
+    beside |= {"factor_names": tuple(factor_names) or None, "missing": tuple(missing) or None}
     ignored = [name for name, value in beside.items() if value is not None]
     if ignored:
         what = f"the file {latents}" if file else "a Representation"
@@ -205,7 +219,7 @@ def _gathered(latents: Any, factors: Any, factor_names: Sequence[str], **test: A
 
 
 def _choose(
-    metrics: Sequence[str] | str | None, exclude: Sequence[str] | str, *, labelled: bool
+    metrics: Sequence[str] | str | None, exclude: Sequence[str] | str, *, labelled: bool, width: int
 ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
     metrics = [metrics] if isinstance(metrics, str) else metrics
     exclude = [exclude] if isinstance(exclude, str) else exclude
@@ -218,8 +232,12 @@ def _choose(
                 f"score: {', '.join(needing)} needs factors, and there are none; give a file of factors."
             )
     else:
-        suite = {name: metric.facts for name, metric in METRICS.items() if not metric.facts.asked}
-        wanted = [(name, {}) for name, facts in suite.items() if labelled or not facts.labels]
+        applies = {name: metric.facts for name, metric in METRICS.items() if labelled or not metric.facts.labels}
+        wanted = [
+            (name, dict(facts.wide or {}) if width > WIDE else {})
+            for name, facts in applies.items()
+            if (not facts.asked or (facts.wide is not None and width > WIDE)) and not too_wide(facts, width)
+        ]
     chosen = tuple((name, options) for name, options in wanted if name not in left_out)
     if not chosen:
         raise UnknotError("score: every metric is excluded; nothing is left to compute.")
@@ -234,14 +252,13 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
     metric = METRICS[name]
     id_ = identity(metric, **options)
     start = time.perf_counter()
-    data = _data(todo, name, {} if shared is None else shared)
     refused, interval, result = "", None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = _call(todo, name, data, options)
+            result = _score(todo, name, options, {} if shared is None else shared)
             if todo.bootstrap and metric.facts.cost == "instant":
-                interval = _interval(todo, name, options, data, result)
+                interval = _interval(todo, name, options, result)
         except UnknotError as error:
             refused = str(error)
     # constant factors are announced once, by `plan`, not by each metric again
@@ -253,13 +270,30 @@ def _run_task(todo: Plan, task: tuple[str, Mapping[str, Any]]) -> Record:
     return _run_one(todo, *task)
 
 
-def _data(todo: Plan, name: str, shared: dict[Any, Data]) -> Data:
-    rep, metric = todo.representation, METRICS[name]
-    cap = todo.limit if todo.limit is not None or metric.facts.cost == "instant" else TRAIN_ROWS + TEST_ROWS
-    tested = rep.latents_test is not None and "latents_test" in signature(metric).parameters
-    if (cap, tested) not in shared:
-        shared[cap, tested] = chosen(todo.representation, cap, tested, todo.seed)
-    return shared[cap, tested]
+def _score(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any, Data]) -> Score:
+    """The score of the rows that a metric may see."""
+    metric = METRICS[name]
+    takes_test = "latents_test" in signature(metric).parameters
+    tested = takes_test and todo.representation.latents_test is not None
+    apart = takes_test and todo.representation.groups is not None
+
+    def scored(data: Data) -> Score:
+        data = data.split(todo.seed) if apart else data
+        return _call(todo, name, data.capped(_cap(todo, name), todo.seed), options)
+
+    data = whole(todo.representation, tested)
+    if metric.facts.labels and data.gaps:
+        return score_with_gaps(identity(metric, **options), metric.facts, data, scored)
+    key = _cap(todo, name), tested, apart
+    if key not in shared:
+        shared[key] = (data.split(todo.seed) if apart else data).capped(key[0], todo.seed)
+    return _call(todo, name, shared[key], options)
+
+
+def _cap(todo: Plan, name: str) -> int | None:
+    """How many rows a metric sees at most."""
+    free = todo.limit is not None or METRICS[name].facts.cost == "instant"
+    return todo.limit if free else TRAIN_ROWS + TEST_ROWS
 
 
 def _call(todo: Plan, name: str, data: Data, options: Mapping[str, Any]) -> Score:
@@ -273,26 +307,34 @@ def _call(todo: Plan, name: str, data: Data, options: Mapping[str, Any]) -> Scor
     return metric(data.checked, data.factors, **extra)
 
 
-def _interval(
-    todo: Plan, name: str, options: Mapping[str, Any], data: Data, result: Score
-) -> tuple[float, float] | None:
+def _interval(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> tuple[float, float] | None:
     """How far the value would scatter on other rows like these: the spread of resamples, about the value itself.
 
     Repeated rows add bias to counts, so the resamples' own mean is taken off; the value's bias stays.
     """
     if not np.isfinite(result.value):
         return None
-    rng = np.random.default_rng([todo.seed, todo.bootstrap])
-    if "latents_test" in signature(METRICS[name]).parameters:
-        data = data.split(todo.seed)
+    metric, rng = METRICS[name], np.random.default_rng([todo.seed, todo.bootstrap])
+    takes_test = "latents_test" in signature(metric).parameters
+    data = whole(todo.representation, takes_test and todo.representation.latents_test is not None)
+    gaps = metric.facts.labels and data.gaps
+    data = data if gaps else data.capped(_cap(todo, name), todo.seed)
+    data = data.split(todo.seed) if takes_test else data
+
+    def value(rows: Data) -> float:
+        if not gaps:
+            return _call(todo, name, rows, options).value
+        call = partial(_call, todo, name, options=options)
+        return score_with_gaps(name, metric.facts, rows.capped(_cap(todo, name), todo.seed), call).value
+
     draws = []
     for _ in range(todo.bootstrap):
         # a resample of few rows can lose a factor's only other value; what cannot be scored is drawn no interval from
         with suppress(UnknotError):
-            draws.append(_call(todo, name, data.resampled(rng), options).value)
+            draws.append(value(data.resampled(rng)))
     draws = [draw for draw in draws if np.isfinite(draw)]
     if len(draws) < max(2, todo.bootstrap // 2):
         return None
     spread = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
-    ends = np.clip(result.value + spread, *METRICS[name].facts.bounds)
+    ends = np.clip(result.value + spread, *metric.facts.bounds)
     return float(ends[0]), float(ends[1])

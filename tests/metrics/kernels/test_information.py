@@ -21,7 +21,6 @@ from unknot.metrics.kernels.information import (
     equal_width_edges,
     factor_entropy,
     frequency_information,
-    joint_entropy,
     mutual_information,
     table_information,
     width_contingency,
@@ -200,7 +199,6 @@ def test_entropy_of_counts_by_hand():
     assert entropy(np.array([0, 5])) == 0
     assert entropy(np.array([[0, 0]]))[0] == 0
     tables = [np.array([[[1, 1], [0, 2]]])]
-    assert joint_entropy(tables)[0, 0] == pytest.approx(1.5 * math.log(2))
     assert information.bin_entropy(tables)[0] == pytest.approx(math.log(2))
 
 

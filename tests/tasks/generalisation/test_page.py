@@ -36,6 +36,7 @@ def test_a_section_has_bars_tables_modularity_ratios_and_similarity() -> None:
     titles = [re.search('aria-label="([^"]+)"', d.svg)[1] for d in drawings]  # type: ignore[index]
     assert titles == [
         "R², extrapolation",
+        "extrapolation: correlation of ood",
         "extrapolation: correlation of predictions",
         "extrapolation: correlation of errors",
         *["extrapolation: R² where one factor is unseen", "extrapolation: ratio"] * 2,

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.metrics.arrays import Floats
+from unknot.metrics.arrays import WIDE, Floats
 from unknot.metrics.boosting import BINS, Table
 
 Ints = NDArray[Any]
@@ -85,6 +85,14 @@ def _root_histogram(sums: Floats, r: Floats, table: Table, histogram: Histogram)
     squares = 0.0
     for i in range(len(r)):
         squares += r[i] * r[i]
+    if d > WIDE:
+        rising = np.flatnonzero(r > 0)
+        for f in range(d):
+            bins, positives = table.bins[f], histogram.positives[f << 8 : (f + 1) << 8]
+            for row in rising:
+                positives[bins[row]] += r[row]
+        return squares
+    for i in range(len(r)):
         if r[i] > 0:
             for f in range(d):
                 histogram.positives[(f << 8) + table.bins_by_row[i, f]] += r[i]
@@ -92,15 +100,43 @@ def _root_histogram(sums: Floats, r: Floats, table: Table, histogram: Histogram)
 
 
 @njit(cache=True, error_model="numpy")
-def _node_histogram(
-    rows: Ints, r: Floats, bins_by_row: Ints, slot: int, node_of: Ints, histogram: Histogram
-) -> float:
+def _wide_histogram(rows: Ints, r: Floats, all_bins: Ints, histogram: Histogram) -> None:
+    """A node's histogram, one latent after the other: those of many latents at once do not fit into a cache."""
+    values = r[rows]
+    rising = np.flatnonzero(values > 0)
+    bins = np.empty(len(rows), dtype=all_bins.dtype)
+    for f in range(len(all_bins)):
+        here = slice(f << 8, (f + 1) << 8)
+        sums, positives, counts, column = (
+            histogram.sums[here],
+            histogram.positives[here],
+            histogram.counts[here],
+            all_bins[f],
+        )
+        for j in range(len(rows)):
+            bins[j] = column[rows[j]]
+        for j in range(len(rows)):
+            sums[bins[j]] += values[j]
+            counts[bins[j]] += 1
+        for at in rising:
+            positives[bins[at]] += values[at]
+
+
+@njit(cache=True, error_model="numpy")
+def _node_histogram(rows: Ints, r: Floats, table: Table, slot: int, node_of: Ints, histogram: Histogram) -> float:
     """A node's histogram from its rows, which are marked as its own; returns the sum of squared residuals."""
+    bins_by_row = table.bins_by_row
     d = bins_by_row.shape[1]
     sums, positives, counts = histogram
     for at in range(len(sums)):
         sums[at], positives[at], counts[at] = 0.0, 0.0, 0
     squares = 0.0
+    if d > WIDE:
+        _wide_histogram(rows, r, table.bins, histogram)
+        for i in rows:
+            squares += r[i] * r[i]
+            node_of[i] = slot
+        return squares
     for i in rows:
         v = r[i]
         squares += v * v
@@ -307,7 +343,7 @@ def _grow(
             small, large = (left, right) if middle - low <= high - middle else (right, left)
             new = Histogram(hists.sums[used], hists.positives[used], hists.counts[used])
             mine = rows[lows[small] : highs[small]]
-            squares[small] = _node_histogram(mine, r, table.bins_by_row, used, node_of, new)
+            squares[small] = _node_histogram(mine, r, table, used, node_of, new)
             squares[large] = squares[node] - squares[small]
             _subtract(histogram, new)
             slots[small], slots[large] = used, slot

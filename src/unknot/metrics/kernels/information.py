@@ -253,11 +253,6 @@ def bin_entropy(tables: Tables) -> Floats:
     return entropy(tables[0].sum(axis=2))
 
 
-def joint_entropy(tables: Tables) -> Floats:
-    """Entropy (d, k) in nats of each pair of binned latent and factor."""
-    return np.stack([entropy(table.reshape(len(table), -1)) for table in tables], axis=1)
-
-
 def share(part: Floats, whole: Floats) -> Floats:
     """Quotient part / whole where there is a whole, 0 where there is none."""
     wholes = np.broadcast_to(whole, part.shape)

@@ -154,7 +154,7 @@ def _relations_table(results: Sequence[TaskResult]) -> Grid:
         swapped = result.values.get(OTHER_ROWS)
         rows.append([result.source, *(accuracy.get(k) for k in counts), result.values["accuracy"], swapped])
     for name, words in SHORTCUTS.items():
-        shortcut = results[0].values[name]
+        shortcut = results[0].values.get(name)
         rows.append([words, *(row[name] for row in results[0].tables["by relations"]), shortcut, shortcut])
     return Grid(header, rows, "Accuracy after the last step, by the number of fixed factors.", name="by-relations")
 

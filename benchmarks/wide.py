@@ -1,0 +1,176 @@
+"""Wide and sparse codes, beside the straightforward way on the same job, or on a smaller one where that is impossible.
+
+    python benchmarks/wide.py                  a tenth of the rows of each job
+    python benchmarks/wide.py --full           a million rows; needs 8 GB and ten minutes
+
+Ratios are of CPU time. Each job runs in a process of its own, which says how much memory it took at most.
+"""
+
+import argparse
+import resource
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+BINS = 20
+
+
+def seconds(action: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of an action, and its result."""
+    start = time.process_time()
+    result = action()
+    return time.process_time() - start, result
+
+
+def gigabytes() -> float:
+    """The most memory that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)
+
+
+def sparse_code(n: int, d: int, active: int, seed: int = 0) -> Any:
+    """About `active` latents of each row fire."""
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(0, d, size=n * active, dtype=np.int32)
+    values = rng.exponential(size=n * active).astype(np.float32)
+    matrix = sparse.csr_matrix((values, columns, np.arange(0, n * active + 1, active)), shape=(n, d))
+    matrix.sum_duplicates()
+    return matrix.tocsc()
+
+
+def loop(columns: Any, factors: np.ndarray) -> np.ndarray:
+    """The usual way: one dense column and one scikit-learn call at a time."""
+    from sklearn.metrics import mutual_info_score
+
+    codes = [np.digitize(z, np.histogram(z, BINS)[1][:-1]) for z in columns]
+    return np.array([[mutual_info_score(y, code) for y in factors.T] for code in codes])
+
+
+def information(kind: str, n: int, folder: str) -> list[str]:
+    """Mutual information of sparse latents, or of dense ones on disk."""
+    from unknot.metrics.kernels.columns import column_information
+
+    rng = np.random.default_rng(1)
+    d, k = (65_536, 100) if kind == "sparse" else (768, 40)
+    factors, sizes = rng.integers(0, 10, size=(n, k)), np.full(k, 10)
+    if kind == "sparse":
+        latents = sparse_code(n, d, 64)
+        few = [latents[:, [i]].toarray()[:, 0] for i in range(3)]
+    else:
+        latents = np.load(Path(folder) / "latents.npy", mmap_mode="r")
+        few = [np.array(latents[:, i], dtype=np.float64) for i in range(3)]
+    column_information(latents[:100, :2], factors[:100], sizes)  # compiles, or loads what was compiled before
+    slow, expected = seconds(lambda: loop(few, factors))
+    fast, result = seconds(lambda: column_information(latents, factors, sizes))
+    apart = float(np.abs(result.mutual[:3] - expected).max())
+    whole = slow / len(few) * d
+    return [
+        f"information, {kind}, {n} x {d} x {k}: {fast:.1f} s here, {whole:.0f} s by a loop over dense columns (from "
+        f"{len(few)} of them), {whole / fast:.0f} x, {gigabytes():.1f} GB; largest difference {apart:.0e} nats"
+    ]
+
+
+def thresholds(n: int) -> list[str]:
+    """ROC areas and cuts of sparse latents for 151 classes."""
+    from sklearn.metrics import roc_auc_score
+
+    from unknot.metrics.single_latents import single_latents
+
+    d, active, n_classes = 32_768, 230, 151
+    latents = sparse_code(n, d, active)
+    classes, sizes = np.random.default_rng(1).integers(0, n_classes, size=(n, 1)), np.array([n_classes])
+    single_latents(latents[:100, :2], classes[:100], sizes)
+    column = latents[:, [0]].toarray()[:, 0]
+    slow, expected = seconds(lambda: [roc_auc_score(classes[:, 0] == c, column) for c in range(10)])
+    fast, (result,) = seconds(lambda: single_latents(latents, classes, sizes))
+    whole = slow / 10 * d * n_classes
+    apart = float(np.abs(result.area[0, :10] - expected).max())
+    return [
+        f"ROC areas and cuts, {latents.nnz:.2g} entries of {n} x {d}, {n_classes} classes: {fast:.0f} s here, "
+        f"{whole:.0f} s by a loop over pairs (areas alone, from 10 of them), {whole / fast:.0f} x, "
+        f"{gigabytes():.1f} GB; largest difference {apart:.0e}"
+    ]
+
+
+def probes(n: int, d: int) -> list[str]:
+    """Linear probes with a penalty chosen by cross-validation, beside scikit-learn's."""
+    from sklearn.linear_model import LogisticRegressionCV, RidgeCV
+
+    from unknot.metrics.probes import linear_accuracy
+    from unknot.metrics.r2 import full_variance, r2, r2_per_factor
+
+    rng = np.random.default_rng(0)
+    sizes = np.array([10, 8, 4])
+    y = rng.integers(0, sizes, size=(n + 2_000, 3))
+    own = np.hstack([np.eye(size)[column] for size, column in zip(sizes, y.T, strict=True)])
+    hidden = np.tanh(own @ rng.normal(size=(own.shape[1], 64)) / 2)
+    noise = rng.normal(size=(len(y), 32)) @ rng.normal(size=(32, d)) / 3 + 5 * rng.normal(size=(len(y), d))
+    z = np.maximum(hidden @ rng.normal(size=(64, d)) / 4 + noise, 0)
+    train, test = (z[:n], y[:n]), {"latents_test": z[n:], "factors_test": y[n:]}
+    x, x_test = ((a - z[:n].mean(axis=0)) / z[:n].std(axis=0) for a in (z[:n], z[n:]))
+    scaled = y / (sizes - 1)
+
+    def ridge() -> float:
+        models = [RidgeCV(alphas=np.logspace(-3, 5, 17)).fit(x, column[:n]) for column in scaled.T]
+        guesses = np.stack([model.predict(x_test) for model in models], axis=1)
+        return float(r2_per_factor(guesses, scaled[n:], full_variance(scaled)).mean())
+
+    def logistic() -> float:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            models = [LogisticRegressionCV(Cs=10, cv=5, max_iter=200).fit(x, column[:n]) for column in y.T]
+            return float(np.mean([np.mean(m.predict(x_test) == c[n:]) for m, c in zip(models, y.T, strict=True)]))
+
+    lines, ours_of_all, theirs_of_all = [], 0.0, 0.0
+    for name, mine, peer in (
+        ("R²", lambda: r2(*train, readout="ridge", **test).value, ridge),
+        ("accuracy", lambda: linear_accuracy(*train, recipe="penalised", **test).value, logistic),
+    ):
+        (fast, ours), (slow, theirs) = seconds(mine), seconds(peer)
+        ours_of_all, theirs_of_all = ours_of_all + fast, theirs_of_all + slow
+        lines.append(
+            f"linear {name}, {n} x {d}: {ours:.3f} in {fast:.1f} s here, {theirs:.3f} in {slow:.1f} s by the "
+            f"cross-validation of scikit-learn, {slow / fast:.1f} x"
+        )
+    return [*lines, f"both probes: {theirs_of_all / ours_of_all:.1f} x"]
+
+
+def write(path: str, n: int) -> list[str]:
+    """Dense latents on disk, so that the process that reads them has never held them."""
+    rng = np.random.default_rng(0)
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, 768))
+    for first in range(0, n, 8_192):
+        array[first : first + 8_192] = rng.normal(size=array[first : first + 8_192].shape)
+    array.flush()
+    return []
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print times, ratios, differences and memory."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="all rows")
+    n = 1_000_000 if parser.parse_args(arguments).full else 100_000
+    with tempfile.TemporaryDirectory() as folder:
+        jobs: list[tuple[Any, ...]] = [
+            (write, str(Path(folder) / "latents.npy"), n),
+            (information, "dense on disk", n, folder),
+            (information, "sparse", n, folder),
+            (thresholds, n),
+            (probes, 2_000, 1_280),
+        ]
+        for job, *options in jobs:
+            with ProcessPoolExecutor(1, get_context("spawn")) as process:
+                for line in process.submit(job, *options).result():
+                    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

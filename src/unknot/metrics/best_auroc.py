@@ -1,0 +1,113 @@
+"""ROC area of the best latent of every value: what single latents say, held out from their choice."""
+
+from typing import Any
+
+import numpy as np
+
+from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.inputs import Rng, Rows, prepare
+from unknot.metrics.kernels.columns import binned_information
+from unknot.metrics.kernels.information import factor_entropy
+from unknot.metrics.penalised_head import PenalisedHeads
+from unknot.metrics.probes import probe_seed
+from unknot.metrics.ridge import Gram
+from unknot.metrics.score import Facts, Score
+from unknot.metrics.single_latents import copies, held_out_areas, single_latents
+from unknot.metrics.verdict import ALSO, FOUND
+
+SIZES = (1, 2, 5, 20)  # of sets of latents that a factor is predicted from
+
+
+@Facts(
+    title="ROC area of the best latent of each value",
+    measures="compactness",
+    bounds=(0.0, 1.0),
+    chance=0.5,
+    reference="Gurnee et al. 2023, Finding Neurons in a Haystack: Case Studies with Sparse Probing, arXiv:2305.01610",
+    cost="seconds",
+    invariances=frozenset({"latents"}),
+    asked=True,
+    wide={},
+)
+def best_auroc(
+    latents: Any,
+    factors: Any,
+    *,
+    latents_test: Any = None,
+    factors_test: Any = None,
+    rng: Rng = 0,
+) -> Score:
+    """How well the best latent of each value of each factor ranks rows of that value above all others.
+
+    A_jc = ROC area on held-out rows of the latent, and its direction, with the largest area on the training rows
+    value = mean_j mean_c A_jc        in [0, 1], 1 is best, 0.5 is chance
+
+    For codes of many latents. The best of many is chosen on other rows than it is measured on, so that noise of any
+    width scores 0.5.
+
+    Edge cases: constant factors are left out; so are values that training or held-out rows lack; a factor without any
+    other is NaN.
+
+    Args:
+        latents: (n, d), the rows that latents are chosen on.
+        factors: (n, k) classes.
+        latents_test: held-out latents; a third of the rows is split off where they are missing.
+        factors_test: held-out factors.
+        rng: decides the split, and the folds of the probes below.
+
+    Returns:
+        Score with `parts["per_value"]` and `parts["best_latents"]`, areas and latents of each factor's values;
+        `parts["accuracy_of_best"]` (4, factors), held-out accuracy of a linear probe on the 1, 2, 5 and 20 latents
+        that know most about the factor (`linear_accuracy[penalised]` is that of all); `parts["copies"]`, how many
+        latents repeat another; `parts["shared_latents"]`, which ones know much about several factors.
+
+    >>> factors = np.random.default_rng(0).integers(0, 3, size=(300, 2))
+    >>> best_auroc(np.eye(3)[factors[:, 0]], factors[:, :1]).value
+    1.0
+    """
+    rows = prepare("best_auroc", latents, factors, latents_test, factors_test, rng=rng)
+    z_test, y_test, _ = rows.held_out
+    per_factor, areas, best = np.empty(rows.n_factors), {}, {}
+    for j, result in enumerate(single_latents(rows.latents, rows.factors, rows.sizes)):
+        distance = np.nan_to_num(np.abs(result.area - 0.5))
+        chosen = distance.argmax(axis=0)
+        held_out = held_out_areas(z_test, y_test[:, j], chosen)
+        low = result.area[chosen, np.arange(len(chosen))] < 0.5
+        name = rows.names[rows.kept[j]]
+        areas[name], best[name] = np.where(low, 1 - held_out, held_out), chosen
+        present = areas[name][np.isfinite(areas[name])]
+        per_factor[j] = present.mean() if len(present) else np.nan
+    information = binned_information(rows.latents, rows.factors, rows.sizes, correct=True).mutual
+    shares = information / factor_entropy(rows.factors, rows.sizes)
+    return rows.score(
+        float(np.nanmean(per_factor)),
+        {"per_factor": per_factor, "accuracy_of_best": _accuracy_of_best(rows, shares, rng)},
+        per_value=areas,
+        best_latents=best,
+        sizes=SIZES,
+        copies=int(copies(rows.latents).sum()),
+        shared_latents=_shared(shares),
+    )
+
+
+def _accuracy_of_best(rows: Rows, shares: Floats, rng: Rng) -> Floats:
+    """Held-out accuracy (sizes, k) of a linear probe on the latents that know most about each factor."""
+    z_test, y_test, _ = rows.held_out
+    result, seed = np.empty((len(SIZES), rows.n_factors)), probe_seed(rng)
+    for j, size in enumerate(map(int, rows.sizes)):
+        order = np.argsort(-shares[:, j], kind="stable")
+        for s, k in enumerate(SIZES):
+            used = order[:k]
+            heads = PenalisedHeads(Gram.of(rows.latents[:, used], z_test[:, used]))
+            head = heads.fit(rows.factors[:, j], size, np.random.default_rng([seed, j]))
+            result[s, j] = np.mean(head.test == y_test[:, j])
+    return result
+
+
+def _shared(shares: Floats) -> Ints:
+    """Latents that know a factor, and another one at least a quarter as well; those that know most first."""
+    if shares.shape[1] == 1:
+        return np.empty(0, dtype=np.int64)
+    ranked = np.sort(shares, axis=1)
+    several = np.flatnonzero((ranked[:, -1] >= FOUND) & (ranked[:, -2] >= ALSO * ranked[:, -1]))
+    return several[np.argsort(-ranked[several, -1], kind="stable")]

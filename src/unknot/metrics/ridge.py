@@ -1,0 +1,125 @@
+"""Linear probes of any width: one Gram matrix, brought to tridiagonal form once, serves all factors and penalties.
+
+With X (n, d) standardised latents, X'X = Q T Q' costs about as much as a single matrix decomposition. After it, the
+coefficients of ridge regression for one penalty are a tridiagonal system, and so is what makes logistic regression
+well conditioned: choosing a penalty costs next to nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats
+from unknot.metrics.heads import standardiser
+from unknot.processes.threads import one_thread
+
+PENALTIES = 61  # tried between the two ends of the grid
+WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
+
+
+@dataclass(frozen=True)
+class Gram:
+    """Standardised latents and their Gram matrix in tridiagonal form.
+
+    Attributes:
+        x: (n, r) training latents, r the smaller of n and d: wider ones are turned into the space of their rows.
+        x_test: (m, r) held-out latents.
+        diagonal: (r,) of T.
+        beside: (r - 1,) next to it.
+        reflectors: Q as LAPACK keeps it.
+    """
+
+    x: Floats
+    x_test: Floats
+    diagonal: Floats
+    beside: Floats
+    reflectors: tuple[Floats, Floats]
+
+    @classmethod
+    def of(cls, latents: Floats, latents_test: Floats) -> "Gram":
+        """That of latents (n, d) and (m, d), standardised by the former."""
+        from scipy.linalg import lapack
+
+        mean, scale = standardiser(latents)
+        x, x_test = (latents - mean) / scale, (latents_test - mean) / scale
+        with one_thread():
+            if x.shape[1] > len(x):
+                basis = np.linalg.qr(x.T)[0]  # an l2 penalty does not see directions that no row has
+                x, x_test = x @ basis, x_test @ basis
+            gram = x.T @ x
+            if len(gram) == 1:
+                return cls(x, x_test, gram[0], np.empty(0), (np.empty((0, 0)), np.empty(0)))
+            room = int(lapack.dsytrd_lwork(len(gram), lower=1)[0])
+            packed, diagonal, beside, tau, info = lapack.dsytrd(gram, lower=1, lwork=room, overwrite_a=1)
+        if info:
+            raise UnknotError(f"ridge: LAPACK's dsytrd refused the Gram matrix of the latents with code {info}.")
+        return cls(x, x_test, diagonal, beside, (packed[1:, :-1], tau))
+
+    def turn(self, columns: Floats, *, back: bool = False) -> Floats:
+        """The product Q' columns (r, k), or Q columns."""
+        from scipy.linalg import lapack
+
+        reflectors, tau = self.reflectors
+        result = np.array(columns, order="F")
+        if len(tau):
+            how = ("L", "N" if back else "T", reflectors, tau, result[1:])
+            room = int(lapack.dormqr(*how, lwork=-1)[1][0])
+            with one_thread():
+                result[1:] = lapack.dormqr(*how, lwork=room)[0]
+        return result
+
+    def solve(self, columns: Floats, penalty: float) -> Floats:
+        """The product (T + penalty)^-1 columns (r, k)."""
+        from scipy.linalg import solveh_banded
+
+        if not len(self.beside):
+            return np.asarray(columns / (self.diagonal + penalty))
+        band = np.vstack([self.diagonal + penalty, np.append(self.beside, 0.0)])
+        result: Floats = solveh_banded(band, columns, lower=True, check_finite=False)
+        return result
+
+    def eigenvalues(self) -> Floats:
+        """Those of X'X, none below 0."""
+        from scipy.linalg import eigvalsh_tridiagonal
+
+        values = eigvalsh_tridiagonal(self.diagonal, self.beside, lapack_driver="sterf", check_finite=False)
+        return np.asarray(np.maximum(values, 0.0))
+
+
+def ridge(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
+    """Predictions (m, k) of the held-out rows by ridge regression, and the penalty (k,) of each target.
+
+    |y - b - X w|^2 + penalty |w|^2 is minimised, each target with its own penalty, see `best_penalties`.
+
+    Args:
+        gram: of the latents.
+        targets: (n, k) of the training rows.
+    """
+    projected, penalties = best_penalties(gram, targets)
+    weights = np.column_stack(
+        [gram.solve(projected[:, [j]], float(penalty))[:, 0] for j, penalty in enumerate(penalties)]
+    )
+    with one_thread():
+        return gram.x_test @ gram.turn(weights, back=True) + targets.mean(axis=0), penalties
+
+
+def best_penalties(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
+    """Q'X'y (r, k) of centred targets (n, k), and the penalty (k,) of each that generalised cross-validation chooses.
+
+    It is the one with the smallest RSS / (n - 1 - trace of the hat matrix)^2, the strongest of equally good ones.
+
+    Reference: Golub, Heath & Wahba 1979, Generalized Cross-Validation as a Method for Choosing a Good Ridge Parameter.
+    """
+    y = targets - targets.mean(axis=0)
+    with one_thread():
+        projected, total = gram.turn(gram.x.T @ y), (y**2).sum(axis=0)
+    values = gram.eigenvalues()
+    penalties = (float(values.max()) or 1.0) * np.geomspace(STRONGEST, WEAKEST, PENALTIES)
+    errors = np.empty((PENALTIES, targets.shape[1]))
+    for p, penalty in enumerate(penalties):
+        w = gram.solve(projected, penalty)
+        rss = total - (projected * w).sum(axis=0) - penalty * (w**2).sum(axis=0)
+        freedom = len(y) - 1 - float((values / (values + penalty)).sum())
+        errors[p] = np.maximum(rss, 0.0) / max(freedom, 1e-6) ** 2
+    return projected, penalties[errors.argmin(axis=0)]

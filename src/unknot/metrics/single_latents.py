@@ -1,0 +1,103 @@
+"""What each latent alone says about each class: ROC areas and cuts, from one sort of each latent."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.metrics.arrays import Bools, Floats, Ints
+from unknot.metrics.inputs import dead
+from unknot.processes.threads import one_thread
+
+COPY = 0.95  # size of a correlation from which on a latent repeats another
+BLOCK = 1024  # latents compared with all others at once
+
+
+@dataclass(frozen=True)
+class SingleLatents:
+    """Of every latent (d) and class (C), against all other classes.
+
+    Attributes:
+        area: (d, C) ROC area; below a half where low values mean the class, NaN for a class of no row or of all.
+        balanced_accuracy: (d, C) mean of the shares of the class and of the rest that the best cut gets right.
+        cut: (d, C) where that is: rows >= cut are the class where `above`, rows < cut where not.
+        above: (d, C) whether the class lies above its cut.
+    """
+
+    area: NDArray[np.float32]
+    balanced_accuracy: NDArray[np.float32]
+    cut: NDArray[np.float32]
+    above: Bools
+
+
+def single_latents(latents: Any, factors: Ints, sizes: Ints) -> list[SingleLatents]:
+    """Judge every latent of latents (n, d), dense or sparse, by each factor (n, k); rows of code -1 are left out.
+
+    >>> result = single_latents(np.array([[0.0], [0.0], [3.0], [4.0]]), np.array([[0], [0], [1], [1]]), np.array([2]))
+    >>> result[0].area.tolist(), result[0].cut[0, 1].item()
+    ([[0.0, 1.0]], 3.0)
+    """
+    from scipy.sparse import issparse
+
+    from unknot.metrics.kernels.thresholds import sweep
+
+    sparse = issparse(latents)
+    matrix = latents.tocsc() if sparse else latents
+    columns = [np.ascontiguousarray(codes) for codes in factors.T]
+    complete = [bool((codes >= 0).all()) for codes in columns]
+    counts = [np.bincount(codes[codes >= 0], minlength=size) for codes, size in zip(columns, sizes, strict=True)]
+    results = [_empty(matrix.shape[1], int(size)) for size in sizes]
+    for i in range(matrix.shape[1]):
+        if sparse:
+            stored = slice(matrix.indptr[i], matrix.indptr[i + 1])
+            values, rows = matrix.data[stored], matrix.indices[stored]
+            order = np.argsort(values)
+            rows = rows[order]
+        else:
+            values = np.ascontiguousarray(matrix[:, i])
+            rows = order = np.argsort(values)
+        rising = values[order]
+        for j, result in enumerate(results):
+            own = columns[j][rows]
+            known = slice(None) if complete[j] else own >= 0
+            area, gain, cut, down, top = (np.empty(len(counts[j])) for _ in range(5))
+            sweep(rising[known], own[known], counts[j], area, gain, cut, down, top)
+            result.area[i], result.above[i] = area, gain >= down
+            result.cut[i], result.balanced_accuracy[i] = (
+                np.where(gain >= down, cut, top),
+                (1 + np.maximum(gain, down)) / 2,
+            )
+    return results
+
+
+def held_out_areas(latents: Any, codes: Ints, chosen: Ints) -> Floats:
+    """ROC area (C,) of each class by the latent chosen for it, on rows that had no part in the choice."""
+    areas = np.full(len(chosen), np.nan)
+    for latent in np.unique(chosen):
+        mine = np.flatnonzero(chosen == latent)
+        (result,) = single_latents(latents[:, [int(latent)]], codes[:, None], np.array([len(chosen)]))
+        areas[mine] = result.area[0, mine]
+    return areas
+
+
+def copies(latents: Floats) -> Bools:
+    """Which latents (d,) repeat another, up to sign and scale: |correlation| of 0.95 and more."""
+    z = latents - latents.mean(axis=0)
+    scale = np.sqrt((z**2).sum(axis=0))
+    gone = dead(latents)
+    z[:, gone] = 0.0
+    z = (z / np.where(gone, 1.0, scale)).astype(np.float32)
+    repeats = np.zeros(z.shape[1], dtype=np.bool_)
+    with one_thread():
+        for first in range(0, z.shape[1], BLOCK):
+            block = slice(first, first + BLOCK)
+            similar = np.abs(z[:, block].T @ z) >= COPY
+            similar[np.arange(len(similar)), first + np.arange(len(similar))] = False
+            repeats[block] = similar.any(axis=1)
+    return repeats
+
+
+def _empty(d: int, size: int) -> SingleLatents:
+    area, accuracy, cut = (np.empty((d, size), dtype=np.float32) for _ in range(3))
+    return SingleLatents(area, accuracy, cut, np.empty((d, size), dtype=np.bool_))

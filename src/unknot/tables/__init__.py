@@ -1,0 +1,1 @@
+"""Latents and labels as people have them: arrays of any library, sparse matrices, tables, words, gaps."""

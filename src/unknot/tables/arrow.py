@@ -1,0 +1,118 @@
+"""Tables of any library as Arrow's, through the interface they all have; no library is imported for it but Arrow.
+
+pandas, polars, DuckDB and others hand over their columns by `__arrow_c_stream__`, a Hugging Face dataset by its format.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from unknot.errors import UnknotError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+INDEX = "__index_level_"  # how pandas calls an index that it hands over as a column
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """A table or a column that hands over its data as Arrow's."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The data as a stream of Arrow."""
+
+
+@runtime_checkable
+class Frame(ArrowStream, Protocol):
+    """A table: it has named columns besides."""
+
+    columns: Any
+
+
+@runtime_checkable
+class HuggingFace(Protocol):
+    """A dataset of Hugging Face."""
+
+    features: Mapping[str, Any]
+
+    def with_format(self, type: str) -> Any:
+        """The same rows, handed over in another form."""
+
+
+@runtime_checkable
+class ClassLabel(Protocol):
+    """A column of Hugging Face whose whole numbers have names."""
+
+    names: list[str]
+
+    def int2str(self, values: Any) -> Any:
+        """The names of numbers."""
+
+
+@runtime_checkable
+class Annotated(Protocol):
+    """AnnData: observations `obs` with arrays `obsm` and a matrix `X` beside them."""
+
+    obs: Any
+    obsm: Mapping[str, Any]
+    X: Any
+
+
+def is_table(values: Any) -> bool:
+    """Whether it is a table with named columns."""
+    return isinstance(values, Frame | HuggingFace | Mapping)
+
+
+def as_table(values: Any, who: str) -> "pa.Table":
+    """A table of any library as Arrow's, without the index of pandas."""
+    import pyarrow as pa
+
+    if isinstance(values, HuggingFace):
+        table = values.with_format("arrow")[:]
+        for name, feature in values.features.items():
+            if isinstance(feature, ClassLabel):
+                place = table.column_names.index(name)
+                table = table.set_column(place, name, _named(table.column(name), feature.names))
+        return table
+    if isinstance(values, Mapping):
+        return pa.table({str(name): column_of(column, f"{who}: '{name}'") for name, column in values.items()})
+    try:
+        table = pa.table(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise _mixed(who, error) from None
+    return table.select([name for name in table.column_names if not name.startswith(INDEX)])
+
+
+def column_of(values: Any, who: str) -> "pa.ChunkedArray":
+    """One column of any library, or a list or array of values, as Arrow's."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        return values
+    try:
+        if isinstance(values, ArrowStream):
+            return pa.chunked_array(values)
+        if isinstance(values, np.ndarray) and values.ndim == 2:
+            values = list(values)
+        return pa.chunked_array([pa.array(values, from_pandas=True)])
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError) as error:
+        raise _mixed(who, error) from None
+
+
+def _named(column: "pa.ChunkedArray", names: list[str]) -> "pa.ChunkedArray":
+    """Whole numbers with names as a categorical; -1 is how Hugging Face writes a label that is not known."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    codes = pc.if_else(pc.less(column, 0), None, column).combine_chunks().cast("int32")
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, pa.array(names))])
+
+
+def _mixed(who: str, error: Exception) -> UnknotError:
+    reason = " ".join(" ".join(map(str, error.args)).split())[:200]
+    return UnknotError(
+        f"{who}: a column mixes words and numbers, or holds what is neither ({reason}); make each column of one kind, "
+        "with None where a value is missing."
+    )

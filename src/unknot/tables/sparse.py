@@ -1,0 +1,72 @@
+"""Sparse latents in files: SciPy's own `.npz`, and four arrays beside each other in an `.npz` or `.safetensors`.
+
+| array | holds |
+|---|---|
+| `latents.data` | the entries that are not zero, row by row |
+| `latents.indices` | which latent each of them is of |
+| `latents.indptr` | (n + 1,) where the entries of each row begin and end |
+| `latents.shape` | (2,) rows and latents |
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.reading.arrays import Sparse
+
+PARTS = ("data", "indices", "indptr", "shape")
+NAMES = ("latents", "latents_test")
+SCIPY = ("data", "indices", "indptr", "row", "col", "shape", "format")  # what `scipy.sparse.save_npz` writes
+KEYS = (*(f"{name}.{part}" for name in NAMES for part in PARTS), *SCIPY)
+
+
+def packed(arrays: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Arrays by name, sparse ones as the four arrays they are made of."""
+    plain: dict[str, NDArray[Any]] = {}
+    for name, array in arrays.items():
+        if isinstance(array, Sparse):
+            rows = array.tocsr()
+            parts = (rows.data, rows.indices, rows.indptr, np.array(rows.shape, dtype=np.int64))
+            plain |= {f"{name}.{part}": values for part, values in zip(PARTS, parts, strict=True)}
+        else:
+            plain[name] = array
+    return plain
+
+
+def unpacked(who: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays by name, with sparse matrices put together of their parts."""
+    rest = {name: array for name, array in arrays.items() if name not in KEYS}
+    for name in NAMES:
+        if f"{name}.data" in arrays:
+            parts = {part: arrays[f"{name}.{part}"] for part in PARTS if f"{name}.{part}" in arrays}
+            rest[name] = _matrix(f"{who}: {name}", parts, "csr")
+    if "format" in arrays and not any(name in rest for name in NAMES):
+        form = arrays["format"].item()
+        form = form.decode("ascii", "replace") if isinstance(form, bytes) else str(form)
+        rest["latents"] = _matrix(who, {part: arrays[part] for part in SCIPY if part in arrays}, form)
+    return rest
+
+
+def _matrix(who: str, parts: Mapping[str, NDArray[Any]], form: str) -> Any:
+    """A sparse matrix of its parts, which are checked: they come from a file."""
+    from scipy.sparse import coo_array, csc_array, csr_array
+
+    try:
+        shape = tuple(int(size) for size in parts["shape"])
+        if form == "coo":
+            matrix = coo_array((parts["data"], (parts["row"], parts["col"])), shape=shape)
+        else:
+            matrix = {"csr": csr_array, "csc": csc_array}[form](
+                (parts["data"], parts["indices"], parts["indptr"]), shape=shape
+            )
+            matrix.check_format()
+    except KeyError as error:
+        raise UnknotError(
+            f"{who}: a sparse matrix without {error}; expected {', '.join(PARTS)} of CSR, CSC or COO."
+        ) from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise UnknotError(f"{who}: is no sparse matrix ({error}); write it with scipy.sparse.save_npz.") from None
+    return matrix.tocsr()

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from unknot.metrics.best_auroc import best_auroc
+
+
+def _planted(d=150, n=1_500):
+    """Latent 3 fires for value 2 of a factor, 7 falls for value 0, 9 and 11 repeat it, 20 knows both factors."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, [3, 4], size=(n, 2))
+    latents = rng.normal(size=(n, d))
+    latents[:, 3] += 4.0 * (factors[:, 0] == 2)
+    latents[:, 7] -= 6.0 * (factors[:, 0] == 0)
+    latents[:, 9] = latents[:, 11] = -2 * latents[:, 7]
+    latents[:, 20] = 10 * (factors[:, 0] == 1) + factors[:, 1] + 0.1 * latents[:, 20]
+    return latents, factors
+
+
+def test_planted_latents_are_found_and_measured_on_other_rows():
+    latents, factors = _planted()
+    score = best_auroc(
+        latents[:1_000], factors[:1_000], latents_test=latents[1_000:], factors_test=factors[1_000:]
+    )
+    assert score.parts["best_latents"]["0"][2] == 3 and score.parts["best_latents"]["0"][1] == 20
+    assert score.parts["best_latents"]["0"][0] in (7, 9, 11)
+    expected = roc_auc_score(factors[1_000:, 0] == 2, latents[1_000:, 3])
+    assert score.parts["per_value"]["0"][2] == pytest.approx(expected, abs=1e-6)
+    assert score.parts["copies"] == 3
+    assert 20 in score.parts["shared_latents"] and 3 not in score.parts["shared_latents"]
+    curve = score.parts["accuracy_of_best"][:, 0]
+    assert curve[-1] > 0.95 and curve[0] < curve[-1]
+
+
+def test_noise_of_any_width_is_at_chance():
+    rng = np.random.default_rng(0)
+    score = best_auroc(rng.normal(size=(3_000, 400)), rng.integers(0, 3, size=(3_000, 2)))
+    assert score.value == pytest.approx(0.5, abs=0.02)
+    assert score.parts["copies"] == 0 and len(score.parts["shared_latents"]) == 0
+    assert score.parts["accuracy_of_best"].max() < 0.4

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from unknot.metrics.ridge import Gram, best_penalties, ridge
+
+
+def _table(n, d, seed=0, noise=1.0):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n + 50, d)) @ np.diag(rng.uniform(0.1, 3, size=d)) + 5
+    y = z @ rng.normal(size=(d, 3)) / np.sqrt(d) + noise * rng.normal(size=(n + 50, 3))
+    return z[:n], y[:n], z[n:], y[n:]
+
+
+def _ridge_by_hand(z, y, z_test, penalty):
+    """Normal equations of standardised latents, and the trace of the hat matrix."""
+    mean, scale = z.mean(axis=0), z.std(axis=0)
+    x, x_test = (z - mean) / scale, (z_test - mean) / scale
+    hat = x @ np.linalg.inv(x.T @ x + penalty * np.eye(x.shape[1])) @ x.T
+    w = np.linalg.solve(x.T @ x + penalty * np.eye(x.shape[1]), x.T @ (y - y.mean(axis=0)))
+    return x_test @ w + y.mean(axis=0), np.trace(hat), y - y.mean(axis=0) - x @ w
+
+
+@pytest.mark.parametrize(("n", "d"), [(80, 1), (80, 2), (80, 12), (40, 90), (30, 30)])
+def test_predictions_are_those_of_the_normal_equations(n, d):
+    z, y, z_test, _ = _table(n, d)
+    predicted, penalties = ridge(Gram.of(z, z_test), y)
+    for j, penalty in enumerate(penalties):
+        by_hand = _ridge_by_hand(z, y, z_test, penalty)[0]
+        np.testing.assert_allclose(predicted[:, j], by_hand[:, j], rtol=1e-6, atol=1e-8)
+
+
+def test_the_penalty_has_the_smallest_generalised_cross_validation_error_of_all_tried():
+    z, y, z_test, _ = _table(60, 40)
+    gram = Gram.of(z, z_test)
+    chosen = best_penalties(gram, y)[1]
+    grid = gram.eigenvalues().max() * np.geomspace(1e4, 1e-8, 61)
+    for j in range(3):
+        errors = []
+        for penalty in grid:
+            _, trace, residual = _ridge_by_hand(z, y[:, [j]], z_test, penalty)
+            errors.append(np.sum(residual**2) / (60 - 1 - trace) ** 2)
+        assert chosen[j] == pytest.approx(grid[np.argmin(errors)])
+
+
+def test_more_latents_than_rows_predict_better_than_least_squares_and_as_well_as_scikit_learn():
+    from sklearn.linear_model import RidgeCV
+
+    z, y, z_test, y_test = _table(200, 180, noise=2.0)
+    predicted, _ = ridge(Gram.of(z, z_test), y)
+    mean, scale = z.mean(axis=0), z.std(axis=0)
+    peer = RidgeCV(alphas=np.logspace(-3, 5, 33), alpha_per_target=True).fit((z - mean) / scale, y)
+    plain = np.linalg.lstsq(z - mean, y - y.mean(axis=0), rcond=None)[0]
+    ours, theirs, least = (
+        np.mean((guess - y_test) ** 2)
+        for guess in (predicted, peer.predict((z_test - mean) / scale), (z_test - mean) @ plain + y.mean(axis=0))
+    )
+    assert ours <= 1.02 * theirs
+    assert ours < 0.5 * least
+
+
+def test_dead_latents_and_noise_predict_the_mean():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(100, 2))
+    dead, _ = ridge(Gram.of(np.ones((100, 3)), np.ones((7, 3))), y)
+    np.testing.assert_allclose(dead, np.tile(y.mean(axis=0), (7, 1)))
+    noise, _ = ridge(Gram.of(rng.normal(size=(100, 80)), rng.normal(size=(500, 80))), y)
+    assert noise.std() < 0.3  # least squares has 2

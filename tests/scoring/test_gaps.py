@@ -1,0 +1,119 @@
+"""Scores where labels are missing: those of the rows that have them."""
+
+import numpy as np
+import pytest
+
+import unknot
+from unknot import UnknotError
+from unknot.errors import UnknotWarning
+from unknot.metrics import METRICS
+
+N = 600
+ALONE = [name for name, metric in METRICS.items() if metric.facts.per_factor]
+SMALL = ("gbt_accuracy", "lr_accuracy")
+SEEDED = {"mlp_accuracy", "gbt_accuracy"}  # what they draw for a factor goes by its place
+
+
+def example(share: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, [3, 4, 2], size=(N, 3)).astype(float)
+    z = y @ rng.normal(size=(3, 5)) + 0.5 * rng.normal(size=(N, 5))
+    y[rng.random(y.shape) < share] = np.nan
+    return z, y
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_with_labels_missing_each_factor_has_the_score_of_its_known_rows(name: str) -> None:
+    z, y = example()
+    id_ = f"{name}[n=200]" if name in SMALL else name
+    score = unknot.score(z, y, metrics=[id_])[name]
+    for j in range(3):
+        there = ~np.isnan(y[:, j])
+        alone = unknot.score(z[there], y[there, j].astype(int), metrics=[id_])[name]
+        np.testing.assert_allclose(score.parts["per_factor"][j], alone.value, atol=1e-12)
+        assert score.parts["n_rows_per_factor"][f"factor_{j}"] == alone.parts["n_rows"]
+    assert score.value == pytest.approx(np.mean(score.parts["per_factor"]), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted({*ALONE} - SEEDED))
+def test_a_metric_that_claims_so_scores_each_factor_by_itself(name: str) -> None:
+    z, y = example(0)
+    y = y.astype(int)
+    id_ = f"{name}[n=200]" if name in SMALL else name
+    whole = unknot.score(z, y, metrics=[id_])[name]
+    assert whole.value == pytest.approx(np.mean(whole.parts["per_factor"]), abs=1e-12)
+    for j in range(3):
+        alone = unknot.score(z, y[:, j], metrics=[id_])[name]
+        np.testing.assert_allclose(whole.parts["per_factor"][j], alone.value, atol=1e-12)
+        for part in METRICS[name].facts.also:
+            assert part in alone.parts
+
+
+def test_a_metric_of_all_factors_together_uses_complete_rows_and_says_so() -> None:
+    z, y = example()
+    complete = ~np.isnan(y).any(axis=1)
+    score = unknot.score(z, y, metrics=["modularity"])["modularity"]
+    alone = unknot.score(z[complete], y[complete].astype(int), metrics=["modularity"])["modularity"]
+    assert score.value == alone.value
+    assert f"used the {complete.sum()} of {N} rows whose labels are all known." in score.parts["notes"]
+
+
+def test_a_metric_without_labels_uses_all_rows() -> None:
+    z, y = example()
+    assert unknot.score(z, y, metrics=["rankme"]).values() == unknot.score(z, metrics=["rankme"]).values()
+
+
+def test_without_complete_rows_what_needs_them_is_refused_with_the_way_out() -> None:
+    z, y = example(0)
+    y[: N // 2, 0] = np.nan
+    y[N // 2 :, 1] = np.nan
+    card = unknot.score(z, y, metrics=["mig", "dci"])
+    assert np.isfinite(card["mig"].value)
+    assert "only 0 of 600 rows have a label of every factor" in card.records["dci[gbt]"].refused
+    assert "--factors" in card.records["dci[gbt]"].refused
+
+
+def test_held_out_labels_may_be_missing_too() -> None:
+    z, y = example(0)
+    test = y[400:].copy()
+    test[:50, 1] = np.nan
+    card = unknot.score(z[:400], y[:400], latents_test=z[400:], factors_test=test, metrics=["r2"])
+    alone = unknot.score(z[:400], y[:400, 1], latents_test=z[450:], factors_test=test[50:, 1], metrics=["r2"])
+    assert card["r2"].parts["per_factor"][1] == pytest.approx(alone["r2"].value, abs=1e-12)
+
+
+def test_the_rows_that_a_limit_leaves_are_known_ones() -> None:
+    z, y = example(0)
+    y[: N // 2, 0] = np.nan
+    score = unknot.score(z, y[:, :1], metrics=["mig"], limit=200)["mig"]
+    alone = unknot.score(z[N // 2 :], y[N // 2 :, :1], metrics=["mig"], limit=200)["mig"]
+    assert score.parts["n_rows"] == 200
+    assert score.value == pytest.approx(alone.value, abs=1e-12)
+
+
+def test_intervals_hold_the_value_where_labels_are_missing() -> None:
+    z, y = example()
+    record = unknot.score(z, y, metrics=["mig", "sap"], bootstrap=10).records
+    for each in record.values():
+        assert each.interval[0] < each.score.value < each.interval[1]
+
+
+def test_verdicts_look_at_the_known_rows_of_each_factor() -> None:
+    z, y = example()
+    card = unknot.score(z, y, metrics=["mig"])
+    for j in range(3):
+        there = ~np.isnan(y[:, j])
+        alone = unknot.score(z[there], y[there, j], metrics=["mig"])
+        np.testing.assert_array_equal(card.shares[:, j], alone.shares[:, 0])
+
+
+def test_a_factor_of_one_value_where_it_is_known_is_left_out_with_the_reason() -> None:
+    z, y = example(0)
+    y[:, 2] = np.where(y[:, 2] == 1, 1, np.nan)
+    with pytest.warns(UnknotWarning, match="left out constant"):
+        card = unknot.score(z, y, metrics=["mig"])
+    assert card.plan.rows.skipped == {"factor_2": "constant where it is known"}
+    assert np.isnan(card["mig"].parts["per_factor"][2])
+    assert np.isfinite(card["mig"].value)
+    with pytest.raises(UnknotError, match="every factor is constant"):
+        unknot.score(z, np.where(y[:, 2:] == 1, 1, np.nan), metrics=["mig"])
