@@ -62,7 +62,7 @@ def inputs(own: Own) -> Pieces:
         shortcuts = next(iter(kinds.values()))[0].values
         references = {words: shortcuts[name] for name, words in SHORTCUTS.items() if name in shortcuts}
         chart = step_curves(world, curves, references=references | {"chance": CHANCE}, bounds=(0.1, 1.0))
-        yield Drawing(chart, "Grey: what needs no learning.")
+        yield Gallery([Drawing(chart, "Grey: what needs no learning.")])
         header = ("input", "results", "reasoners", "accuracy at the end", "steps")
         yield Grid(header, lines, f"{world}: mean ± standard deviation over reasoners.", f"own inputs {world}")
         if absent := [kind for kind in INPUTS if kind not in kinds]:
@@ -104,7 +104,8 @@ def reconstructions(own: Own) -> Pieces:
             )
             for model, runs in known.groupby("model", sort=False)
         ]
-        pictures.append(Drawing(box_plot("reconstruction error", boxes), f"{world}, at the end of training."))
+        chart = Drawing(box_plot("reconstruction error", boxes), f"{world}, at the end of training.")
+        pictures.append(Gallery([chart]))
         places = {0: "best", len(known) // 2: "middle", len(known) - 1: "worst"}
         for place, word in places.items():
             row = known.iloc[place]
