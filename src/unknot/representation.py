@@ -245,6 +245,8 @@ def _must_exist(path: Path) -> None:
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    loaded = [m for key, m in npz.members(path).items() if key in KEYS and (key not in MAPPED or m.offset is None)]
+    must_fit(path, sum(member.n_bytes for member in loaded))
     arrays = npz.load(path, [key for key in KEYS if key not in MAPPED])
     arrays |= {key: npz.read(path, key) for key in npz.members(path) if key in MAPPED}
     arrays = sparse.unpacked(str(path), arrays)
