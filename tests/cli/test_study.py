@@ -175,7 +175,10 @@ def test_the_plan_of_a_published_study_is_shown_without_its_data(tmp_path: Path)
     )
     assert done.exit_code == 0, done.output
     assert "vansteenkiste2019: 360 runs" in done.output
-    assert "without training and encoding 360 runs on worlds that are not here, ranking" in done.output
+    assert (
+        "without training and encoding 360 runs on worlds that are not here, the task reasoning, ranking"
+        in done.output
+    )
     assert "in all" not in done.output
 
 
@@ -248,7 +251,7 @@ def test_mistakes_end_in_one_message_and_exit_code_2(
     assert "device 'cuda" in refused(TINY, *out, "--device", "cuda:99")
     assert "retries is -1" in refused(TINY, *out, "--retries", "-1")
     assert "name a study file" in _refused("study", capsys=capsys, monkeypatch=monkeypatch)
-    assert "cannot be read" in _refused("study", tmp_path / "no.yaml", capsys=capsys, monkeypatch=monkeypatch)
+    assert "no such file" in _refused("study", tmp_path / "no.yaml", capsys=capsys, monkeypatch=monkeypatch)
     assert "is no study" in _refused("results", tmp_path, capsys=capsys, monkeypatch=monkeypatch)
     assert "unknown format 'cvs'" in _refused(
         "results", study, "--format", "cvs", capsys=capsys, monkeypatch=monkeypatch
