@@ -243,7 +243,7 @@ def _fails(images: Images) -> Any:
         (lambda images: (level(images), np.zeros((10, 2))), "one shape"),
         (_growing, r"codes of shape \(2,\) after codes of shape \(10,\)"),
         (_fails, r"failed on images of shape \(10, 4, 4, 1\) \(KeyError: 'weights'\)"),
-        (7, "7 is no function"),
+        (7, "encoder is 7; expected"),
     ],
 )
 def test_a_wrong_encoder_is_told_what_is_wrong_with_it(encoder: Any, message: str) -> None:

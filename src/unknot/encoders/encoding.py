@@ -25,7 +25,7 @@ from unknot.runs.training_world import world_fingerprint
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.catalogue import conventions
 from unknot.worlds.splits.named import canonical_split, named_split
-from unknot.worlds.world import World
+from unknot.worlds.world import KeylessWorld, World
 
 ROWS = 15_000  # the literature's 10,000 training and 5,000 test rows
 
@@ -33,7 +33,7 @@ ROWS = 15_000  # the literature's 10,000 training and 5,000 test rows
 @checked
 def encode(
     encoder: Source | Run | Path | str | Callable[..., Any],
-    world: World | Path | str | None = None,
+    world: KeylessWorld | Path | str | None = None,
     *,
     rows: int | Literal["all"] = ROWS,
     split: str = "",

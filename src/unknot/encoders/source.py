@@ -31,7 +31,7 @@ from unknot.runs.spec import RunSpec
 from unknot.runs.training_world import open_training_world, trained_on
 from unknot.worlds.catalogue import WORLDS, conventions, open_world, recorded_name
 from unknot.worlds.entry import Conventions
-from unknot.worlds.world import World, as_world
+from unknot.worlds.world import KeylessWorld, World, as_world
 
 if TYPE_CHECKING:
     import torch
@@ -79,7 +79,7 @@ class Source:
     """
 
     which: Any
-    chosen_world: World | Path | str | None = None
+    chosen_world: KeylessWorld | Path | str | None = None
     opening: Opening = AS_USUAL
     who: str = "encode"
     reads: Reads = lambda which: None
@@ -97,7 +97,7 @@ class Source:
 
     @classmethod
     def of(
-        cls, which: Any, world: World | Path | str | None = None, opening: Opening = AS_USUAL, **more: Any
+        cls, which: Any, world: KeylessWorld | Path | str | None = None, opening: Opening = AS_USUAL, **more: Any
     ) -> "Source":
         """The source that was handed over, or one of what was; `more` are `who` and `reads`."""
         return which if isinstance(which, cls) else cls(which, world, opening, **more)
