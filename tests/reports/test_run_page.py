@@ -103,7 +103,7 @@ def test_names_from_a_run_s_files_cannot_become_markup(copy: Path, tmp_path: Pat
 )
 def test_damaged_scores_are_an_error_that_says_how_to_make_them_again(copy: Path, text: str) -> None:
     (copy / "scores.json").write_text(text)
-    with pytest.raises(UnknotError, match=r"is damaged .* unknot score"):
+    with pytest.raises(UnknotError, match=r"cannot be read as a record of scores .* unknot score"):
         read_scores(copy / "scores.json")
 
 
@@ -143,19 +143,19 @@ def test_several_results_of_a_task_stand_side_by_side_and_say_what_differs(
     keep_result(Run(copy), replace(puzzles, world="elsewhere"))
     html = write_run_page(tmp_path / "page.html", copy).read_text()
     (section,) = re.findall('<section id="task--reasoning">(.*?)</section>', html, re.DOTALL)
-    assert re.findall("<summary>(\\d.*)</summary>", section) == [
-        f"1: relations mixed, seed 0 on {puzzles.world}",
-        f"2: relations 1, seed 0 on {puzzles.world}",
-        f"3: relations 1, seed 3 on {puzzles.world}",
-        "4: relations mixed, seed 0 on elsewhere",
-    ]
+    assert set(re.findall("<summary>\\d: (.*)</summary>", section)) == {
+        f"relations mixed, seed 0 on {puzzles.world}",
+        f"relations 1, seed 0 on {puzzles.world}",
+        f"relations 1, seed 3 on {puzzles.world}",
+        "relations mixed, seed 0 on elsewhere",
+    }
     assert section.count('aria-label="Accuracy over training"') == 4
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{", "is no result of a task"),
+        ("{", "cannot be read as JSON"),
         ("[]", "is no result of a task"),
         ('{"task": "page", "source": "", "world": "", "values": {}}', "is no result of a task"),
         ('{"task": "fairness", "source": "", "world": "", "values": {}, "settings": 3}', "is no result of a task"),
@@ -163,7 +163,7 @@ def test_several_results_of_a_task_stand_side_by_side_and_say_what_differs(
             '{"task": "fairness", "source": "", "world": "", "values": {}, "tables": {"pairs": [{}]}}',
             "cannot be drawn (KeyError",
         ),
-        ('{"task": "algebra", "source": "", "world": "", "values": {}, "tables": 3}', "cannot be drawn ("),
+        ('{"task": "algebra", "source": "", "world": "", "values": {}, "tables": 3}', "is no result of a task"),
     ],
 )
 def test_a_damaged_result_is_named_on_the_page_and_costs_no_other(

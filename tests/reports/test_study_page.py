@@ -152,7 +152,7 @@ def test_a_damaged_run_costs_its_own_section_only(copy: Path, tmp_path: Path, tr
     (copy / "runs" / trained.name / "scores.json").write_text("{]")
     (copy / "runs" / trained.name / "pictures" / "traversals.png").write_text("no picture")
     html = write_study_page(tmp_path / "page.html", copy).read_text()
-    assert "scores.json: is damaged" in html
+    assert "scores.json: cannot be read as a record of scores" in html
     assert html.count('<details id="run-') == 2
 
 

@@ -50,8 +50,9 @@ def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequen
 
 def read_scores(path: Path) -> dict[str, Any]:
     """The record of a scorecard in a run's folder."""
-    with parsing(path, "a record of scores", f"Move it away and make it again: unknot score {path.parent}."):
-        record = load_json(path)
+    again = f"Move it away and make it again: unknot score {path.parent}."
+    with parsing(path, "a record of scores", again):
+        record = load_json(path, "a record of scores", hint=again)
         if not all(isinstance(record[key], dict) for key in ("scores", "input", "parameters")):
             raise TypeError("its scores are not in it")
         [(verdict["factor"], verdict["share"], verdict["text"]) for verdict in record["verdicts"]]
