@@ -263,7 +263,7 @@ def test_a_wrong_input_is_named_before_a_folder_is_made(
 
 
 def test_a_world_in_place_of_a_spec_is_refused() -> None:
-    with pytest.raises(UnknotError, match=r"train: 'dsprites_rendered' is not a RunSpec; expected one, such as"):
+    with pytest.raises(UnknotError, match=r"train: spec is 'dsprites_rendered'; expected a RunSpec"):
         train("dsprites_rendered")
 
 

@@ -65,10 +65,6 @@ def train(
 
     Ctrl-C lets the step end, writes a checkpoint and raises `KeyboardInterrupt` with a message that says so.
     """
-    if not isinstance(spec, RunSpec):
-        raise UnknotError(
-            f"train: {spec!r} is not a RunSpec; expected one, such as RunSpec(world='dsprites_rendered', steps=1000)."
-        )
     counts = {"checkpoint_every": checkpoint_every, "threads": threads}
     for name, number in (counts | {f"{meter.name}_every": meter.every for meter in meters}).items():
         if number < 1:
