@@ -142,7 +142,7 @@ def test_an_object_opens_as_it_is_and_one_without_a_key_gets_an_empty_one() -> N
     assert (adopted.key, adopted.name, adopted.factors) == ("", "keyless", Keyless.factors)
     assert (adopted.image_shape, adopted.rows, adopted.stochastic) == ((2, 2, 1), None, False)
     assert adopted.images([[0]]).max() == 9
-    with pytest.raises(UnknotError, match="3 is no world; expected an object with name, factors"):
+    with pytest.raises(UnknotError, match="world is 3; expected a path or a KeylessWorld"):
         open_world(3)
 
 
