@@ -31,7 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.errors import UnknotError, UnknotWarning, extras, unknown
+from unknot.examples import located
 from unknot.files import written_whole
 from unknot.reading import npz
 from unknot.reading.arguments import checked, must_be
@@ -210,12 +211,12 @@ def read_representation(
     """Read a representation from one file, or latents and factors from two.
 
     Args:
-        path: of the file, or of that of the latents.
+        path: of the file, or of that of the latents; or `example`, for the one that ships with Unknot.
         factors: the file of the factors, if they have one of their own.
         max_bytes: how much memory a file may take, such as "8GB"; 2 GiB, or UNKNOT_MAX_BYTES, if left out.
     """
     with allowing(max_bytes):
-        return _read(Path(path), factors)
+        return _read(located(path), factors)
 
 
 def _read(path: Path, factors: Path | str | None) -> Representation:
@@ -257,10 +258,8 @@ def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
-    try:
+    with extras(f"{path}: reading it"):
         from safetensors import safe_open
-    except ImportError:
-        raise UnknotError(f"{path}: reading safetensors needs an extra: pip install unknot[files].") from None
     must_fit(path, path.stat().st_size)
     with parsing(path, "a safetensors file"), safe_open(str(path), framework="numpy") as file:
         arrays = {key: file.get_tensor(key) for key in file.keys() if key in KEYS}

@@ -14,6 +14,7 @@ from unknot.cli.bar import progress_bar
 from unknot.cli.options import CSV, JSON, argument, option, takes
 from unknot.cli.output import check_targets, keep_with_run, plain_console, put
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.examples import located
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 class ScoreOptions:
     """What is scored, how, and where the scores go."""
 
-    file: Path = argument("Latents: .npz, .safetensors, .csv, .parquet or .npy; or the folder of a run.")
+    file: Path = argument(
+        "Latents: .npz, .safetensors, .csv, .parquet or .npy; the folder of a run; or `example`."
+    )
     factors_file: Path | None = argument("Factors, if in a file of their own.", None)
     metrics: Sequence[str] = option((), "Only these, such as mig,dci\\[lasso].", "--metrics,")
     exclude: Sequence[str] = option((), "All but these.", "--exclude,")
@@ -63,7 +66,7 @@ def score(options: ScoreOptions) -> None:
     quiet = "-" in (options.json, options.csv)
     console = plain_console(err=quiet)
     run = run_of(options.file)
-    latents = options.file
+    latents = located(options.file)
     if run is not None:
         from unknot.encoders.encoding import representation_of
 
