@@ -1,4 +1,4 @@
-"""What people install: the wheel and the source archive hold what they should, and work in an environment of their own."""
+"""What people install: the wheel and the source archive hold what they should, and work in a new environment."""
 
 import os
 import subprocess
