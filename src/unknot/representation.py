@@ -22,7 +22,7 @@ holds latents and factors apart.
 import csv
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +36,7 @@ from unknot.examples import located
 from unknot.files import written_whole
 from unknot.reading import npz
 from unknot.reading.arguments import checked, must_be
+from unknot.reading.arrays import as_array
 from unknot.reading.guard import allowing, must_fit, parsing
 from unknot.reading.tables import read_parquet
 from unknot.tables import sparse
@@ -72,6 +73,11 @@ class Representation:
             object.__setattr__(self, "latents_test", latents_of(self.latents_test, "representation"))
         must_be("representation", "factor_names", self.factor_names, Sequence[Any])
         must_be("representation", "source", self.source, Mapping[str, Any])
+        must_be("representation", "words", self.words, Mapping[str, Sequence[Any]])
+        must_be("representation", "continuous", self.continuous, Iterable[str])
+        for name in ("kl", "logvars"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_array(getattr(self, name), "representation", name))
         shape = np.shape(self.latents)
         if len(shape) not in (2, 3):
             raise UnknotError(
@@ -138,7 +144,7 @@ class Representation:
         object.__setattr__(self, "factors", labels.values)
         object.__setattr__(self, "factor_names", names)
         object.__setattr__(self, "words", words)
-        object.__setattr__(self, "continuous", (labels.continuous | self.continuous) & set(names))
+        object.__setattr__(self, "continuous", labels.continuous.union(self.continuous).intersection(names))
 
     @property
     def labels(self) -> Labels | None:
