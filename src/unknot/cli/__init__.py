@@ -29,7 +29,7 @@ from unknot.cli.report import report
 from unknot.cli.score import score
 from unknot.cli.study import results, study
 from unknot.cli.task import app as task
-from unknot.cli.train import models, train
+from unknot.cli.train import models, recipes, train
 from unknot.errors import UnknotError, UnknotWarning, extras
 from unknot.processes.signals import sigterm_is_ctrl_c
 from unknot.processes.trust import trust
@@ -95,7 +95,7 @@ app = typer.Typer(
 app.command()(score)
 app.command()(metrics)
 app.command(cls=WhenAsked)(train)
-for _function in (models, encode, rank, study, results, report, explore, leaderboard, papers, demo):
+for _function in (models, recipes, encode, rank, study, results, report, explore, leaderboard, papers, demo):
     app.command()(_function)
 app.add_typer(task, name="task")
 app.add_typer(data, name="data")
