@@ -82,7 +82,8 @@ def __getattr__(name: str) -> Any:
     if name in ("examples", "papers"):
         return import_module(f"unknot.{name}")
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        with import_module("unknot.errors").extras(f"unknot.{name}"):
+            return getattr(import_module(_HOMES[name]), name)
     if not name.startswith("_") and name in (tasks := import_module("unknot.tasks").TASKS):
         return tasks[name].function
     raise AttributeError(f"module 'unknot' has no attribute '{name}'")

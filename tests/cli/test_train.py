@@ -109,7 +109,7 @@ def test_two_processes_never_train_the_same_run_and_ctrl_c_says_how_to_go_on(sta
     while not list(tmp_path.glob("*/checkpoint.pt")) and first.poll() is None:
         time.sleep(0.05)
     refused = start(*ENDLESS)
-    assert "another process is training this run; wait for it (--wait)" in refused.communicate()[1]
+    assert f"process {first.pid} is training this run; wait for it (--wait)" in refused.communicate()[1]
     assert refused.returncode == 2
     waiting = start(*ENDLESS, "--wait")
     assert _said(waiting, "another process is training this run; waiting for it")

@@ -17,7 +17,8 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from tests.fuzz.worker import end_session, session
+from tests.family import session
+from tests.fuzz.worker import end_session
 
 COMMANDS = {  # a few seconds of work each; {stage} is the folder with files to begin from
     "train": "train --world {stage}/world.npz --steps 150 --batch-size 16 --checkpoint-every 10 -o runs",

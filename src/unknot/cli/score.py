@@ -12,8 +12,9 @@ import typer
 
 from unknot.cli.bar import progress_bar
 from unknot.cli.options import CSV, JSON, argument, option, takes
-from unknot.cli.output import check_targets, keep_with_run, plain_console, put
+from unknot.cli.output import check_targets, echo, keep_with_run, plain_console, put
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.examples import located
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,14 +23,20 @@ if TYPE_CHECKING:
     from unknot.runs.run import Run
     from unknot.scoring.scorecard import Plan, Record, Scorecard
 
+WORTH_SAYING = 5.0  # seconds of work, of which is said beforehand how long it will take
+
 
 @dataclass(frozen=True)
 class ScoreOptions:
     """What is scored, how, and where the scores go."""
 
-    file: Path = argument("Latents: .npz, .safetensors, .csv, .parquet or .npy; or the folder of a run.")
+    file: Path = argument(
+        "Latents: .npz, .safetensors, .csv, .parquet or .npy; the folder of a run; or `example`."
+    )
     factors_file: Path | None = argument("Factors, if in a file of their own.", None)
-    metrics: Sequence[str] = option((), "Only these, such as mig,dci\\[lasso].", "--metrics,")
+    metrics: Sequence[str] = option(
+        (), "Only these, such as mig,dci\\[lasso]; or quick, default, all.", "--metrics,"
+    )
     exclude: Sequence[str] = option((), "All but these.", "--exclude,")
     factors: Sequence[str] = option((), "Only these factors, by name, such as scale,shape.", "--factors,")
     latents: Sequence[str] = option(
@@ -54,16 +61,17 @@ class ScoreOptions:
 def score(options: ScoreOptions) -> None:
     """Score a representation: is it disentangled, compact, explicit?"""
     from unknot.metrics import METRICS, parse_identity
-    from unknot.scoring.scoring import plan, run_of, scorecard
+    from unknot.scoring.scoring import TIERS, plan, run_of, scorecard
 
     targets = {"--json": options.json, "--csv": options.csv, "--plot": options.plot, "--html": options.html}
     check_targets([options.file, options.factors_file], targets)
     for name in (*options.metrics, *options.exclude):
-        parse_identity(name, METRICS)
+        if name not in TIERS or name in options.exclude:
+            parse_identity(name, METRICS)
     quiet = "-" in (options.json, options.csv)
     console = plain_console(err=quiet)
     run = run_of(options.file)
-    latents = options.file
+    latents = located(options.file)
     if run is not None:
         from unknot.encoders.encoding import representation_of
 
@@ -141,12 +149,18 @@ def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Represen
 def _run(todo: "Plan", jobs: int) -> "tuple[list[Record], bool]":
     """The records of a plan, and whether Ctrl-C cut them short."""
     from unknot.scoring import scoring
+    from unknot.scoring.scorecard import duration
 
     records = []
+    if (seconds := todo.seconds / min(jobs, len(todo.tasks))) >= WORTH_SAYING:
+        echo(f"{len(todo.tasks)} metrics, {duration(seconds)}", err=True)
     with progress_bar() as progress:
         try:
             for record in scoring.run(todo, jobs=jobs, progress=progress):
                 records.append(record)
+                if seconds >= WORTH_SAYING:
+                    result = "refused" if record.score is None else f"{float(record.score):.3f}"
+                    echo(f"  {record.id}  {result}  ({record.seconds:.1f} s)", err=True)
         except KeyboardInterrupt:
             return records, True
     return records, False

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 
+EXAMPLE = "example"  # the name of the shipped representation
 Code = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
@@ -94,6 +95,12 @@ def _toy(copies: int, right: int) -> Code:
         latents.append((first, shape if tenth < right else 1 - shape))
         factors.append((colour, shape))
     return np.tile(np.array(latents, dtype=np.float64), (copies, 1)), np.tile(np.array(factors), (copies, 1))
+
+
+def located(path: Path | str) -> Path:
+    """The path, or the shipped representation if it is `example` and no such file is here."""
+    path = Path(path)
+    return example_file() if str(path) == EXAMPLE and not path.exists() else path
 
 
 def example_file() -> Path:

@@ -20,7 +20,7 @@ from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE
 from unknot.metrics.inputs import Checked, checked_latents, column_names, prepare
-from unknot.metrics.score import Score, identity, parse_identity
+from unknot.metrics.score import Facts, Score, identity, parse_identity
 from unknot.metrics.verdict import information_shares, verdicts
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import checked
@@ -33,6 +33,7 @@ from unknot.tables.labels import labels_of
 if TYPE_CHECKING:
     from unknot.runs.run import Run
 
+TIERS = ("quick", "default", "all")  # of metrics: those that take no training, the usual ones, every one
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 
 
@@ -113,7 +114,8 @@ def plan(
 
     Args:
         representation: what is scored.
-        metrics: which, by short or full name (`"mig"`, `"dci[lasso]"`). Left out, all that apply, but for those
+        metrics: which, by short or full name (`"mig"`, `"dci[lasso]"`), or a tier: `"quick"` for those that train
+            nothing, `"default"`, or `"all"`. Left out, or by default, all that apply, but for those
             that take minutes or whose number another one reports (`facts.asked`). More than 100 latents are scored
             by variants that are right for them (`facts.wide`), without those that would take too long there
             (`facts.widest`); the notes of the plan say which.
@@ -146,7 +148,7 @@ def plan(
         )
     representation = replace(representation, latents=latents, latents_test=latents_test)
     tasks = _choose(metrics, exclude, labelled=rows is not None, width=representation.latents.shape[1])
-    return Plan(representation, rows, tasks, seed, limit, bootstrap, by_width=not metrics)
+    return Plan(representation, rows, tasks, seed, limit, bootstrap, by_width=not metrics or "default" in metrics)
 
 
 def run(todo: Plan, *, jobs: int = 1, progress: Progress = silent) -> Iterator[Record]:
@@ -224,24 +226,35 @@ def _choose(
     metrics = [metrics] if isinstance(metrics, str) else metrics
     exclude = [exclude] if isinstance(exclude, str) else exclude
     left_out = {parse_identity(text, METRICS)[0] for text in exclude}
+    applies = {name: metric.facts for name, metric in METRICS.items() if labelled or not metric.facts.labels}
     if metrics:
-        wanted = [parse_identity(text, METRICS) for text in metrics]
+        wanted = [task for text in metrics for task in _tasks(text, applies, width)]
+        wanted = [task for at, task in enumerate(wanted) if task not in wanted[:at]]
         needing = [name for name, _ in wanted if METRICS[name].facts.labels]
         if needing and not labelled:
             raise UnknotError(
                 f"score: {', '.join(needing)} needs factors, and there are none; give a file of factors."
             )
     else:
-        applies = {name: metric.facts for name, metric in METRICS.items() if labelled or not metric.facts.labels}
-        wanted = [
-            (name, dict(facts.wide or {}) if width > WIDE else {})
-            for name, facts in applies.items()
-            if (not facts.asked or (facts.wide is not None and width > WIDE)) and not too_wide(facts, width)
-        ]
+        wanted = _tasks("default", applies, width)
     chosen = tuple((name, options) for name, options in wanted if name not in left_out)
     if not chosen:
         raise UnknotError("score: every metric is excluded; nothing is left to compute.")
     return chosen
+
+
+def _tasks(text: str, applies: Mapping[str, Facts], width: int) -> list[tuple[str, dict[str, Any]]]:
+    """The metric of a name, or those of a tier."""
+    if text not in TIERS:
+        name, options = parse_identity(text, METRICS)
+        return [(name, dict(options))]
+    usual = {
+        name: dict(facts.wide or {}) if width > WIDE else {}
+        for name, facts in applies.items()
+        if text == "all"
+        or ((not facts.asked or (facts.wide is not None and width > WIDE)) and not too_wide(facts, width))
+    }
+    return [task for task in usual.items() if text != "quick" or applies[task[0]].cost == "instant"]
 
 
 def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any, Data] | None = None) -> Record:

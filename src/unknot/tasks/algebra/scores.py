@@ -98,12 +98,18 @@ def score_beside(
     if encoder is not None and isinstance(tuples, CorpusTuples):
         _score_tre(parts, encoder, tuples, options)
         if encoder.decoder is not None and encoder.decoder.model.masks_objects and options.segmented:
-            parts.values |= segmentation(encoder.decoder, tuples, options.segmented)
+            if tuples.corpus.has_masks:
+                parts.values |= segmentation(encoder.decoder, tuples, options.segmented)
+            else:
+                parts.notes.append("ARI and overlaps are left out: the corpus has no true masks.")
     if options.pictures:
         parts.pictures.append({"title": "Tuples", "png": drawn_tuples(tuples, options.pictures, encoder)})
 
 
 def _score_tre(parts: ResultParts, encoder: EncoderCodes, tuples: CorpusTuples, options: AlgebraOptions) -> None:
+    if not tuples.corpus.has_scenes:
+        parts.notes.append("TRE is left out: what the images of the corpus show is not known.")
+        return
     scenes = len(np.unique(tuples.scenes))
     if scenes < GROUPS:
         parts.notes.append(
