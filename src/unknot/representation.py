@@ -226,7 +226,8 @@ class Representation:
 def mean_kl(means: NDArray[Any], logvars: NDArray[Any]) -> NDArray[np.float64]:
     """KL(q || N(0, 1)) of each latent, averaged over rows, of Gaussians with these means and log-variances."""
     mean, logvar = means.astype(np.float64), logvars.astype(np.float64)
-    divergence: NDArray[np.float64] = 0.5 * (mean**2 + np.exp(logvar) - logvar - 1).mean(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite, which is what it then is
+        divergence: NDArray[np.float64] = 0.5 * (mean**2 + np.exp(logvar) - logvar - 1).mean(axis=0)
     return divergence
 
 

@@ -33,10 +33,10 @@ def as_cell(value: Any) -> Any:
     return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
 
 
-def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+def csv_text(rows: Iterable[Iterable[Any]], end: str = "\r\n") -> str:
     """Rows as CSV in which no name is a formula."""
     text = io.StringIO()
-    csv.writer(text).writerows([as_cell(value) for value in row] for row in rows)
+    csv.writer(text, lineterminator=end).writerows([as_cell(value) for value in row] for row in rows)
     return text.getvalue()
 
 

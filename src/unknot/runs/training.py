@@ -153,7 +153,12 @@ def build_model(spec: RunSpec, world: World) -> tuple[Model, RunSpec]:
     seed = seed_of(spec.seed, 0, 0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # for parts that `initialise` does not know, such as embeddings
-        model, options = build(spec.model, setting, spec.options)
+        try:
+            model, options = build(spec.model, setting, spec.options)
+        except UnknotError as error:
+            if error.field != ("image_size",):
+                raise
+            raise UnknotError(f"{world.name}: {error}", field=error.field) from None
     initialise(model, spec.init, torch.Generator().manual_seed(seed))
     if spec.pairs and model.supervision != "pairs":
         raise UnknotError(
