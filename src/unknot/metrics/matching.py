@@ -116,8 +116,9 @@ class _Graph:
 
     def joined(self, rows: Ints, columns: Ints, weights: NDArray[np.float32]) -> "_Graph":
         """With more pairs."""
-        triples = (self.rows, rows), (self.columns, columns), (self.weights, weights)
-        return _graph(*(np.concatenate(part) for part in triples), self.row_floor, self.column_floor)
+        all_rows, all_columns = np.concatenate([self.rows, rows]), np.concatenate([self.columns, columns])
+        all_weights = np.concatenate([self.weights, weights])
+        return _graph(all_rows, all_columns, all_weights, self.row_floor, self.column_floor)
 
     def sizes(self, partner: Ints) -> Floats:
         """The weight of each row with its partner, 0 without one."""
@@ -166,10 +167,10 @@ def _beaten(
         mine = rows[block]
         sizes = np.abs(similarities(mine))
         excess = sizes - u[mine, None] - v
-        for r, i in enumerate(mine):
+        for r, i in enumerate(mine.tolist()):
             excess[r, graph.columns[starts[i] : starts[i + 1]]] = 0.0  # whose prices are right
         within += float(np.clip(excess.max(axis=1), 0.0, TOLERANCE).sum())
-        for r in np.flatnonzero((excess > TOLERANCE).any(axis=1)):
+        for r in np.flatnonzero((excess > TOLERANCE).any(axis=1)).tolist():
             most = np.argsort(-excess[r], kind="stable")[:k]
             most = most[excess[r, most] > TOLERANCE]
             pairs.append((np.full(len(most), mine[r]), most, sizes[r, most]))

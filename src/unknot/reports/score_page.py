@@ -17,13 +17,16 @@ from unknot.scoring.answers import answers, in_a_sentence
 from unknot.scoring.record import ScoreRow, score_rows
 
 
-def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequence[str]) -> Path:
+def write_score_page(
+    path: Path | str, record: Mapping[str, Any], target: Sequence[str], more: Sequence[Section] = ()
+) -> Path:
     """Write the page of one scorecard.
 
     Args:
         path: of the page.
         record: from `unknot.scoring.record.scorecard_record`.
         target: the files, or the run, as they were named on the command line.
+        more: sections that follow the scores.
     """
     about = record["input"]
     lead = (
@@ -35,6 +38,7 @@ def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequen
     sections = [
         Section("In words", [*record.get("about_factors", []), *in_words(record)], verdict_contents(record)),
         Section("Scores", contents=[record_grid(record, target)]),
+        *more,
         Section(
             "Where it comes from",
             [*_left_out(record)],

@@ -204,7 +204,11 @@ def load_model(run: Run, *, data: Path | None = None, world: World | None = None
         raise UnknotError(
             f"{run.folder}: is not finished; `unknot train` with the same options goes on, unless it diverged."
         )
-    model, _ = build_model(run.spec, world or open_training_world(run, data=data))
+    world = world or open_training_world(run, data=data)
+    try:
+        model, _ = build_model(run.spec, world)
+    except UnknotError as error:
+        raise UnknotError(f"{run.folder / 'run.json'}: {error}{run.newer}", field=error.field) from None
     try:
         model.load_state_dict(load_file(run.weights))
     except Exception as error:

@@ -19,14 +19,15 @@ import numpy as np
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE
+from unknot.metrics.held_out import third_of_groups
 from unknot.metrics.inputs import Checked, checked_latents, column_names, prepare
 from unknot.metrics.score import Facts, Score, identity, parse_identity
-from unknot.metrics.verdict import information_shares, verdicts
+from unknot.metrics.verdict import information_shares, least_shares, verdicts
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
 from unknot.scoring.gaps import score_with_gaps
-from unknot.scoring.rows import Data, third_of_groups, whole
+from unknot.scoring.rows import Data, whole
 from unknot.scoring.scorecard import Plan, Record, Scorecard, too_wide
 from unknot.tables.labels import labels_of
 
@@ -193,7 +194,8 @@ def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:
         return Scorecard(todo, ordered)
     shares = information_shares(todo.rows)
     names = [todo.rows.names[j] for j in todo.rows.kept]
-    return Scorecard(todo, ordered, verdicts(shares, names), shares)
+    least = least_shares(todo.rows, len(shares))
+    return Scorecard(todo, ordered, verdicts(shares, names, least), shares)
 
 
 def _gathered(
