@@ -36,7 +36,7 @@ from unknot.worlds.world import World
 
 
 @dataclass(frozen=True)
-class Conditions:
+class _Conditions:
     """How a run is trained: nothing of it but the device's rounding decides the weights; see `train`."""
 
     device: str
@@ -89,12 +89,12 @@ def train(
     must_be_ours(
         Path(folder), "collection of runs", ["*"]
     )  # each has a folder of its own, so others may lie beside
-    how = Conditions(device, data, checkpoint_every, compiled, threads, wait, meters)
+    how = _Conditions(device, data, checkpoint_every, compiled, threads, wait, meters)
     return _train(how, spec, Path(folder), jobs=jobs, progress=progress)
 
 
 def _train(
-    how: Conditions,
+    how: _Conditions,
     spec: RunSpec,
     folder: Path,
     *,
