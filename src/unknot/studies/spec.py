@@ -32,6 +32,7 @@ PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))
 OWN = ("name", "about", "models", "metrics", "tasks", "rows", "limit", "ranking")
 RANKING = ("methods", "scopes", "partners", "rows")
+ALL = ("all",)  # metrics that apply
 MOST_SEEDS = 100_000
 METHODS = ("udr_lasso", "udr_spearman")
 SCOPES = ("setting", "all")
@@ -55,7 +56,7 @@ class ModelEntry:
         values: field or option -> values.
         where: in the file.
         preset: the published setting it starts from, if any.
-        metrics: of this model, by short or full name; those of the study if left out.
+        metrics: of this model, as those of a study; those of the study if left out.
     """
 
     model: str
@@ -91,7 +92,7 @@ class StudySpec:
         about: a sentence.
         values: fields of all models.
         entries: the models.
-        metrics: by short or full name; all that apply if empty.
+        metrics: by short or full name; `ALL` for all that apply, none if empty.
         tasks: name -> options of every task that each run is put to.
         rows: how many images are encoded, or "all".
         limit: how many rows metrics use at most.
@@ -160,7 +161,7 @@ def parse_spec(data: Any, source: YamlSource, *, default_name: str = "study") ->
         about=str(data.get("about") or "").strip(),
         values=values,
         entries=entries,
-        metrics=_words(data, "metrics", source),
+        metrics=_metrics(data, source) if "metrics" in data else ALL,
         tasks=_tasks(data.get("tasks"), source),
         rows=_rows(data.get("rows", 15_000), ("rows",), source),
         limit=_count(data.get("limit"), ("limit",), source, least=2),
@@ -204,7 +205,7 @@ def _entry(name: Any, body: Any, where: Where, source: YamlSource) -> ModelEntry
         raise source.fault((*where, "options"), f"options of {name} are {options!r}; expected names and values.")
     for key, value in options.items():
         values[str(key)] = _values(str(key), value, (*where, "options", str(key)), source)
-    metrics = _words(body, "metrics", source, where) if "metrics" in body else None
+    metrics = _metrics(body, source, where) if "metrics" in body else None
     return ModelEntry(name, values, where, str(body.get("preset") or ""), metrics)
 
 
@@ -238,9 +239,13 @@ def _values(key: str, value: Any, where: Where, source: YamlSource) -> Values:
     return Values(tuple(values), where)
 
 
+def _metrics(data: Mapping[str, Any], source: YamlSource, where: Where = ()) -> tuple[str, ...]:
+    if data["metrics"] == "all":
+        return ALL
+    return () if data["metrics"] == [] else _words(data, "metrics", source, where)
+
+
 def _words(data: Mapping[str, Any], key: str, source: YamlSource, where: Where = ()) -> tuple[str, ...]:
-    if key not in data or data[key] == "all":
-        return ()
     words = data[key] if isinstance(data[key], list) else [data[key]]
     if not words or not all(isinstance(word, str) for word in words):
         raise source.fault((*where, key), f"{key} is {data[key]!r}; expected a name or a list of names.")
