@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,6 +57,26 @@ def test_shapes_that_do_not_fit_are_refused_before_writing_and_when_read(
     np.savez(tmp_path / "r.npz", **whole)
     with pytest.raises(UnknotError, match=r"r\.npz.*" + message):
         read_representation(tmp_path / "r.npz")
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ({"continuous": 3}, "continuous is 3; expected a list, each a word"),
+        ({"words": {"a": 1}}, "words is {'a': 1}; expected names, each with a list"),
+        ({"logvars": 1}, r"logvars has shape \(\), latents \(6, 2\)"),
+        ({"kl": [[1], [2, 3]]}, "kl is no array of numbers"),
+        ({"groups": {}}, "0 groups for 6 rows"),
+        ({"groups": [[1, 2]] * 6}, "groups hold list<item: int64>; expected a name or a number for each row"),
+    ],
+)
+def test_fields_of_wrong_types_are_refused(field: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnknotError, match=f"representation: {message}"):
+        Representation(LATENTS, FACTORS, **field)
+
+
+def test_continuous_factors_may_come_in_a_list() -> None:
+    assert Representation(LATENTS, FACTORS, ("a", "b"), continuous=["a"]).continuous == {"a"}  # type: ignore[arg-type]
 
 
 def test_the_kl_of_slots_is_one_number_per_latent_of_each_slot_or_of_all() -> None:

@@ -22,7 +22,7 @@ holds latents and factors apart.
 import csv
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,10 +31,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.errors import UnknotError, UnknotWarning, extras, unknown
+from unknot.examples import located
 from unknot.files import written_whole
 from unknot.reading import npz
 from unknot.reading.arguments import checked, must_be
+from unknot.reading.arrays import as_array
 from unknot.reading.guard import allowing, must_fit, parsing
 from unknot.reading.tables import read_parquet
 from unknot.tables import sparse
@@ -71,6 +73,11 @@ class Representation:
             object.__setattr__(self, "latents_test", latents_of(self.latents_test, "representation"))
         must_be("representation", "factor_names", self.factor_names, Sequence[Any])
         must_be("representation", "source", self.source, Mapping[str, Any])
+        must_be("representation", "words", self.words, Mapping[str, Sequence[Any]])
+        must_be("representation", "continuous", self.continuous, Iterable[str])
+        for name in ("kl", "logvars"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_array(getattr(self, name), "representation", name))
         shape = np.shape(self.latents)
         if len(shape) not in (2, 3):
             raise UnknotError(
@@ -137,7 +144,7 @@ class Representation:
         object.__setattr__(self, "factors", labels.values)
         object.__setattr__(self, "factor_names", names)
         object.__setattr__(self, "words", words)
-        object.__setattr__(self, "continuous", (labels.continuous | self.continuous) & set(names))
+        object.__setattr__(self, "continuous", labels.continuous.union(self.continuous).intersection(names))
 
     @property
     def labels(self) -> Labels | None:
@@ -222,12 +229,12 @@ def read_representation(
     """Read a representation from one file, or latents and factors from two.
 
     Args:
-        path: of the file, or of that of the latents.
+        path: of the file, or of that of the latents; or `example`, for the one that ships with Unknot.
         factors: the file of the factors, if they have one of their own.
         max_bytes: how much memory a file may take, such as "8GB"; 2 GiB, or UNKNOT_MAX_BYTES, if left out.
     """
     with allowing(max_bytes):
-        return _read(Path(path), factors)
+        return _read(located(path), factors)
 
 
 def _read(path: Path, factors: Path | str | None) -> Representation:
@@ -269,10 +276,8 @@ def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
-    try:
+    with extras(f"{path}: reading it"):
         from safetensors import safe_open
-    except ImportError:
-        raise UnknotError(f"{path}: reading safetensors needs an extra: pip install unknot[files].") from None
     must_fit(path, path.stat().st_size)
     with parsing(path, "a safetensors file"), safe_open(str(path), framework="numpy") as file:
         arrays = {key: file.get_tensor(key) for key in file.keys() if key in KEYS}

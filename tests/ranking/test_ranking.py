@@ -297,6 +297,8 @@ def test_wrong_models_are_named(tmp_path: Path) -> None:
     z = _models(3)
     with pytest.raises(UnknotError, match=r"1 model\(s\) given"):
         rank(z[:1])
+    with pytest.raises(UnknotError, match="representations is 3; expected a list"):
+        rank(3)
     with pytest.raises(UnknotError, match="one model was given"):
         rank(Representation(z[0]))
     with pytest.raises(UnknotError, match=r"b\.npz: no such file"):

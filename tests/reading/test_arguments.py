@@ -61,6 +61,7 @@ def test_what_the_annotations_say_passes(named: dict[str, Any]) -> None:
         ("sizes", []),
         ("rng", "seed"),
         ("file", 5),
+        ("file", "\ud800"),
         ("make", 5),
     ],
 )

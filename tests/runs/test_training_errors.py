@@ -152,6 +152,10 @@ def test_weights_that_do_not_fit_are_an_error(whole: Run, tmp_path: Path) -> Non
     save_file({"encoder.head.weight": torch.zeros(2)}, run.weights)
     with pytest.raises(UnknotError, match=r"weights\.safetensors: does not fit beta_vae .*size mismatch"):
         load_model(run)
+    options = {**whole.spec.options, "beta": "four"}
+    Run(run.folder).note(spec={**run.record["spec"], "options": options})
+    with pytest.raises(UnknotError, match=r"run\.json: beta_vae: beta is 'four'; expected float"):
+        load_model(Run(run.folder))
     run.weights.write_bytes(b"broken")
     with pytest.raises(UnknotError, match=r"weights\.safetensors: does not fit .*move it away and train"):
         load_model(run)

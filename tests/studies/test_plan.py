@@ -47,6 +47,15 @@ def test_a_run_that_two_entries_ask_for_is_made_once(tmp_path: Path) -> None:
     assert [run.setting for run in planned(tmp_path, text).runs] == ["beta 1", "beta 4", "beta 8"]
 
 
+def test_a_recipe_stands_at_the_top_or_with_a_model_and_gives_way_to_values(tmp_path: Path) -> None:
+    text = "world: dsprites_rendered\nmetrics: [mig]\nrecipe: quick\nlr: 1e-3\nmodels:\n"
+    models = "  beta_tc_vae: {beta: 2}\n  vae: {recipe: quick_dense, steps: 7}\n  cnn: {recipe: paper}\n"
+    tc, vae, cnn = (run.spec for run in planned(tmp_path, text + models).runs)
+    assert (tc.architecture, tc.pressure, tc.lr, tc.options["beta"]) == ("separable", "24..2", 1e-3, 2.0)
+    assert (vae.architecture, vae.steps) == ("dense256", 7)
+    assert (cnn.architecture, cnn.pressure) == ("conv64", "")
+
+
 def test_a_models_own_values_go_before_the_studys_and_those_before_its_preset(tmp_path: Path) -> None:
     text = (
         HEAD
@@ -92,6 +101,11 @@ def test_one_value_that_is_not_the_default_is_named(tmp_path: Path) -> None:
         (HEAD + "models:\n  beta_vae:\n    beta: [1, -2]\n", 6, "beta is -2.0; a weight cannot be negative"),
         (HEAD + "models:\n  beta_vae:\n    beta: [four]\n", 6, "beta is 'four'; expected float"),
         (HEAD + "models:\n  beta_vae:\n    preset: s9\n", 6, "unknown preset of beta_vae 's9'"),
+        (HEAD + "recipe: quik\nmodels: [beta_vae]\n", 4, "unknown recipe 'quik'; did you mean 'quick'"),
+        (HEAD + "recipe: quick\nmodels: [beta_vae, cnn]\n", 4, "recipe 'quick': is not made for cnn"),
+        (HEAD + "models:\n  beta_vae:\n    recipe: [quick]\n", 6, "unknown recipe"),
+        (HEAD + "models:\n  beta_vae:\n    preset: mahon2024\n    recipe: quick\n", 7, "leave out one"),
+        (HEAD + "models:\n  beta_vae:\n    pressure: 24\n", 6, "pressure is 24"),
         (HEAD + "models:\n  beta_vae:\n    preset: s1\n", 6, "preset 's1' of beta_vae is called 'duan2020' now"),
         (HEAD + "models: vae\nbatch_size: 1\n", 5, "batch_size is 1"),
         (HEAD + "models: vae\nlatents: [10, ten]\n", 5, "latents is 'ten'"),

@@ -13,18 +13,20 @@ from unknot.reading.guard import load_json, parsing
 from unknot.reports.commands import score_command
 from unknot.reports.kit.charts import hinton
 from unknot.reports.kit.page import Cell, Content, Drawing, Grid, Section, write_page
+from unknot.scoring.answers import answers, in_a_sentence
 from unknot.scoring.record import ScoreRow, score_rows
 
-KNOWN, CLEARLY = 0.3, 0.8  # share of a factor that one latent knows: partly, clearly
 
-
-def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequence[str]) -> Path:
+def write_score_page(
+    path: Path | str, record: Mapping[str, Any], target: Sequence[str], more: Sequence[Section] = ()
+) -> Path:
     """Write the page of one scorecard.
 
     Args:
         path: of the page.
         record: from `unknot.scoring.record.scorecard_record`.
         target: the files, or the run, as they were named on the command line.
+        more: sections that follow the scores.
     """
     about = record["input"]
     lead = (
@@ -36,6 +38,7 @@ def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequen
     sections = [
         Section("In words", [*record.get("about_factors", []), *in_words(record)], verdict_contents(record)),
         Section("Scores", contents=[record_grid(record, target)]),
+        *more,
         Section(
             "Where it comes from",
             [*_left_out(record)],
@@ -64,20 +67,7 @@ def read_scores(path: Path) -> dict[str, Any]:
 
 def in_words(record: Mapping[str, Any]) -> list[str]:
     """What the verdicts come to."""
-    verdicts = record["verdicts"]
-    if not verdicts:
-        return ["Without factors, only metrics that need none were computed."]
-    ways = (
-        (CLEARLY, np.inf, f"clearly in a single latent (it knows {CLEARLY:.0%} of the factor or more)"),
-        (KNOWN, CLEARLY, "partly in a single latent"),
-        (-np.inf, KNOWN, f"in no single latent to speak of (under {KNOWN:.0%})"),
-    )
-    clauses = []
-    for low, high, how in ways:
-        factors = [v["factor"] for v in verdicts if low <= (v["share"] or 0) < high]
-        if factors:
-            clauses.append(f"{_listed(factors)} {'is' if len(factors) == 1 else 'are'} {how}")
-    return ["; ".join(clauses) + "."]
+    return [in_a_sentence(answers(record)) or "Without factors, only metrics that need none were computed."]
 
 
 def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
@@ -88,10 +78,19 @@ def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
     own = (record.get("alignment") or {}).items()
     aligned = {factor: f"z{latent}" for factor, latent in own if latent is not None}
     rows: list[list[Cell]] = [
-        [v["factor"], v["share"], v.get("exclusivity"), v["text"], aligned.get(v["factor"])] for v in verdicts
+        [
+            a.factor,
+            *(value if np.isfinite(value) else None for value in (a.linear, a.mlp, a.chance)),
+            a.share,
+            a.exclusivity,
+            a.where,
+            aligned.get(a.factor),
+        ]
+        for a in answers(record)
     ]
-    header = ("factor", "known", "exclusive", "carried by", "its own latent")
+    header = ("factor", "linear", "MLP", "chance", "known", "exclusive", "carried by", "its own latent")
     caption = (
+        "Linear and MLP: how often a linear reader and a small network are right on held-out rows. "
         "Known: I(latent; factor) / H(factor) of the latent that knows most. Exclusive: how much of what that latent "
         "knows is about this factor. Its own latent: when each factor gets one and all together are served best."
     )
@@ -149,7 +148,3 @@ def _shares(record: Mapping[str, Any]) -> Any:
         return None
     fits = shares.ndim == 2 and shares.shape[1] == len(record["verdicts"]) and np.isfinite(shares).all()
     return shares if fits else None
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

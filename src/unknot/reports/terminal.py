@@ -10,8 +10,10 @@ from rich.text import Text
 
 from unknot.metrics import METRICS
 from unknot.metrics.score import Facts, Measure
+from unknot.metrics.verdict import FOUND
 from unknot.reports.kit.hinton import hinton_text
 from unknot.reports.kit.terminal import plain_table
+from unknot.scoring.answers import Answer, answers, in_a_sentence
 from unknot.scoring.record import ScoreRow, score_rows
 from unknot.scoring.scorecard import Scorecard
 
@@ -29,9 +31,15 @@ WIDEST = 60  # latents shown in the terminal's Hinton diagram
 
 
 def show(card: Scorecard, console: Console) -> None:
-    """Print what is to know of the factors, scores by their question, a verdict on each factor, a Hinton diagram."""
+    """Print what people ask first, factor by factor; then scores by their question, and a Hinton diagram."""
     for sentence in card.plan.about_factors:
         console.print(Text(sentence, style="yellow"))
+    known = answers(card)
+    if known:
+        console.print(Text(in_a_sentence(known), style="bold"))
+        console.print()
+        console.print(_answers(known))
+        console.print()
     scored = [row for row in score_rows(card) if not row.refused]
     width = max((len(row.label) for row in scored), default=0)
     for measure, question in QUESTIONS.items():
@@ -46,8 +54,6 @@ def show(card: Scorecard, console: Console) -> None:
     for note in _notes(card):
         console.print(Text(f"note: {note}", style="dim"))
     if card.shares is not None:
-        console.print()
-        console.print(_verdicts(card))
         names = [verdict.factor for verdict in card.verdicts]
         if card.shares.shape[0] <= WIDEST and card.shares.max() > 0:
             console.print(Text("\nWho knows what: I(latent; factor) / H(factor), latents from left to right"))
@@ -78,12 +84,17 @@ def _table(rows: Sequence[ScoreRow], *, width: int, intervals: bool, wide: bool)
     return table
 
 
-def _verdicts(card: Scorecard) -> Table:
-    columns = ("factor", "known", "exclusive", "carried by")
-    table = plain_table(*columns, right=["known", "exclusive"], whole=["factor"])
-    for verdict in card.verdicts:
-        exclusive = "-" if verdict.latent is None else f"{verdict.exclusivity:.2f}"
-        table.add_row(Text(verdict.factor), f"{verdict.share:.2f}", exclusive, Text(verdict.text))
+def _answers(known: Sequence[Answer]) -> Table:
+    """Factor by factor: what can be read off it, what its best latent knows."""
+    readers = [name for name in ("linear", "mlp", "chance") if any(np.isfinite(vars(a)[name]) for a in known)]
+    table = plain_table(
+        "factor", *readers, "known", "exclusive", "carried by", right=[*readers, "known", "exclusive"]
+    )
+    for answer in known:
+        numbers = [*(vars(answer)[name] for name in readers), answer.share]
+        exclusive = f"{answer.exclusivity:.2f}" if answer.share >= FOUND else "-"
+        cells = ["-" if np.isnan(value) else f"{value:.2f}" for value in numbers]
+        table.add_row(Text(answer.factor), *cells, exclusive, Text(answer.where))
     return table
 
 

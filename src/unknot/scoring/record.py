@@ -53,7 +53,7 @@ class ScoreRow:
 
 def score_rows(scores: Scorecard | Mapping[str, Any]) -> Iterator[ScoreRow]:
     """The headline of each metric and the scalars that belong beside it, of a scorecard or of its record."""
-    for id_, about, parts in _of_card(scores) if isinstance(scores, Scorecard) else _of_record(scores):
+    for id_, about, parts in entries(scores):
         metric = METRICS.get(id_.partition("[")[0])
         if metric is None:
             yield ScoreRow(id_, **about)
@@ -65,6 +65,11 @@ def score_rows(scores: Scorecard | Mapping[str, Any]) -> Iterator[ScoreRow]:
         for part, measures in facts.also.items():
             if part in parts:
                 yield replace(headline, part=part, value=parts[part], measures=measures, interval=None)
+
+
+def entries(scores: Scorecard | Mapping[str, Any]) -> Iterator[Entry]:
+    """Full name, facts and parts of each metric."""
+    return _of_card(scores) if isinstance(scores, Scorecard) else _of_record(scores)
 
 
 def _of_card(card: Scorecard) -> Iterator[Entry]:

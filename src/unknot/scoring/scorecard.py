@@ -14,6 +14,8 @@ from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
 from unknot.scoring.factor_facts import Missing, dependence, dependence_sentences, missing_labels
 
+SECONDS = {"instant": 0.1, "seconds": 3.0, "minutes": 60.0}  # by cost, at 10,000 rows of ten latents
+
 
 @dataclass(frozen=True)
 class Record:
@@ -59,6 +61,17 @@ class Plan:
     def ids(self) -> list[str]:
         """Full names of the metrics, in the order they are shown."""
         return [identity(METRICS[name], **options) for name, options in self.tasks]
+
+    @property
+    def seconds(self) -> float:
+        """About how long one process takes, on the machine that the costs of metrics were measured on."""
+        rows, width = self.representation.latents.shape
+        tenths: float = rows / 10_000  # metrics that train see about so many rows at most
+        facts = [METRICS[name].facts for name, _ in self.tasks]
+        return sum(
+            max(SECONDS[each.cost], each.seconds(width)) * (tenths if each.cost == "instant" else min(tenths, 1.5))
+            for each in facts
+        )
 
     @cached_property
     def missing(self) -> list[Missing]:
@@ -113,7 +126,7 @@ class Plan:
             if not metric.facts.asked and too_wide(metric.facts, width)
         }
         if left_out:
-            times = ", ".join(f"{name} ({_duration(seconds)})" for name, seconds in left_out.items())
+            times = ", ".join(f"{name} ({duration(seconds)})" for name, seconds in left_out.items())
             text += f" Left out for the time they would take at 10,000 rows: {times}; ask for them by name."
         return text
 
@@ -123,7 +136,14 @@ def too_wide(facts: Facts, width: int) -> bool:
     return facts.widest is not None and width > max(WIDE, facts.widest)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A rough duration in words.
+
+    >>> duration(27.3), duration(200), duration(9000)
+    ('about 30 s', 'about 3 min', 'about 2 h')
+    """
+    if seconds < 55:
+        return f"about {max(1, round(seconds, -1 if seconds >= 10 else 0)):.0f} s"
     minutes = seconds / 60
     return f"about {minutes:.0f} min" if minutes < 100 else f"about {minutes / 60:.0f} h"
 

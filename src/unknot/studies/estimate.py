@@ -73,7 +73,7 @@ def estimate(store: Store, *, data: Path | None = None) -> Estimate:
             tried += 1
         rows = 15_000 if store.plan.study.rows == "all" else int(store.plan.study.rows)
         encode += rows * (2 if run.spec.split else 1) * speeds[kind].row
-        train += run.spec.steps * speeds[kind].step if "train" in left[run.id] else 0.0
+        train += run.spec.updates * speeds[kind].step if "train" in left[run.id] else 0.0
     score, timed = _scoring(store)
     basis = []
     if measured:
@@ -142,7 +142,7 @@ def _finished(store: Store) -> dict[tuple[Any, ...], Speed]:
     for run in store.runs:
         took = store.run(run).minutes
         if store.trained(run) and took == took:
-            times.setdefault(_kind(run.spec), []).append(took * 60 / run.spec.steps)
+            times.setdefault(_kind(run.spec), []).append(took * 60 / run.spec.updates)
     sizes = {_kind(run.spec): run.spec.batch_size for run in store.runs}
     means = {kind: sum(steps) / len(steps) for kind, steps in times.items()}
     return {kind: Speed(step, step / sizes[kind] / 3) for kind, step in means.items()}

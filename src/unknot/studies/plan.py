@@ -210,8 +210,9 @@ def _applicable(
 
 
 def _merged(study: StudySpec, entry: ModelEntry) -> dict[str, Values]:
-    """The values of a model: its own, else those of the whole study, else those of its preset."""
+    """The values of a model: its own, else those of the whole study, else those of its preset or recipe."""
     from unknot.models import find, find_preset, options_of
+    from unknot.runs.recipes import recipe_values
 
     source = study.source
     try:
@@ -231,6 +232,13 @@ def _merged(study: StudySpec, entry: ModelEntry) -> dict[str, Values]:
             raise source.fault(where, error) from None
         merged |= {name: Values((value,), where) for name, value in preset.fixed.items()}
         merged |= {name: Values(tuple(swept), where) for name, swept in preset.sweep.items()}
+    if recipe := entry.recipe or study.recipe:
+        where = (*entry.where, "recipe") if entry.recipe else ("recipe",)
+        try:
+            fixed = recipe_values(recipe, entry.model, preset=entry.preset)
+        except UnknotError as error:
+            raise source.fault(where, error) from None
+        merged |= {name: Values((value,), where) for name, value in fixed.items()}
     shared = dict(study.values)
     if kind.supervision != "pairs":
         shared.pop("pairs", None)  # is meant for the models that learn from them

@@ -57,12 +57,12 @@ def _markdown(table: "pd.DataFrame") -> str:
 
     numbers = ["---:" if table[name].dtype.kind in "fiu" else "---" for name in table.columns]
     rows = [line([_cell(value) for value in row]) for row in table.itertuples(index=False, name=None)]
-    return "\n".join([line([str(c) for c in table.columns]), "|" + "|".join(numbers) + "|", *rows]) + "\n"
+    return "\n".join([line([visible(str(c)) for c in table.columns]), "|" + "|".join(numbers) + "|", *rows]) + "\n"
 
 
 def _latex(table: "pd.DataFrame") -> str:
     columns = "".join("r" if table[name].dtype.kind in "fiu" else "l" for name in table.columns)
-    lines = [" & ".join(_escaped(str(name)) for name in table.columns)]
+    lines = [" & ".join(_escaped(visible(str(name))) for name in table.columns)]
     lines += [" & ".join(_escaped(_cell(v)) for v in row) for row in table.itertuples(index=False, name=None)]
     body = " \\\\\n".join(lines[1:]) + (" \\\\\n" if len(lines) > 1 else "")
     return f"\\begin{{tabular}}{{{columns}}}\n\\hline\n{lines[0]} \\\\\n\\hline\n{body}\\hline\n\\end{{tabular}}\n"

@@ -12,7 +12,8 @@
       reasoning: {steps: 2000}
 
 Every field of a run may stand at the top, for all models, or with one model, as a value or a list of values: one run
-for each combination. What stands with a model goes before what stands at the top, and that before a `preset`.
+for each combination. What stands with a model goes before what stands at the top, and that before a `preset` or a
+`recipe`.
 """
 
 import re
@@ -30,7 +31,7 @@ from unknot.studies._yaml import Where, YamlSource, read_yaml
 
 PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))
-OWN = ("name", "about", "models", "metrics", "tasks", "rows", "limit", "ranking")
+OWN = ("name", "about", "models", "recipe", "metrics", "tasks", "rows", "limit", "ranking")
 RANKING = ("methods", "scopes", "partners", "rows")
 ALL = ("all",)  # metrics that apply
 MOST_SEEDS = 100_000
@@ -56,6 +57,7 @@ class ModelEntry:
         values: field or option -> values.
         where: in the file.
         preset: the published setting it starts from, if any.
+        recipe: how it is trained, if the file says.
         metrics: of this model, as those of a study; those of the study if left out.
     """
 
@@ -63,6 +65,7 @@ class ModelEntry:
     values: Mapping[str, Values]
     where: Where
     preset: str = ""
+    recipe: str = ""
     metrics: tuple[str, ...] | None = None
 
 
@@ -92,6 +95,7 @@ class StudySpec:
         about: a sentence.
         values: fields of all models.
         entries: the models.
+        recipe: how models are trained that have no recipe of their own.
         metrics: by short or full name; `ALL` for all that apply, none if empty.
         tasks: name -> options of every task that each run is put to.
         rows: how many images are encoded, or "all".
@@ -105,6 +109,7 @@ class StudySpec:
     about: str
     values: Mapping[str, Values]
     entries: tuple[ModelEntry, ...]
+    recipe: str
     metrics: tuple[str, ...]
     tasks: Mapping[str, Mapping[str, Any]]
     rows: int | str
@@ -161,6 +166,7 @@ def parse_spec(data: Any, source: YamlSource, *, default_name: str = "study") ->
         about=str(data.get("about") or "").strip(),
         values=values,
         entries=entries,
+        recipe=str(data.get("recipe") or ""),
         metrics=_metrics(data, source) if "metrics" in data else ALL,
         tasks=_tasks(data.get("tasks"), source),
         rows=_rows(data.get("rows", 15_000), ("rows",), source),
@@ -199,14 +205,15 @@ def _entry(name: Any, body: Any, where: Where, source: YamlSource) -> ModelEntry
         body = {}
     if not isinstance(body, dict):
         raise source.fault(where, f"{name}: expected values such as {{beta: [1, 4]}}, got {body!r}.")
-    values = _fields(body, where, source, skip=("preset", "options", "metrics"))
+    values = _fields(body, where, source, skip=("preset", "recipe", "options", "metrics"))
     options = body.get("options") or {}
     if not isinstance(options, dict):
         raise source.fault((*where, "options"), f"options of {name} are {options!r}; expected names and values.")
     for key, value in options.items():
         values[str(key)] = _values(str(key), value, (*where, "options", str(key)), source)
     metrics = _metrics(body, source, where) if "metrics" in body else None
-    return ModelEntry(name, values, where, str(body.get("preset") or ""), metrics)
+    preset, recipe = (str(body.get(key) or "") for key in ("preset", "recipe"))
+    return ModelEntry(name, values, where, preset, recipe, metrics)
 
 
 def _fields(data: Mapping[Any, Any], where: Where, source: YamlSource, skip: tuple[str, ...]) -> dict[str, Values]:

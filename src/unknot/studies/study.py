@@ -115,7 +115,7 @@ class _Work:
         self.state = StudyState(
             total=none | dict.fromkeys(kinds, len(store.runs)) | {"rank": len(store.planned_rankings)},
             done=none | {kind: sum(kind not in missing for missing in left.values()) for kind in kinds},
-            untrained=sum(run.spec.steps for run in store.runs if "train" in left[run.id]),
+            untrained=sum(run.spec.updates for run in store.runs if "train" in left[run.id]),
         )
         for run in store.runs:
             if not left[run.id]:

@@ -167,7 +167,7 @@ def test_a_process_does_not_wait_for_the_one_that_started_it(tmp_path):
     code = f"from unknot.worlds.scenes.making import make_corpus; make_corpus({str(tmp_path)!r}, **{SMALL!r})"
     with alone(tmp_path):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert "another process is filling this folder" in done.stderr
+    assert f"process {os.getpid()} is filling this folder" in done.stderr
 
 
 def test_a_corpus_that_is_there_is_opened_and_not_made_again(clear):
