@@ -178,6 +178,8 @@ def test_the_defaults_are_those_of_the_papers():
         "half_life": 100_000,
         "clip": 0,
         "noise": "image",
+        "norm_epsilon": 1e-3,
+        "law_bound": 0,
     }
     assert defaults["iodine"] == {
         "slots": 7,
