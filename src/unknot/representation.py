@@ -196,6 +196,18 @@ class Representation:
             self, latents=latents, latents_test=flat(self.latents_test), logvars=flat(self.logvars), kl=kl
         )
 
+    def pooled(self) -> "Representation":
+        """The same rows with the mean over their slots (n, k, d), which does not depend on the slots' order."""
+
+        def mean(rows: NDArray[Any] | None) -> NDArray[Any] | None:
+            return rows if rows is None or rows.ndim == 2 else rows.mean(axis=1)
+
+        if self.latents.ndim == 2:
+            return self
+        return replace(
+            self, latents=mean(self.latents), latents_test=mean(self.latents_test), logvars=None, kl=None
+        )
+
     def with_factors(self, names: Sequence[str]) -> "Representation":
         """The same rows with only the factors named, in that order."""
         if self.factors is None:

@@ -61,6 +61,7 @@ class Plan:
     by_width: bool = (
         False  # whether the metrics are those of the default suite, which depends on the number of latents
     )
+    slots: int = 0  # that the representation is the mean of; 0 if it was none of slots
 
     @property
     def ids(self) -> list[str]:
@@ -99,8 +100,13 @@ class Plan:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What holds for all metrics: factors cut into bins, latents that are constant."""
+        """What holds for all metrics: factors cut into bins, slots, latents that are constant."""
         notes = [] if self.rows is None else list(self.rows.notes)
+        if self.slots:
+            notes.append(
+                f"{self.slots} slots are scored by their mean, which does not depend on their order; metrics that look "
+                "at single latents leave them out."
+            )
         gone = dead_latents(self.representation.latents)
         if len(gone):
             which = ", ".join(map(str, gone[:20])) + (f" and {len(gone) - 20} more" if len(gone) > 20 else "")

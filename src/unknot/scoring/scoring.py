@@ -117,7 +117,8 @@ def plan(
         representation: what is scored.
         metrics: which, by short or full name (`"mig"`, `"dci[lasso]"`), or a tier: `"quick"` for those that train
             nothing, `"default"`, or `"all"`. Left out, or by default, all that apply, but for those
-            that take minutes or whose number another one reports (`facts.asked`). More than 100 latents are scored
+            that take minutes or whose number another one reports (`facts.asked`). Slots (n, k, d) are scored by their
+            mean, and not by metrics that look at single latents (`facts.of_slots`). More than 100 latents are scored
             by variants that are right for them (`facts.wide`), without those that would take too long there
             (`facts.widest`); the notes of the plan say which.
         exclude: which ones not.
@@ -135,6 +136,8 @@ def plan(
             f"score: bootstrap is {bootstrap}; use 0 for none, or a number of resamples such as 200."
         )
     rows = None
+    slots = representation.latents.shape[1] if representation.latents.ndim == 3 else 0
+    representation = representation.pooled()
     if representation.groups is not None:
         third_of_groups(representation.groups, seed)  # which refuses groups that cannot be held apart
     # double precision once, not by each metric again
@@ -148,8 +151,10 @@ def plan(
             "score", Checked(latents), representation.labels, test, representation.labels_test, gaps=True
         )
     representation = replace(representation, latents=latents, latents_test=latents_test)
-    tasks = _choose(metrics, exclude, labelled=rows is not None, width=representation.latents.shape[1])
-    return Plan(representation, rows, tasks, seed, limit, bootstrap, by_width=not metrics or "default" in metrics)
+    width = representation.latents.shape[1]
+    tasks = _choose(metrics, exclude, labelled=rows is not None, width=width, slots=bool(slots))
+    by_width = not metrics or "default" in metrics
+    return Plan(representation, rows, tasks, seed, limit, bootstrap, by_width=by_width, slots=slots)
 
 
 def run(todo: Plan, *, jobs: int = 1, progress: Progress = silent) -> Iterator[Record]:
@@ -223,12 +228,16 @@ def _gathered(
 
 
 def _choose(
-    metrics: Sequence[str] | str | None, exclude: Sequence[str] | str, *, labelled: bool, width: int
+    metrics: Sequence[str] | str | None, exclude: Sequence[str] | str, *, labelled: bool, width: int, slots: bool
 ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
     metrics = [metrics] if isinstance(metrics, str) else metrics
     exclude = [exclude] if isinstance(exclude, str) else exclude
     left_out = {parse_identity(text, METRICS)[0] for text in exclude}
-    applies = {name: metric.facts for name, metric in METRICS.items() if labelled or not metric.facts.labels}
+    applies = {
+        name: metric.facts
+        for name, metric in METRICS.items()
+        if (labelled or not metric.facts.labels) and (metric.facts.of_slots or not slots)
+    }
     if metrics:
         wanted = [task for text in metrics for task in _tasks(text, applies, width)]
         wanted = [task for at, task in enumerate(wanted) if task not in wanted[:at]]
@@ -271,6 +280,11 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
+            if todo.slots and not metric.facts.of_slots:
+                raise UnknotError(
+                    f"{id_}: looks at single latents, and slots, which come in any order, have none; lay them side by "
+                    "side on purpose with flattened() or --flatten-slots."
+                )
             result = _score(todo, name, options, {} if shared is None else shared)
             if todo.bootstrap and metric.facts.cost == "instant":
                 interval = _interval(todo, name, options, result)

@@ -131,7 +131,7 @@ class _Work:
     def rankings(self) -> None:
         """Rank the runs that are there, those of each world and split for themselves."""
         current: set[str] = set()
-        for group in self.store.plan.groups:
+        for group in self.store.plan.ranked_groups:
             for method, scope in self.store.plan.rankings:
                 key, members = self.store.ranking_key(group, method, scope)
                 current.add(key)

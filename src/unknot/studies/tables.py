@@ -88,7 +88,7 @@ def _tasks(store: "Store") -> Rows:
 
 def _ranks(store: "Store") -> Rows:
     """One row for each run and ranking."""
-    for group in store.plan.groups:
+    for group in store.plan.ranked_groups:
         for method, scope in store.plan.rankings:
             key, _ = store.ranking_key(group, method, scope)
             if store.ranked(key):
