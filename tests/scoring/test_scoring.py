@@ -244,3 +244,14 @@ def test_metrics_that_would_take_too_long_are_left_out_with_the_time_they_would_
     assert "nk (about 5 min)" in todo.notes[-1] and "mutual_info_score (about 2 min)" in todo.notes[-1]
     assert plan(_wide(5_000), metrics=["nk"]).ids == ["nk[converged]"]
     assert plan(_wide(5_000), metrics=["r2"]).ids == ["r2[linear]"]
+
+
+def test_tiers_are_the_metrics_that_train_nothing_the_usual_ones_and_all() -> None:
+    representation = unknot.read_representation("example")
+    quick, default, every = (plan(representation, metrics=tier) for tier in ("quick", "default", "all"))
+    assert default.tasks == plan(representation).tasks
+    assert {name for name, _ in every.tasks} == set(METRICS)
+    assert quick.tasks == tuple(task for task in default.tasks if METRICS[task[0]].facts.cost == "instant")
+    mixed = plan(representation, metrics=["quick", "mig", "dci[lasso]"])
+    assert mixed.tasks == (*quick.tasks, ("dci", {"model": "lasso"}))
+    assert 0 < quick.seconds < default.seconds < every.seconds
