@@ -26,7 +26,7 @@ def test_fewer_tuples_than_a_minibatch_are_refused_before_anything_is_encoded(tm
 
 
 def test_a_corpus_larger_than_the_disk_is_refused_before_memory_is_taken(tmp_path):
-    with pytest.raises(UnknotError, match="needs 23.0 TB, but only .* are free"):
+    with pytest.raises(UnknotError, match=r"needs 23\.0 TB, but only .* are free"):
         algebra(None, tuples=3_000_000_000, size=16, data=tmp_path)
 
 
