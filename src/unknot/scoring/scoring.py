@@ -343,27 +343,37 @@ def _interval(todo: Plan, name: str, options: Mapping[str, Any], result: Score) 
     """
     if not np.isfinite(result.value):
         return None
-    metric, rng = METRICS[name], np.random.default_rng([todo.seed, todo.bootstrap])
+    rng = np.random.default_rng([todo.seed, todo.bootstrap])
+    draws = [draw for draw in resampled(todo, name, options, todo.bootstrap, rng) if np.isfinite(draw)]
+    if len(draws) < max(2, todo.bootstrap // 2):
+        return None
+    spread = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
+    ends = np.clip(result.value + spread, *METRICS[name].facts.bounds)
+    return float(ends[0]), float(ends[1])
+
+
+def resampled(
+    todo: Plan, name: str, options: Mapping[str, Any], n: int, rng: np.random.Generator
+) -> Iterator[float]:
+    """The values of a metric on n resamples of the rows, or of their groups; NaN of one that cannot be scored.
+
+    Representations of as many rows, with generators of one seed, are given the same resamples.
+    """
+    metric = METRICS[name]
     takes_test = "latents_test" in signature(metric).parameters
     data = whole(todo.representation, takes_test and todo.representation.latents_test is not None)
     gaps = metric.facts.labels and data.gaps
     data = data if gaps else data.capped(_cap(todo, name), todo.seed)
     data = data.split(todo.seed) if takes_test else data
-
-    def value(rows: Data) -> float:
-        if not gaps:
-            return _call(todo, name, rows, options).value
-        call = partial(_call, todo, name, options=options)
-        return score_with_gaps(name, metric.facts, rows.capped(_cap(todo, name), todo.seed), call).value
-
-    draws = []
-    for _ in range(todo.bootstrap):
+    for _ in range(n):
+        rows = data.resampled(rng)
+        value = np.nan
         # a resample of few rows can lose a factor's only other value; what cannot be scored is drawn no interval from
-        with suppress(UnknotError):
-            draws.append(value(data.resampled(rng)))
-    draws = [draw for draw in draws if np.isfinite(draw)]
-    if len(draws) < max(2, todo.bootstrap // 2):
-        return None
-    spread = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
-    ends = np.clip(result.value + spread, *metric.facts.bounds)
-    return float(ends[0]), float(ends[1])
+        with suppress(UnknotError), warnings.catch_warnings(action="ignore", category=UnknotWarning):
+            if gaps:
+                call = partial(_call, todo, name, options=options)
+                rows = rows.capped(_cap(todo, name), todo.seed)
+                value = score_with_gaps(name, metric.facts, rows, call).value
+            else:
+                value = _call(todo, name, rows, options).value
+        yield value
