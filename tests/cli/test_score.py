@@ -118,6 +118,15 @@ def test_mistakes_end_with_code_2_and_no_traceback(words: list[str | Path], mess
     assert "Traceback" not in done.stderr
 
 
+def test_what_no_metric_can_score_is_refused_by_its_name(tmp_path: Path) -> None:
+    factors = np.full((60, 2), np.nan)
+    factors[:30, 0], factors[29:, 1] = np.arange(30) % 3, np.arange(31) % 2
+    np.savez(tmp_path / "gaps.npz", latents=np.random.default_rng(0).normal(size=(60, 2)), factors=factors)
+    done = _unknot("score", tmp_path / "gaps.npz", "--metrics", "snc")
+    assert done.returncode == 2
+    assert "gaps.npz: no metric could be computed: snc" in "".join(done.stderr.split("\n"))
+
+
 @pytest.mark.parametrize("labelled", [True, False])
 def test_constant_latents_are_listed(tmp_path: Path, labelled: bool) -> None:
     factors = np.random.default_rng(0).integers(0, 4, (200, 2))

@@ -123,7 +123,7 @@ def score(options: ScoreOptions) -> None:
         console.print(f"interrupted: {len(records)} of {len(todo.tasks)} metrics are done.")
         raise typer.Exit(130)
     if not card.values():
-        raise UnknotError("no metric could be computed: " + "; ".join(r.refused for r in records))
+        raise UnknotError(f"{latents}: no metric could be computed: {'; '.join(r.refused for r in records)}")
 
 
 def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Representation":
