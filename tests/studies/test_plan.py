@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from unknot.errors import UnknotError
+from unknot.models.augmentations import AUGMENTATIONS
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model
 from unknot.studies.folder import StudyFolder
@@ -155,7 +156,7 @@ def test_metrics_that_need_factors_are_refused_for_a_world_without(tmp_path: Pat
 @pytest.mark.parametrize("name", preset_names())
 def test_every_study_that_ships_can_be_planned(name: str, tmp_path: Path) -> None:
     made = plan_study(read_spec(name), data=tmp_path, must_open=name.endswith("_small"))
-    published = {"mahon2024": 880, "duan2020": 5400, "schott2022": 3664, "vansteenkiste2019": 360}
+    published = {"mahon2024": 880, "duan2020": 5400, "schott2022": 3664, "vansteenkiste2019": 360, "xie2022": 45}
     assert published.get(name, len(made.runs)) == len(made.runs)
     if name.endswith("_small"):
         assert sum(run.spec.steps for run in made.runs) <= 20_000
@@ -181,6 +182,23 @@ def test_the_study_of_schott2022_has_the_models_of_its_tables(tmp_path: Path) ->
     text = (PRESETS / "schott2022.yaml").read_text().replace("splits: [random,", "splits: [extrapolation] #")
     text = re.sub("worlds: .*", "worlds: dsprites_rendered", text)
     assert {run.spec.model for run in planned(tmp_path, text).runs} == {run.spec.model for run in runs}
+
+
+def test_ablations_of_schott2022_change_what_their_appendix_does(tmp_path: Path) -> None:
+    full, runs = plan_of("schott2022", tmp_path).runs, plan_of("schott2022_de", tmp_path).runs
+    assert {(run.spec.model, run.setting) for run in runs} == {(run.spec.model, run.setting) for run in full}
+    assert {run.spec.world for run in runs} == {"mpi3d_toy", "dsprites_quarter"}
+    options = [run.spec.options for run in plan_of("schott2022_c", tmp_path).runs]
+    assert len({o["l2"] for o in options}) == 5 and {o["extra_layers"] for o in options} == {0, 3}
+    assert (
+        len(options) == (3 + 5 + 2 - 2) * 4 * 3
+    )  # settings, of which all three have the usual one; splits; seeds
+    cnns = plan_of("schott2022_f", tmp_path).runs
+    assert {run.spec.options["augmentation"] for run in cnns} == {"none", *AUGMENTATIONS}
+    frozen = plan_of("schott2022_frozen", tmp_path).runs
+    assert len(frozen) == 144 and all(run.spec.options["freeze"] for run in frozen)
+    for name in ("schott2022_c", "schott2022_de", "schott2022_f"):
+        assert "append" in read_spec(name).about
 
 
 def plan_of(name: str, folder: Path) -> StudyPlan:

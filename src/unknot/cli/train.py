@@ -29,6 +29,7 @@ FIRST = (
     "preset",
     "recipe",
     "steps",
+    "starts",
     "seed",
     "output",
     "latents",
@@ -59,6 +60,7 @@ class TrainOptions:
     data: Path | None = option(None, DATA)
     checkpoint_every: int = option(1000, "Steps a killed run can lose.")
     compiled: bool = option(False, "Use torch.compile; pays on GPUs.", "--compile")
+    jobs: int = option(1, "With --starts: starts that are trained at a time.")
     wait: bool = option(False, "Wait if another process trains this run.")
     coat: Path | None = option(None, "Measure COAT while it trains, on this corpus (`unknot data corpus`).")
     coat_every: int = option(1000, "Steps between two measurements of COAT.")
@@ -165,6 +167,7 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
             data=how.data,
             checkpoint_every=how.checkpoint_every,
             compiled=how.compiled,
+            jobs=how.jobs,
             meters=_meters(spec, how),
             progress=progress,
         )
@@ -176,7 +179,7 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
             echo("another process is training this run; waiting for it", err=True)
             run = start(wait=True)
     if not started:
-        echo(f"already trained: {spec.steps} steps", err=True)
+        echo(f"already trained: {spec.updates} steps", err=True)
     return run
 
 

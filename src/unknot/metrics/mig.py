@@ -1,5 +1,6 @@
 """MIG: how much more the best latent knows about each factor than the runner-up."""
 
+from collections.abc import Iterator
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -8,7 +9,7 @@ from unknot.errors import UnknotError, check_known
 from unknot.metrics._neighbours import rows_information
 from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rows, prepare
-from unknot.metrics.kernels.columns import binned_information
+from unknot.metrics.kernels.columns import Binning, binned_information
 from unknot.metrics.kernels.information import factor_entropy, share
 from unknot.metrics.score import Facts, Score
 
@@ -75,6 +76,7 @@ def mig(
     rows, information, shares = shared_information("mig", latents, factors, *how)
     ranked = np.sort(np.vstack([np.zeros(rows.n_factors), shares]), axis=0)
     per_factor = ranked[-1] - ranked[-2]
+    rows.notes.extend(_ceilings(rows, bins))
     if len(information) == 1:
         rows.notes.append("one latent only: there is no runner-up, so the gap is all that the latent knows.")
     entropy = factor_entropy(rows.factors, rows.sizes)
@@ -87,6 +89,18 @@ def mig(
         "best_latent": information.argmax(axis=0),
     }
     return rows.score(per_factor.mean(), parts, bins=bins, normaliser=normaliser)
+
+
+def _ceilings(rows: Rows, bins: int | str) -> Iterator[str]:
+    """Factors with more classes than a latent has bins, which keep a perfect latent below 1."""
+    total = Binning.of(bins).total
+    for column, size, entropy in zip(rows.kept, rows.sizes, factor_entropy(rows.factors, rows.sizes), strict=True):
+        most = np.log(total) / entropy
+        if size > total and most < 1:
+            yield (
+                f"factor '{rows.names[column]}' has {size} classes, and a latent {total} bins: its gap is {most:.2f} "
+                f"at most. bins={size} leaves room for all."
+            )
 
 
 def shared_information(

@@ -89,6 +89,11 @@ class Facts:
     power: int = 1
     version: int = 1
 
+    @property
+    def of_slots(self) -> bool:
+        """Whether it says something of the mean over slots: what a code knows, or how it spreads, as a whole."""
+        return self.measures in ("explicitness", "fairness", "independence")
+
     def seconds(self, latents: int) -> float:
         """About how long 10,000 rows of so many latents take, where `widest` says how it grows; else 0."""
         return 0.0 if self.widest is None else 30.0 * (latents / self.widest) ** self.power

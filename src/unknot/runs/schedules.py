@@ -9,6 +9,7 @@ SCHEDULES = ("constant", "cosine")
 WARM_UP = 100  # steps until a cosine's learning rate is whole
 RAMP = 150  # steps until the pressure is whole
 FALLEN = 0.7  # of the run: from there on the pressure stays
+JUDGED = 0.4  # of the run: so far starts go before one of them is chosen
 
 
 def rate(schedule: str, step: int, steps: int) -> float:
@@ -20,6 +21,15 @@ def rate(schedule: str, step: int, steps: int) -> float:
     if schedule == "constant":
         return 1.0
     return min(1.0, (step + 1) / WARM_UP) * (1 + math.cos(math.pi * step / steps)) / 2
+
+
+def judged_after(steps: int) -> int:
+    """The step at which the starts of a run are compared.
+
+    >>> judged_after(6000), judged_after(1)
+    (2400, 1)
+    """
+    return math.ceil(JUDGED * steps)
 
 
 def read_pressure(text: str) -> tuple[float, float] | None:

@@ -6,9 +6,13 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from unknot.errors import UnknotError, shown, unknown
 from unknot.files import json_hash
-from unknot.runs.schedules import read_pressure
+from unknot.runs.schedules import judged_after, read_pressure
 
-LATER = ("schedule", "pressure")  # recorded only where they are not at their default, so that older hashes stay
+LATER = (
+    "schedule",
+    "pressure",
+    "starts",
+)  # recorded only where they are not at their default, so that older hashes stay
 FEW = 3  # options that fit the head of a table
 Option = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str
 
@@ -52,6 +56,12 @@ class RunSpec(BaseModel):
         "",
         description="What all terms but the reconstruction are multiplied by: 24..2 falls from 24 to 2.",
     )
+    starts: int | None = Field(
+        None,
+        ge=2,
+        le=1000,
+        description="Begin so often, from other seeds, and go on with the one UDR ranks first.",
+    )
     seed: int = Field(0, ge=0, lt=2**63, description="Decides weights, batches and noise.")
 
     def __init__(self, **fields: Any) -> None:
@@ -86,7 +96,17 @@ class RunSpec(BaseModel):
         """The spec in a few words."""
         options = ", ".join(f"{name} {value}" for name, value in sorted(self.options.items()))
         split = f", {self.split} split" if self.split else ""
-        return f"{self.model}{f' ({options})' if options else ''} on {self.world}{split}, seed {self.seed}"
+        starts = f", best of {self.starts} starts" if self.starts else ""
+        return f"{self.model}{f' ({options})' if options else ''} on {self.world}{split}{starts}, seed {self.seed}"
+
+    @property
+    def updates(self) -> int:
+        """Steps of all its starts together.
+
+        >>> RunSpec(world="w", steps=1000).updates, RunSpec(world="w", steps=1000, starts=8).updates
+        (1000, 3800)
+        """
+        return self.steps + ((self.starts or 1) - 1) * judged_after(self.steps)
 
     @property
     def family(self) -> str:

@@ -32,6 +32,10 @@ FIT = "reconstruction"  # the term that pressure leaves alone
 CORPUS = "_corpus"  # after a meter's name, in checkpoints: what its rows were measured on
 
 
+class DivergedError(UnknotError):
+    """Training cannot go on: a loss, a gradient or a weight is no longer finite, or a gradient exploded."""
+
+
 class Draw(Protocol):
     """Draws pictures of a model as it is at a step."""
 
@@ -96,13 +100,14 @@ class Trainer:
         for meter in meters:
             self._same_corpus(meter)
 
-    def train(self, checkpoint_every: int, progress: Progress = silent) -> None:
-        """Go on to the last step, and write the weights."""
+    def train(self, checkpoint_every: int, progress: Progress = silent, *, until: int | None = None) -> None:
+        """Go on to the last step, and write the weights; or until an earlier one, and write a checkpoint."""
+        last = min(until or self.spec.steps, self.spec.steps)
         steps, began, since = self.spec.steps, self.step, time.perf_counter()
         self.model.train()
         with interrupts() as interrupted:
             progress("training", began, steps)
-            while self.step < steps:
+            while self.step < last:
                 self.advance()
                 if self.step % LOG_EVERY == 0 or self.step == steps:
                     self.read_curve()
@@ -123,7 +128,10 @@ class Trainer:
                 if self.step % checkpoint_every == 0:
                     self._checkpoint()
                     self._draw()
-        self._finish()
+        if self.step == steps:
+            self._finish()
+        elif self.saved < self.step:
+            self._checkpoint()
 
     def advance(self) -> None:
         """One step: one update of every player."""
@@ -203,7 +211,7 @@ class Trainer:
 
     def _diverged(self, step: int, what: str) -> Never:
         kept = f"the checkpoint of step {self.saved} is kept" if self.saved else "no checkpoint was written yet"
-        raise UnknotError(
+        raise DivergedError(
             f"training diverged at step {step}: {what} ({self.spec.title}); {kept}. Try a smaller learning rate "
             f"(now {self.spec.lr:g}), a smaller weight of that term, or precision float32."
         )

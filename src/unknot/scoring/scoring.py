@@ -19,14 +19,15 @@ import numpy as np
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE
+from unknot.metrics.held_out import third_of_groups
 from unknot.metrics.inputs import Checked, Rows, checked_latents, column_names, prepare
 from unknot.metrics.score import Facts, Score, identity, parse_identity
-from unknot.metrics.verdict import information_shares, verdicts
+from unknot.metrics.verdict import information_shares, least_shares, verdicts
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
 from unknot.scoring.gaps import score_with_gaps
-from unknot.scoring.rows import Data, third_of_groups, whole
+from unknot.scoring.rows import Data, whole
 from unknot.scoring.scorecard import Plan, Record, Scorecard, too_wide
 from unknot.tables.labels import labels_of
 
@@ -116,7 +117,8 @@ def plan(
         representation: what is scored.
         metrics: which, by short or full name (`"mig"`, `"dci[lasso]"`), or a tier: `"quick"` for those that train
             nothing, `"default"`, or `"all"`. Left out, or by default, all that apply, but for those
-            that take minutes or whose number another one reports (`facts.asked`). Where a factor is continuous, some
+            that take minutes or whose number another one reports (`facts.asked`). Slots (n, k, d) are scored by their
+            mean, and not by metrics that look at single latents (`facts.of_slots`). Where a factor is continuous, some
             are scored by variants that cut nothing into bins (`facts.continuous`). More than 100 latents are scored
             by variants that are right for them (`facts.wide`), without those that would take too long there
             (`facts.widest`); the notes of the plan say which.
@@ -135,6 +137,8 @@ def plan(
             f"score: bootstrap is {bootstrap}; use 0 for none, or a number of resamples such as 200."
         )
     rows = None
+    slots = representation.latents.shape[1] if representation.latents.ndim == 3 else 0
+    representation = representation.pooled()
     if representation.groups is not None:
         third_of_groups(representation.groups, seed)  # which refuses groups that cannot be held apart
     # double precision once, not by each metric again
@@ -148,8 +152,9 @@ def plan(
             "score", Checked(latents), representation.labels, test, representation.labels_test, gaps=True
         )
     representation = replace(representation, latents=latents, latents_test=latents_test)
-    tasks = _choose(metrics, exclude, rows, representation.latents.shape[1])
-    return Plan(representation, rows, tasks, seed, limit, bootstrap, by_width=not metrics or "default" in metrics)
+    tasks = _choose(metrics, exclude, rows, representation.latents.shape[1], slots=bool(slots))
+    by_width = not metrics or "default" in metrics
+    return Plan(representation, rows, tasks, seed, limit, bootstrap, by_width=by_width, slots=slots)
 
 
 def run(todo: Plan, *, jobs: int = 1, progress: Progress = silent) -> Iterator[Record]:
@@ -194,7 +199,8 @@ def scorecard(todo: Plan, records: Iterable[Record]) -> Scorecard:
         return Scorecard(todo, ordered)
     shares = information_shares(todo.rows)
     names = [todo.rows.names[j] for j in todo.rows.kept]
-    return Scorecard(todo, ordered, verdicts(shares, names), shares)
+    least = least_shares(todo.rows, len(shares))
+    return Scorecard(todo, ordered, verdicts(shares, names, least), shares)
 
 
 def _gathered(
@@ -222,14 +228,23 @@ def _gathered(
 
 
 def _choose(
-    metrics: Sequence[str] | str | None, exclude: Sequence[str] | str, rows: Rows | None, width: int
+    metrics: Sequence[str] | str | None,
+    exclude: Sequence[str] | str,
+    rows: Rows | None,
+    width: int,
+    *,
+    slots: bool,
 ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
     """The metrics that are asked for with their options, those of a tier as fits the factors and so many latents."""
     labelled, measured = rows is not None, rows is not None and bool(rows.continuous.any())
     metrics = [metrics] if isinstance(metrics, str) else metrics
     exclude = [exclude] if isinstance(exclude, str) else exclude
     left_out = {parse_identity(text, METRICS)[0] for text in exclude}
-    applies = {name: metric.facts for name, metric in METRICS.items() if labelled or not metric.facts.labels}
+    applies = {
+        name: metric.facts
+        for name, metric in METRICS.items()
+        if (labelled or not metric.facts.labels) and (metric.facts.of_slots or not slots)
+    }
     if metrics:
         wanted = [task for text in metrics for task in _tasks(text, applies, width, measured)]
         wanted = [task for at, task in enumerate(wanted) if task not in wanted[:at]]
@@ -276,6 +291,11 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
+            if todo.slots and not metric.facts.of_slots:
+                raise UnknotError(
+                    f"{id_}: looks at single latents, and slots, which come in any order, have none; lay them side by "
+                    "side on purpose with flattened() or --flatten-slots."
+                )
             result = _score(todo, name, options, {} if shared is None else shared)
             if todo.bootstrap and metric.facts.cost_of(options) == "instant":
                 interval = _interval(todo, name, options, result)

@@ -33,6 +33,7 @@ PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))
 OWN = ("name", "about", "models", "recipe", "metrics", "tasks", "rows", "limit", "ranking")
 RANKING = ("methods", "scopes", "partners", "rows")
+ALL = ("all",)  # metrics that apply
 MOST_SEEDS = 100_000
 METHODS = ("udr_lasso", "udr_spearman")
 SCOPES = ("setting", "all")
@@ -57,7 +58,7 @@ class ModelEntry:
         where: in the file.
         preset: the published setting it starts from, if any.
         recipe: how it is trained, if the file says.
-        metrics: of this model, by short or full name; those of the study if left out.
+        metrics: of this model, as those of a study; those of the study if left out.
     """
 
     model: str
@@ -95,7 +96,7 @@ class StudySpec:
         values: fields of all models.
         entries: the models.
         recipe: how models are trained that have no recipe of their own.
-        metrics: by short or full name; all that apply if empty.
+        metrics: by short or full name; `ALL` for all that apply, none if empty.
         tasks: name -> options of every task that each run is put to.
         rows: how many images are encoded, or "all".
         limit: how many rows metrics use at most.
@@ -166,7 +167,7 @@ def parse_spec(data: Any, source: YamlSource, *, default_name: str = "study") ->
         values=values,
         entries=entries,
         recipe=str(data.get("recipe") or ""),
-        metrics=_words(data, "metrics", source),
+        metrics=_metrics(data, source) if "metrics" in data else ALL,
         tasks=_tasks(data.get("tasks"), source),
         rows=_rows(data.get("rows", 15_000), ("rows",), source),
         limit=_count(data.get("limit"), ("limit",), source, least=2),
@@ -210,7 +211,7 @@ def _entry(name: Any, body: Any, where: Where, source: YamlSource) -> ModelEntry
         raise source.fault((*where, "options"), f"options of {name} are {options!r}; expected names and values.")
     for key, value in options.items():
         values[str(key)] = _values(str(key), value, (*where, "options", str(key)), source)
-    metrics = _words(body, "metrics", source, where) if "metrics" in body else None
+    metrics = _metrics(body, source, where) if "metrics" in body else None
     preset, recipe = (str(body.get(key) or "") for key in ("preset", "recipe"))
     return ModelEntry(name, values, where, preset, recipe, metrics)
 
@@ -245,9 +246,13 @@ def _values(key: str, value: Any, where: Where, source: YamlSource) -> Values:
     return Values(tuple(values), where)
 
 
+def _metrics(data: Mapping[str, Any], source: YamlSource, where: Where = ()) -> tuple[str, ...]:
+    if data["metrics"] == "all":
+        return ALL
+    return () if data["metrics"] == [] else _words(data, "metrics", source, where)
+
+
 def _words(data: Mapping[str, Any], key: str, source: YamlSource, where: Where = ()) -> tuple[str, ...]:
-    if key not in data or data[key] == "all":
-        return ()
     words = data[key] if isinstance(data[key], list) else [data[key]]
     if not words or not all(isinstance(word, str) for word in words):
         raise source.fault((*where, key), f"{key} is {data[key]!r}; expected a name or a list of names.")

@@ -120,6 +120,7 @@ def sample_scenes(
     >>> [3 <= len(scene.objects) <= 6 for scene in scenes]
     [True, True]
     """
+    passes = passes or partial(all_seen, setting)
     fewest, most = setting.objects
     counts = rng.integers(fewest, most + 1, size=n)
     scenes: dict[int, Scene] = {}
@@ -130,9 +131,9 @@ def sample_scenes(
         layouts = _drawn(setting, rng, counts[numbers])
         room = _placed(layouts, setting, rng)
         layouts, numbers = layouts[room], numbers[room]
-        good = np.flatnonzero((passes or partial(all_seen, setting))(layouts)) if len(layouts) else []
+        good = np.flatnonzero(passes(layouts)).tolist() if len(layouts) else []
         for i in good:
-            scenes.setdefault(int(numbers[i]), layouts.scene(int(i)))
+            scenes.setdefault(int(numbers[i]), layouts.scene(i))
         misses = 0 if len(good) else misses + batch
         if misses > MOST_MISSES:
             raise UnknotError(
