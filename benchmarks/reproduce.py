@@ -33,6 +33,7 @@ PARTS = (
     "vansteenkiste2019",
     "reasoning",
     "pixels",
+    "pretrained",
     "slots",
     "objects",
     "kills",
