@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test lint types pytest fuzz bench reproduce lock clean
 
-demo: $(VENV)/installed
+demo: $(VENV)/demo_installed
 	$(BIN)/unknot demo --output demo
 
 test: lint types pytest
@@ -34,12 +34,19 @@ reproduce: $(VENV)/installed
 lock: $(VENV)/installed
 	$(BIN)/python -m tools.lock
 	$(MAKE) $(VENV)/installed
+	$(BIN)/python -m tools.demo_lock
 	$(BIN)/python -m tools.licences
 
 # Files whose hashes stand in the lock, where that fits the machine: CONTRIBUTING.md, "Dependencies".
 $(VENV)/installed: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python tools/install.py
+	touch $@ $(VENV)/demo_installed
+
+# A third of it: what the demo needs, where the rest is not there yet.
+$(VENV)/demo_installed: pyproject.toml requirements-demo.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python tools/install.py demo
 	touch $@
 
 clean:

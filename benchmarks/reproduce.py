@@ -26,6 +26,7 @@ FOLDER = Path("reproduce")
 PARTS = (
     "betas",
     "precision",
+    "recipes",
     "models",
     "mahon2024",
     "duan2020",

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from safetensors.numpy import save_file
 
 from unknot import Representation, UnknotError, read_representation
 from unknot.errors import UnknotWarning
+from unknot.representation import mean_kl
 
 LATENTS = np.arange(12, dtype=np.float32).reshape(6, 2)
 FACTORS = np.array([[0, 1], [1, 0], [0, 0], [1, 1], [2, 0], [2, 1]])
@@ -56,6 +58,31 @@ def test_shapes_that_do_not_fit_are_refused_before_writing_and_when_read(
     np.savez(tmp_path / "r.npz", **whole)
     with pytest.raises(UnknotError, match=r"r\.npz.*" + message):
         read_representation(tmp_path / "r.npz")
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ({"continuous": 3}, "continuous is 3; expected a list, each a word"),
+        ({"words": {"a": 1}}, "words is {'a': 1}; expected names, each with a list"),
+        ({"logvars": 1}, r"logvars has shape \(\), latents \(6, 2\)"),
+        ({"kl": [[1], [2, 3]]}, "kl is no array of numbers"),
+        ({"groups": {}}, "0 groups for 6 rows"),
+        ({"groups": [[1, 2]] * 6}, "groups hold list<item: int64>; expected a name or a number for each row"),
+    ],
+)
+def test_fields_of_wrong_types_are_refused(field: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnknotError, match=f"representation: {message}"):
+        Representation(LATENTS, FACTORS, **field)
+
+
+def test_continuous_factors_may_come_in_a_list() -> None:
+    assert Representation(LATENTS, FACTORS, ("a", "b"), continuous=["a"]).continuous == {"a"}  # type: ignore[arg-type]
+
+
+def test_the_kl_of_log_variances_without_bounds_is_infinite_in_silence() -> None:
+    logvars = np.array([[0.0, 1e4], [0.0, -1e308]])
+    assert np.isinf(mean_kl(np.zeros((2, 2)), logvars)).tolist() == [False, True]
 
 
 def test_the_kl_of_slots_is_one_number_per_latent_of_each_slot_or_of_all() -> None:

@@ -12,6 +12,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements.lock"
+DEMO_LOCK = ROOT / "requirements-demo.lock"
 CONSTRAINTS = ROOT / "constraints.txt"
 
 

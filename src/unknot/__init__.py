@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from unknot.runs.run import Run
     from unknot.runs.spec import RunSpec
     from unknot.runs.training import train
+    from unknot.scoring.comparison import Comparison, compare
+    from unknot.scoring.dictionaries.card import DictionaryCard, dictionary_card
     from unknot.scoring.scorecard import Scorecard
     from unknot.scoring.scoring import score
     from unknot.tasks.result import TaskResult
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 # Where each public name lives; tasks are in `TASKS`. Imported on first use, so that `import unknot` stays instant.
 _HOMES = {
     "ArrayWorld": "unknot.worlds",
+    "DictionaryCard": "unknot.scoring.dictionaries.card",
     "Factor": "unknot.factors",
     "FactorSpace": "unknot.factors",
     "Ranking": "unknot.ranking.ranking",
@@ -37,7 +40,10 @@ _HOMES = {
     "TaskResult": "unknot.tasks.result",
     "UnknotError": "unknot.errors",
     "UnknotWarning": "unknot.errors",
+    "Comparison": "unknot.scoring.comparison",
     "combination_split": "unknot.worlds.splits.combinations",
+    "dictionary_card": "unknot.scoring.dictionaries.card",
+    "compare": "unknot.scoring.comparison",
     "encode": "unknot.encoders.encoding",
     "from_table": "unknot.representation",
     "open_world": "unknot.worlds",
@@ -51,6 +57,8 @@ _HOMES = {
 
 __all__ = [
     "ArrayWorld",
+    "Comparison",
+    "DictionaryCard",
     "Factor",
     "FactorSpace",
     "Ranking",
@@ -64,6 +72,8 @@ __all__ = [
     "UnknotWarning",
     "__version__",
     "combination_split",
+    "compare",
+    "dictionary_card",
     "encode",
     "examples",
     "from_table",
@@ -82,7 +92,8 @@ def __getattr__(name: str) -> Any:
     if name in ("examples", "papers"):
         return import_module(f"unknot.{name}")
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        with import_module("unknot.errors").extras(f"unknot.{name}"):
+            return getattr(import_module(_HOMES[name]), name)
     if not name.startswith("_") and name in (tasks := import_module("unknot.tasks").TASKS):
         return tasks[name].function
     raise AttributeError(f"module 'unknot' has no attribute '{name}'")

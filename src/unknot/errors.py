@@ -5,11 +5,25 @@ The command line prints it without a traceback and exits with code 2. Sentences 
 what an error or a note is about reads its fields.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Any, Self
 
+# What has to be installed for a package that is not always there: pip install "unknot[torch]".
+EXTRAS = {
+    "h5py": "files",
+    "jinja2": "report",
+    "lightgbm": "lightgbm",
+    "ray": "ray",
+    "safetensors": "files",
+    "timm": "timm",
+    "torch": "torch",
+    "torchvision": "timm",
+    "transformers": "hf",
+}
 LONGEST = 200  # characters of a value in a message
 Path = tuple[str | int, ...]  # of a field inside what the caller passed: ("tasks", "fairness", "rows")
 
@@ -122,3 +136,26 @@ def check_known(kind: str, name: str, known: Iterable[str]) -> None:
     choices = tuple(known)
     if name not in choices:
         raise unknown(kind, name, choices)
+
+
+@contextmanager
+def extras(who: str) -> Iterator[None]:
+    """Where a package that is an extra is missing, say so, and how to get it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise _missing(who, package) from None
+
+
+def must_have(who: str, *packages: str) -> None:
+    """Refuse, before any work is done, what will need a package that is not installed."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise _missing(who, package)
+
+
+def _missing(who: str, package: str) -> UnknotError:
+    return UnknotError(f'{who} needs {package}, which is not installed; pip install "unknot[{EXTRAS[package]}]".')

@@ -1,6 +1,6 @@
 """Fields and arguments: which types their values have, and what that is in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from types import NoneType, UnionType
@@ -46,8 +46,9 @@ def _words(kinds: Sequence[Any], bounds: Sequence[Any]) -> str:
             words.append(_words(members(inside[0]), limits))
         elif origin is Literal:
             words += map(str, inside)
-        elif origin is Sequence:
-            words.append(f"a list, each {_words(members(inside[0]), ())}")
+        elif origin in (Sequence, Iterable):
+            each = _words(members(inside[0]), ())
+            words.append(f"a list, each {each}" if each else "a list")
         elif origin is Mapping:
             words.append(f"names, each with {_words(members(inside[1]), ())}")
         elif kind is int:
@@ -56,7 +57,7 @@ def _words(kinds: Sequence[Any], bounds: Sequence[Any]) -> str:
             words.append(WORDS[kind] + (_bounds(bounds) if kind is float else ""))
         elif kind is Path:
             words = [word for word in words if word != WORDS[str]] + ["a path"]
-        elif isinstance(kind, type) and kind is not NoneType:
+        elif isinstance(kind, type) and kind not in (NoneType, Any):
             words.append(f"a {kind.__name__}")
     return " or ".join(dict.fromkeys(words))
 

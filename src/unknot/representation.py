@@ -22,19 +22,21 @@ holds latents and factors apart.
 import csv
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.errors import UnknotError, UnknotWarning, extras, unknown
+from unknot.examples import located
 from unknot.files import written_whole
 from unknot.reading import npz
 from unknot.reading.arguments import checked, must_be
+from unknot.reading.arrays import as_array
 from unknot.reading.guard import allowing, must_fit, parsing
 from unknot.reading.tables import read_parquet
 from unknot.tables import sparse
@@ -42,6 +44,9 @@ from unknot.tables.choice import Columns, choose
 from unknot.tables.frames import HDF5, Frame, file_frame, frame_of
 from unknot.tables.labels import Labels, group_codes, labels_of
 from unknot.tables.latents import latents_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
 KEYS = (*ARRAYS, "factor_names", "words", "source", *sparse.KEYS)
@@ -65,12 +70,34 @@ class Representation:
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     continuous: frozenset[str] = frozenset()
 
+    def __repr__(self) -> str:
+        """How much of what there is."""
+        held_out = "" if self.latents_test is None else f", {self.latents_test.shape[0]} held out"
+        shape = " x ".join(map(str, self.latents.shape))
+        return f"Representation of {shape} latents{held_out}, factors {', '.join(self.factor_names) or 'none'}"
+
+    def to_frame(self) -> "DataFrame":
+        """Latents z0, z1, ... and factors, words as words, as a data frame."""
+        from pandas import DataFrame
+
+        flat = np.asarray(as_array(self.latents)).reshape(self.latents.shape[0], -1)
+        columns: dict[str, Any] = {f"z{i}": column for i, column in enumerate(flat.T)}
+        for name, codes in zip(self.factor_names, () if self.factors is None else self.factors.T, strict=True):
+            words = self.words.get(name)
+            columns[name] = codes if words is None else [words[int(c)] if c >= 0 else None for c in codes]
+        return DataFrame(columns)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "latents", latents_of(self.latents, "representation"))
         if self.latents_test is not None:
             object.__setattr__(self, "latents_test", latents_of(self.latents_test, "representation"))
         must_be("representation", "factor_names", self.factor_names, Sequence[Any])
         must_be("representation", "source", self.source, Mapping[str, Any])
+        must_be("representation", "words", self.words, Mapping[str, Sequence[Any]])
+        must_be("representation", "continuous", self.continuous, Iterable[str])
+        for name in ("kl", "logvars"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_array(getattr(self, name), "representation", name))
         shape = np.shape(self.latents)
         if len(shape) not in (2, 3):
             raise UnknotError(
@@ -137,7 +164,7 @@ class Representation:
         object.__setattr__(self, "factors", labels.values)
         object.__setattr__(self, "factor_names", names)
         object.__setattr__(self, "words", words)
-        object.__setattr__(self, "continuous", (labels.continuous | self.continuous) & set(names))
+        object.__setattr__(self, "continuous", labels.continuous.union(self.continuous).intersection(names))
 
     @property
     def labels(self) -> Labels | None:
@@ -167,6 +194,18 @@ class Representation:
         kl = None if self.kl is None else np.broadcast_to(self.kl, self.latents.shape[1:]).ravel()
         return replace(
             self, latents=latents, latents_test=flat(self.latents_test), logvars=flat(self.logvars), kl=kl
+        )
+
+    def pooled(self) -> "Representation":
+        """The same rows with the mean over their slots (n, k, d), which does not depend on the slots' order."""
+
+        def mean(rows: NDArray[Any] | None) -> NDArray[Any] | None:
+            return rows if rows is None or rows.ndim == 2 else rows.mean(axis=1)
+
+        if self.latents.ndim == 2:
+            return self
+        return replace(
+            self, latents=mean(self.latents), latents_test=mean(self.latents_test), logvars=None, kl=None
         )
 
     def with_factors(self, names: Sequence[str]) -> "Representation":
@@ -199,7 +238,8 @@ class Representation:
 def mean_kl(means: NDArray[Any], logvars: NDArray[Any]) -> NDArray[np.float64]:
     """KL(q || N(0, 1)) of each latent, averaged over rows, of Gaussians with these means and log-variances."""
     mean, logvar = means.astype(np.float64), logvars.astype(np.float64)
-    divergence: NDArray[np.float64] = 0.5 * (mean**2 + np.exp(logvar) - logvar - 1).mean(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite, which is what it then is
+        divergence: NDArray[np.float64] = 0.5 * (mean**2 + np.exp(logvar) - logvar - 1).mean(axis=0)
     return divergence
 
 
@@ -210,12 +250,12 @@ def read_representation(
     """Read a representation from one file, or latents and factors from two.
 
     Args:
-        path: of the file, or of that of the latents.
+        path: of the file, or of that of the latents; or `example`, for the one that ships with Unknot.
         factors: the file of the factors, if they have one of their own.
         max_bytes: how much memory a file may take, such as "8GB"; 2 GiB, or UNKNOT_MAX_BYTES, if left out.
     """
     with allowing(max_bytes):
-        return _read(Path(path), factors)
+        return _read(located(path), factors)
 
 
 def _read(path: Path, factors: Path | str | None) -> Representation:
@@ -257,10 +297,8 @@ def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
-    try:
+    with extras(f"{path}: reading it"):
         from safetensors import safe_open
-    except ImportError:
-        raise UnknotError(f"{path}: reading safetensors needs an extra: pip install unknot[files].") from None
     must_fit(path, path.stat().st_size)
     with parsing(path, "a safetensors file"), safe_open(str(path), framework="numpy") as file:
         arrays = {key: file.get_tensor(key) for key in file.keys() if key in KEYS}

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import unknot
 import unknot.scoring.scoring
 from unknot.cli import app
 from unknot.metrics import METRICS
@@ -115,6 +116,15 @@ def test_mistakes_end_with_code_2_and_no_traceback(words: list[str | Path], mess
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_no_metric_can_score_is_refused_by_its_name(tmp_path: Path) -> None:
+    factors = np.full((60, 2), np.nan)
+    factors[:30, 0], factors[29:, 1] = np.arange(30) % 3, np.arange(31) % 2
+    np.savez(tmp_path / "gaps.npz", latents=np.random.default_rng(0).normal(size=(60, 2)), factors=factors)
+    done = _unknot("score", tmp_path / "gaps.npz", "--metrics", "snc")
+    assert done.returncode == 2
+    assert "gaps.npz: no metric could be computed: snc" in "".join(done.stderr.split("\n"))
 
 
 @pytest.mark.parametrize("labelled", [True, False])
@@ -256,3 +266,33 @@ def test_labels_may_be_named_missing_and_measurements_so(tmp_path: Path) -> None
     record = json.loads(done.stdout)
     assert record["input"]["skipped_factors"] == {"kind": "constant where it is known"}
     assert "factor 'donor' is continuous: cut into 20 bins of equal count." in record["input"]["notes"]
+
+
+def test_a_decoder_adds_the_card_of_its_dictionary_to_table_json_and_page(tmp_path: Path) -> None:
+    planted = unknot.examples.dictionary(900, each=1)
+    unknot.Representation(planted.codes.sorted_indices(), planted.factors).write(tmp_path / "codes.npz")
+    np.savez(tmp_path / "acts.npz", latents=planted.activations)
+    np.savez(tmp_path / "sae.npz", W_dec=planted.decoder)
+    np.save(tmp_path / "other.npy", planted.decoder[::-1])
+    words = ["score", "codes.npz", "--metrics", "mig", "--decoder", "sae.npz", "--dense", "acts.npz"]
+    words += ["--others", "other.npy", "--json", "card.json", "--html", "card.html"]
+    result = CliRunner().invoke(app, [*words[:1], *(str(tmp_path / w) if "." in w else w for w in words[1:])])
+    assert result.exit_code == 0, result.output
+    assert "share of concepts that several latents share" in result.output and "absorbed by" in result.output
+    record = json.loads((tmp_path / "card.json").read_text())["dictionary"]
+    assert record["dead"] == list(planted.dead) and record["agreement"][0]["exact"]
+    assert record["values"]["mcc"] == pytest.approx(1.0, abs=1e-6)
+    codes, dense = record["codes_and_dense"]["mig[bins=20]"]
+    assert 0 < dense < codes
+    assert len(record["concepts"]) == planted.factors.shape[1]
+    assert "that have one direction" in (tmp_path / "card.html").read_text()
+
+
+def test_what_is_for_dictionaries_needs_a_decoder(tmp_path: Path) -> None:
+    np.savez(tmp_path / "codes.npz", latents=np.ones((50, 6)))
+    np.save(tmp_path / "decoder.npy", np.ones((5, 4)))
+    path = str(tmp_path / "codes.npz")
+    done = _unknot("score", path, "--dense", path)
+    assert done.returncode == 2 and "name the decoder: --decoder FILE" in done.stderr
+    done = _unknot("score", path, "--decoder", tmp_path / "decoder.npy")
+    assert done.returncode == 2 and "the codes have 6 latents, the decoder 5, of width 4" in done.stderr

@@ -109,7 +109,7 @@ def test_two_processes_never_train_the_same_run_and_ctrl_c_says_how_to_go_on(sta
     while not list(tmp_path.glob("*/checkpoint.pt")) and first.poll() is None:
         time.sleep(0.05)
     refused = start(*ENDLESS)
-    assert "another process is training this run; wait for it (--wait)" in refused.communicate()[1]
+    assert f"process {first.pid} is training this run; wait for it (--wait)" in refused.communicate()[1]
     assert refused.returncode == 2
     waiting = start(*ENDLESS, "--wait")
     assert _said(waiting, "another process is training this run; waiting for it")
@@ -265,3 +265,37 @@ def test_a_preset_gives_what_is_not_typed(tmp_path: Path) -> None:
     swept = CliRunner().invoke(app, ["train", *few, "--preset", "schott2022", "--beta", "6"])
     assert swept.exit_code == 0, swept.output
     assert Run(swept.stdout.strip()).spec.options["beta"] == 6.0
+
+
+def test_a_recipe_fills_in_what_was_not_typed_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
+    words = [
+        "train",
+        "--world",
+        "dsprites_rendered",
+        "--steps",
+        "2",
+        "--batch-size",
+        "4",
+        "--output",
+        str(tmp_path),
+    ]
+    done = CliRunner().invoke(app, [*words, "--model", "beta_tc_vae", "--recipe", "quick", "--lr", "1e-3"])
+    assert done.exit_code == 0, done.output
+    spec = Run(Path(done.stdout.splitlines()[-1])).spec
+    assert (spec.architecture, spec.pressure, spec.image_size) == ("separable", "24..2", 32)
+    assert (spec.steps, spec.lr, spec.options["beta"]) == (2, 1e-3, 1.5)
+    for wrong, message in {
+        ("--recipe", "quik"): "unknown recipe 'quik'; did you mean 'quick'",
+        ("--recipe", "quick", "--model", "cnn"): "recipe 'quick': is not made for cnn",
+        ("--recipe", "quick", "--preset", "mahon2024"): "leave out one",
+        ("--pressure", "24"): "run: pressure is '24'; expected two numbers above zero",
+    }.items():
+        refused = CliRunner().invoke(app, [*words, *wrong])
+        assert message in str(refused.exception)
+
+
+def test_recipes_are_listed_with_their_models_and_values() -> None:
+    listed = CliRunner().invoke(app, ["recipes"], env={"COLUMNS": "200"})
+    assert listed.exit_code == 0
+    assert "quick_dense" in listed.stdout
+    assert "pressure 24..2" in listed.stdout

@@ -8,6 +8,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -59,6 +60,10 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=0, help="kill so many commands instead")
     parser.add_argument("--output", type=Path, default=Path(tempfile.gettempdir()) / "unknot-fuzz")
     options = parser.parse_args()
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # in the background of a shell, where Ctrl-C does nothing
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
     stage = stages.build(options.output / "stage")
     if options.case is not None:

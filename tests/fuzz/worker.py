@@ -16,6 +16,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from tests.family import session
+
 MOST_BYTES = 4 << 30
 
 
@@ -127,22 +129,6 @@ def end_session(leader: int) -> list[int]:
         except ProcessLookupError:
             continue
     return [pid for pid in left if pid != leader]
-
-
-def session(leader: int) -> list[int]:
-    """The processes of a session that still run."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if (
-                    os.getsid(int(entry.name)) == leader
-                    and " Z " not in (entry / "stat").read_text().rpartition(")")[2][:4]
-                ):
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
 
 
 def _about(folder: Path) -> str:

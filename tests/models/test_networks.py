@@ -25,6 +25,8 @@ def n_parameters(module: nn.Module) -> int:
         ("burgess64", 1, 252_052, 249_953),
         ("burgess64", 3, 253_076, 250_979),
         ("fc1200", 1, 4096 * 1200 + 1200 + 1201 * 1200 + 1201 * 20, 11 * 1200 + 2 * 1201 * 1200 + 1201 * 4096),
+        ("dense256", 1, 4097 * 256 + 257 * 256 + 257 * 20, 11 * 256 + 257 * 256 + 257 * 4096),
+        ("separable", 3, 12_289 * 256 + 257 * 256 + 257 * 20, 2 * (11 * 128 + 129 * 128 + 129 * 1536) + 3),
     ],
 )
 def test_parameter_counts_are_the_published_ones(architecture, channels, encoder, decoder):
@@ -49,6 +51,14 @@ def test_shapes_follow_the_setting_and_the_gradient_reaches_the_first_layer(arch
     first = next(model.encoder.parameters())
     (gradient,) = torch.autograd.grad(fit, first)
     assert gradient.abs().sum() > 0
+
+
+def test_a_separable_picture_has_rank_eight_and_starts_dark():
+    decoder = Decoder(Setting(architecture="separable", pixels=32))
+    initialise(decoder, "glorot", torch.Generator().manual_seed(0))
+    logits = decoder(torch.randn(1, 10))[0, 0].detach()
+    assert int(torch.linalg.matrix_rank(logits + 2, rtol=1e-5)) == 8
+    assert float(decoder(torch.zeros(1, 10)).detach().mean()) == -2
 
 
 def test_a_deterministic_encoder_has_no_variance_head():

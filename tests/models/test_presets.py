@@ -76,12 +76,14 @@ PUBLISHED: dict[tuple[str, str], tuple[Mapping[str, Any], Mapping[str, Any]]] = 
     ("slot_attention", "xie2022"): (
         {},
         {"iterations": 4, "activation": "leaky_relu", "learned": False, "image_size": 128, "lr": 2e-4}
+        | {"norm_epsilon": 1e-5, "law_bound": 0.2165, "init": "torch"}
         | {"batch_size": 64, "steps": 300 * 360},  # 23,000 images are 360 batches
     ),
     ("iodine", "reference"): ({}, {"image_size": 128, "lr": 1e-3, "batch_size": 32, "steps": 1_000_000}),
     ("iodine", "xie2022"): (
         {},
-        {"likelihood": "gaussian", "sigma": 0.1, "image_size": 128, "lr": 3e-4, "batch_size": 32},
+        {"likelihood": "gaussian", "sigma": 0.1, "image_size": 128, "lr": 3e-4, "batch_size": 32}
+        | {"steps": 1000 * 23_000 // 32},
     ),
     ("monet", "paper"): (
         {},
@@ -94,7 +96,7 @@ PUBLISHED: dict[tuple[str, str], tuple[Mapping[str, Any], Mapping[str, Any]]] = 
     ("moco_v2", "xie2022"): (
         {},
         {"architecture": "coat128", "latents": 256, "image_size": 128, "lr": 0.03, "batch_size": 256}
-        | {"steps": 18_000},  # 200 epochs of 23,000 images
+        | {"queue": 65_536, "steps": 18_000},  # 200 epochs of 23,000 images
     ),
     ("parted_vae", "mahon2024"): ({}, PARTED),
     ("parted_vae_ss", "mahon2024"): ({}, {"n_labelled": 10_000, **PARTED}),
@@ -176,6 +178,8 @@ def test_the_defaults_are_those_of_the_papers():
         "half_life": 100_000,
         "clip": 0,
         "noise": "image",
+        "norm_epsilon": 1e-3,
+        "law_bound": 0,
     }
     assert defaults["iodine"] == {
         "slots": 7,

@@ -190,7 +190,7 @@ def test_the_learning_rate_rises_for_ten_thousand_steps_and_halves_every_hundred
     optimiser = optimiser_of(player, list(model.parameters()), 4e-4)
     rates = []
     for step in (0, 4_999, 100_000, 300_000):
-        set_rate(optimiser, player, 4e-4, step)
+        set_rate(optimiser, player, 4e-4, step, 1.0)
         rates.append(optimiser.param_groups[0]["lr"])
     assert rates == pytest.approx([4e-8, 2e-4 * 0.5**0.04999, 2e-4, 5e-5], rel=1e-6)
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.family import alive, family
 
 from unknot.processes.pool import spread
 
 SHARED = Path("/dev/shm")
 COMMANDS = {
     "score": ["score", "latents.npz", "--metrics", "nk,dci[gbt],dci[forest]", "--jobs", "2"],
-    "scenes": ["data", "scenes", "-o", "scenes", "--n", "100000", "--jobs", "2"],
+    "scenes": ["data", "scenes", "-o", "scenes", "--n", "1000", "--jobs", "2"],
 }
 
 
@@ -76,12 +77,12 @@ def begun(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
             command, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.PIPE, text=True
         )
         started.append(process)
-        _until(lambda: len(_family(process.pid)) >= 4)  # itself, the tracker of its semaphores, two workers
+        _until(lambda: len(family(process.pid)) >= 4)  # itself, the tracker of its semaphores, two workers
         return process
 
     yield start
     for process in started:
-        for pid in _family(process.pid):
+        for pid in family(process.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         process.communicate()
@@ -93,7 +94,7 @@ def test_nothing_is_left_of_a_command_that_is_ended(
     name: str, kind: str, begun: Callable[[str], subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     process = begun(name)
-    family = _family(process.pid)
+    members = family(process.pid)
     process.send_signal(getattr(signal, kind, signal.SIGINT))
     if kind == "two":
         time.sleep(0.05)
@@ -103,37 +104,15 @@ def test_nothing_is_left_of_a_command_that_is_ended(
         assert process.returncode == 130
         assert "interrupted" in said or name == "score"  # which says so on standard output
     assert "Traceback" not in said
-    _until(lambda: not any(_alive(pid) for pid in family))
-    _until(lambda: not _in_memory(family))
+    _until(lambda: not any(alive(pid) for pid in members))
+    _until(lambda: not _in_memory(members))
     assert {path.name for path in tmp_path.iterdir()} <= {"latents.npz", "scenes"}
 
 
-def _in_memory(family: set[int]) -> list[str]:
+def _in_memory(members: set[int]) -> list[str]:
     """What these processes have put into shared memory; other tests have theirs."""
     names = [path.name for path in SHARED.glob("*")]
-    return [name for name in names if any(str(pid) in name for pid in family)]
-
-
-def _family(pid: int) -> set[int]:
-    """A process and all that it has started."""
-    parents = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-    family = {pid}
-    while more := {child for child, parent in parents.items() if parent in family} - family:
-        family |= more
-    return family
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return [name for name in names if any(str(pid) in name for pid in members)]
 
 
 def _until(true: Callable[[], bool], seconds: float = 60) -> None:

@@ -18,7 +18,8 @@ def test_plain_names_lines_and_bytes_that_are_no_text_stay_as_they_are() -> None
         assert visible(name) == name
 
 
-def test_a_cell_that_begins_a_formula_is_words() -> None:
+def test_a_cell_is_visible_and_one_that_begins_a_formula_is_words() -> None:
+    assert as_cell("\x1b]0;title\x07") == r"\x1b]0;title\x07" and as_cell("\t=1") == r"\t=1"
     assert [as_cell(name) for name in ("=1+1", "@SUM(A1)", "-x", "+1")] == ["'=1+1", "'@SUM(A1)", "'-x", "+1"]
 
 

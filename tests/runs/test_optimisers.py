@@ -45,10 +45,10 @@ def test_a_schedule_multiplies_the_rate_of_the_run_or_of_the_player():
     for own, base in ((None, 0.1), (0.5, 0.5)):
         moved = player(lr=own, schedule=lambda step: 1 / (1 + step))
         optimiser = optimiser_of(moved, [nn.Parameter(torch.zeros(2))], 0.1)
-        set_rate(optimiser, moved, 0.1, 3)
-        assert optimiser.param_groups[0]["lr"] == pytest.approx(base / 4)
+        set_rate(optimiser, moved, 0.1, 3, 0.5)
+        assert optimiser.param_groups[0]["lr"] == pytest.approx(base / 8)
     plain = optimiser_of(player(), [nn.Parameter(torch.zeros(2))], 0.1)
-    set_rate(plain, player(), 0.1, 3)
+    set_rate(plain, player(), 0.1, 3, 1.0)
     assert plain.param_groups[0]["lr"] == 0.1
 
 

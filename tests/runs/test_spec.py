@@ -46,6 +46,9 @@ def test_the_name_of_a_folder_changes_with_every_field() -> None:
         "image_size": 32,
         "split": "random",
         "pairs": "laplace",
+        "schedule": "cosine",
+        "pressure": "24..2",
+        "starts": 8,
         "seed": 1,
     }
     assert set(changes) == set(RunSpec.model_fields)
@@ -67,6 +70,9 @@ def test_the_name_of_a_folder_changes_with_every_field() -> None:
         ({"decoder": "laplace"}, "run: decoder is 'laplace'"),
         ({"options": {"beta": [1]}}, r"run: options\.beta is \[1\]"),
         ({"options": {"beta": math.nan}}, r"run: options\.beta is nan; expected a finite number"),
+        ({"schedule": "linear"}, "run: schedule is 'linear'; input should be 'constant' or 'cosine'"),
+        ({"pressure": "24"}, "run: pressure is '24'; expected two numbers above zero"),
+        ({"starts": 1}, "run: starts is 1; input should be greater than or equal to 2"),
         ({"latnets": 4}, "unknown field of a run 'latnets'; did you mean 'latents'"),
     ],
 )

@@ -13,7 +13,7 @@ def test_one_at_a_time_works_on_something(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(workspace, "PATIENCE", 0.0)
     mine, theirs = Workspace(tmp_path), Workspace(tmp_path)
     with mine.locked("reasoner", {"seed": 0}):
-        refused = pytest.raises(UnknotError, match=r"reasoner-\w+: another process is at work on it; wait")
+        refused = pytest.raises(UnknotError, match=r"reasoner-\w+: process \d+ is at work on it; wait")
         with refused, theirs.locked("reasoner", {"seed": 0}):
             pass
         with theirs.locked("reasoner", {"seed": 1}):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from unknot.errors import UnknotError
+from unknot.models.augmentations import AUGMENTATIONS
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model
 from unknot.studies.folder import StudyFolder
@@ -45,6 +46,15 @@ def test_ids_are_those_of_the_folders_that_training_makes(tmp_path: Path) -> Non
 def test_a_run_that_two_entries_ask_for_is_made_once(tmp_path: Path) -> None:
     text = HEAD + "models:\n  - {model: beta_vae, beta: [1, 4]}\n  - {model: beta_vae, beta: [4, 8]}\n"
     assert [run.setting for run in planned(tmp_path, text).runs] == ["beta 1", "beta 4", "beta 8"]
+
+
+def test_a_recipe_stands_at_the_top_or_with_a_model_and_gives_way_to_values(tmp_path: Path) -> None:
+    text = "world: dsprites_rendered\nmetrics: [mig]\nrecipe: quick\nlr: 1e-3\nmodels:\n"
+    models = "  beta_tc_vae: {beta: 2}\n  vae: {recipe: quick_dense, steps: 7}\n  cnn: {recipe: paper}\n"
+    tc, vae, cnn = (run.spec for run in planned(tmp_path, text + models).runs)
+    assert (tc.architecture, tc.pressure, tc.lr, tc.options["beta"]) == ("separable", "24..2", 1e-3, 2.0)
+    assert (vae.architecture, vae.steps) == ("dense256", 7)
+    assert (cnn.architecture, cnn.pressure) == ("conv64", "")
 
 
 def test_a_models_own_values_go_before_the_studys_and_those_before_its_preset(tmp_path: Path) -> None:
@@ -92,6 +102,11 @@ def test_one_value_that_is_not_the_default_is_named(tmp_path: Path) -> None:
         (HEAD + "models:\n  beta_vae:\n    beta: [1, -2]\n", 6, "beta is -2.0; a weight cannot be negative"),
         (HEAD + "models:\n  beta_vae:\n    beta: [four]\n", 6, "beta is 'four'; expected float"),
         (HEAD + "models:\n  beta_vae:\n    preset: s9\n", 6, "unknown preset of beta_vae 's9'"),
+        (HEAD + "recipe: quik\nmodels: [beta_vae]\n", 4, "unknown recipe 'quik'; did you mean 'quick'"),
+        (HEAD + "recipe: quick\nmodels: [beta_vae, cnn]\n", 4, "recipe 'quick': is not made for cnn"),
+        (HEAD + "models:\n  beta_vae:\n    recipe: [quick]\n", 6, "unknown recipe"),
+        (HEAD + "models:\n  beta_vae:\n    preset: mahon2024\n    recipe: quick\n", 7, "leave out one"),
+        (HEAD + "models:\n  beta_vae:\n    pressure: 24\n", 6, "pressure is 24"),
         (HEAD + "models:\n  beta_vae:\n    preset: s1\n", 6, "preset 's1' of beta_vae is called 'duan2020' now"),
         (HEAD + "models: vae\nbatch_size: 1\n", 5, "batch_size is 1"),
         (HEAD + "models: vae\nlatents: [10, ten]\n", 5, "latents is 'ten'"),
@@ -141,7 +156,7 @@ def test_metrics_that_need_factors_are_refused_for_a_world_without(tmp_path: Pat
 @pytest.mark.parametrize("name", preset_names())
 def test_every_study_that_ships_can_be_planned(name: str, tmp_path: Path) -> None:
     made = plan_study(read_spec(name), data=tmp_path, must_open=name.endswith("_small"))
-    published = {"mahon2024": 880, "duan2020": 5400, "schott2022": 3664, "vansteenkiste2019": 360}
+    published = {"mahon2024": 880, "duan2020": 5400, "schott2022": 3664, "vansteenkiste2019": 360, "xie2022": 45}
     assert published.get(name, len(made.runs)) == len(made.runs)
     if name.endswith("_small"):
         assert sum(run.spec.steps for run in made.runs) <= 20_000
@@ -167,6 +182,23 @@ def test_the_study_of_schott2022_has_the_models_of_its_tables(tmp_path: Path) ->
     text = (PRESETS / "schott2022.yaml").read_text().replace("splits: [random,", "splits: [extrapolation] #")
     text = re.sub("worlds: .*", "worlds: dsprites_rendered", text)
     assert {run.spec.model for run in planned(tmp_path, text).runs} == {run.spec.model for run in runs}
+
+
+def test_ablations_of_schott2022_change_what_their_appendix_does(tmp_path: Path) -> None:
+    full, runs = plan_of("schott2022", tmp_path).runs, plan_of("schott2022_de", tmp_path).runs
+    assert {(run.spec.model, run.setting) for run in runs} == {(run.spec.model, run.setting) for run in full}
+    assert {run.spec.world for run in runs} == {"mpi3d_toy", "dsprites_quarter"}
+    options = [run.spec.options for run in plan_of("schott2022_c", tmp_path).runs]
+    assert len({o["l2"] for o in options}) == 5 and {o["extra_layers"] for o in options} == {0, 3}
+    assert (
+        len(options) == (3 + 5 + 2 - 2) * 4 * 3
+    )  # settings, of which all three have the usual one; splits; seeds
+    cnns = plan_of("schott2022_f", tmp_path).runs
+    assert {run.spec.options["augmentation"] for run in cnns} == {"none", *AUGMENTATIONS}
+    frozen = plan_of("schott2022_frozen", tmp_path).runs
+    assert len(frozen) == 144 and all(run.spec.options["freeze"] for run in frozen)
+    for name in ("schott2022_c", "schott2022_de", "schott2022_f"):
+        assert "append" in read_spec(name).about
 
 
 def plan_of(name: str, folder: Path) -> StudyPlan:

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.family import family, title
 
 import unknot
 from unknot.encoders.encoding import encode as encode_run
@@ -86,15 +88,8 @@ def test_a_study_loses_a_process_and_a_machine_and_ends_as_if_it_had_not(
 
 def _worker_pid(step: Step) -> int:
     """The process of Ray that is on a step, by the title Ray gives it."""
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                title = (folder / "cmdline").read_bytes().decode()
-            except OSError:
-                continue
-            if title.startswith("ray::") and f"train {step.id}" in title:
-                return int(folder.name)
-    raise AssertionError(f"no process trains {step.id}")
+    titles = {pid: title(pid) for pid in family(os.getpid())}
+    return next(pid for pid, name in titles.items() if name.startswith("ray::") and f"train {step.id}" in name)
 
 
 def _end(engine: RayEngine, *steps: Step) -> None:
@@ -235,44 +230,16 @@ def test_a_cluster_that_is_not_there_or_lacks_gpus_is_refused() -> None:
     assert not ray.is_initialized()
 
 
-LISTENERS = """
+OPENED = """
 import os
-from pathlib import Path
 from unknot.studies.engines import open_engine
-
-def family():
-    parents = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-    ours = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
-        ours |= more
-    return ours
-
-def sockets(pid):
-    for link in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            target = os.readlink(link)
-        except OSError:
-            continue
-        if target.startswith("socket:"):
-            yield target[8:-1]
 
 engine = open_engine("ray", jobs=1)
 try:
     import ray
     assert ray.get(ray.remote(lambda: 41 + 1).remote()) == 42
-    inodes = {inode for pid in family() for inode in sockets(pid)}
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in Path(table).read_text().splitlines()[1:]:
-            _, local, _, state, *_, inode = line.split()[:10]
-            if state == "0A" and inode in inodes:
-                print(local.partition(":")[0])
-    print(os.environ["RAY_AUTH_MODE"], len(os.environ["RAY_AUTH_TOKEN"]))
+    print(os.environ["RAY_AUTH_MODE"], len(os.environ["RAY_AUTH_TOKEN"]), flush=True)
+    input()
 finally:
     engine.close()
 """
@@ -282,11 +249,27 @@ LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "0000000000000000000
 def test_a_ray_of_its_own_listens_on_the_loopback_address_alone_and_wants_a_token() -> None:
     names = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER")
     environment = {name: value for name, value in os.environ.items() if name not in names}
-    done = subprocess.run([sys.executable, "-c", LISTENERS], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    *addresses, token = done.stdout.splitlines()
-    assert addresses and set(addresses) <= LOOPBACK
-    assert token == "token 64"
+    command, pipe = [sys.executable, "-c", OPENED], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
+        assert process.stdout is not None
+        token = process.stdout.readline()
+        addresses = _listening(family(process.pid))
+        process.communicate("\n")
+    assert process.returncode == 0
+    assert addresses and addresses <= LOOPBACK
+    assert token == "token 64\n"
+
+
+def _listening(members: set[int]) -> set[str]:
+    """The addresses at which processes listen, as the system writes them."""
+    sockets = set()
+    for pid in members:
+        with suppress(OSError):  # it has ended
+            sockets |= {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()}
+    lines = [
+        line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()
+    ]
+    return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in sockets}
 
 
 STOPPED = """

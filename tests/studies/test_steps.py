@@ -8,7 +8,7 @@ from typing import Any
 from unknot.metrics import METRICS
 from unknot.runs.run import Run
 from unknot.scoring.kept_scores import score_keys
-from unknot.studies.steps import task_file
+from unknot.studies.steps import Step, perform, task_file
 from unknot.studies.store import Store
 from unknot.tasks import TASKS
 
@@ -28,6 +28,18 @@ def test_scores_and_tasks_have_the_keys_of_earlier_studies() -> None:
     options = {"targets": ["shape"], "rows": 200}
     key = _key(["fairness", TASKS["fairness"].version, options, "0123"])
     assert task_file(Run.at(Path("run")), "fairness", options, "0123") == Path(f"run/tasks/fairness-{key}.json")
+
+
+def test_a_run_with_starts_is_one_step_whose_speed_counts_all_of_them(tmp_path: Path) -> None:
+    fields = "world: dsprites_rendered\nmetrics: [mig]\nrecipe: quick\nsteps: 10\nbatch_size: 4\n"
+    (planned_run,) = planned(tmp_path, fields + "models: {vae: {starts: 2}}\n").runs
+    seen: list[tuple[int, int]] = []
+    step = Step("train", planned_run.id, "vae", str(tmp_path / "study"), {"spec": planned_run.spec.model_dump()})
+    perform(step, lambda stage, done, total, **facts: seen.append((done, total)))
+    assert step.run.finished
+    assert len(step.run.starts()) == 2
+    assert (seen[0], seen[-1]) == ((0, 14), (14, 14))
+    assert step.run.minutes == step.run.minutes_of(14)
 
 
 def test_rankings_have_the_keys_of_earlier_studies(undisturbed: Path, tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from pip._internal.models.link import Link
 from tools.lock import pinned, release_of
-from tools.requirements import CONSTRAINTS, LOCK, following, read_pins, wanted
+from tools.requirements import CONSTRAINTS, DEMO_LOCK, LOCK, following, read_pins, wanted
+
+from tools import demo_lock
 
 PINS = read_pins(LOCK)
 HERE = {pin.name: pin for pin in PINS if pin.here}
@@ -43,6 +45,12 @@ def test_what_is_installed_is_what_is_locked(name: str) -> None:
     except PackageNotFoundError:
         pytest.fail(f"{name} is locked but not installed; run `make .venv/installed`")
     assert Version(installed).public == HERE[name].version.public
+
+
+@locked_torch
+def test_the_demo_installs_the_part_it_needs() -> None:
+    assert DEMO_LOCK.read_text(encoding="utf-8") == demo_lock.text(), "run `make lock`"
+    assert {"torch", "jinja2"} < {pin.name for pin in read_pins(DEMO_LOCK)} < {pin.name for pin in PINS} - {"ray"}
 
 
 def test_every_entry_has_the_sums_of_its_files() -> None:

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from unknot import __version__
+from unknot.cli.compare import compare
 from unknot.cli.data import app as data
 from unknot.cli.demo import demo
 from unknot.cli.docstrings import joined
@@ -29,8 +30,8 @@ from unknot.cli.report import report
 from unknot.cli.score import score
 from unknot.cli.study import results, study
 from unknot.cli.task import app as task
-from unknot.cli.train import models, train
-from unknot.errors import UnknotError, UnknotWarning
+from unknot.cli.train import models, recipes, train
+from unknot.errors import UnknotError, UnknotWarning, extras
 from unknot.processes.signals import sigterm_is_ctrl_c
 from unknot.processes.trust import trust
 from unknot.reading.guard import VARIABLE, parse_bytes
@@ -74,7 +75,7 @@ class _Unknot(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Do a command; Ctrl-C and SIGTERM end it in a sentence where it has none of its own."""
         try:
-            with sigterm_is_ctrl_c():
+            with sigterm_is_ctrl_c(), extras("this"):
                 return super().invoke(ctx)
         except _UsageError as error:
             error.message = visible(error.message)
@@ -95,7 +96,20 @@ app = typer.Typer(
 app.command()(score)
 app.command()(metrics)
 app.command(cls=WhenAsked)(train)
-for _function in (models, encode, rank, study, results, report, explore, leaderboard, papers, demo):
+for _function in (
+    compare,
+    models,
+    recipes,
+    encode,
+    rank,
+    study,
+    results,
+    report,
+    explore,
+    leaderboard,
+    papers,
+    demo,
+):
     app.command()(_function)
 app.add_typer(task, name="task")
 app.add_typer(data, name="data")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.data_scenes import write_corpus, write_scenes
+from unknot.cli.data_scenes import import_corpus, write_corpus, write_scenes
 from unknot.cli.data_split import split_world
 from unknot.cli.output import echo, plain_console
 from unknot.reports.kit.terminal import plain_table
@@ -19,6 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="Worlds with known factors: list, p
 app.command("split")(split_world)
 app.command("scenes")(write_scenes)
 app.command("corpus")(write_corpus)
+app.command("import-coat")(import_corpus)
 
 Data = Annotated[
     Path | None,

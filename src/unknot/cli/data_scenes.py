@@ -1,4 +1,4 @@
-"""`unknot data scenes` and `unknot data corpus`: pictures of objects, written to a folder."""
+"""`unknot data scenes`, `corpus` and `import-coat`: pictures of objects, written to a folder."""
 
 from pathlib import Path
 from typing import Annotated
@@ -73,6 +73,27 @@ def write_corpus(
     echo(f"{output}: {len(corpus):,} tuples, {variant}")
     if target is not None:
         echo(str(save_sheet(corpus_sheet(corpus), target)))
+
+
+def import_corpus(
+    tests: Annotated[Path, typer.Argument(help="The list, such as CLEVR_test_cases_hard.csv.")],
+    output: Output,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder that its pictures lie in; else that of the list.")
+    ] = None,
+    size: Annotated[int, typer.Option(min=1, help="Side of the pictures.")] = 128,
+    window: Annotated[str, typer.Option(help="What is cut out of them: coat, slots or whole.")] = "coat",
+    jobs: Jobs = 1,
+) -> None:
+    """Make a corpus of COAT's published tests, or of pictures listed in the same way: ten on a line.
+
+    Paths of another machine are found below the folder of pictures. Score it with `unknot task algebra --corpus`.
+    """
+    from unknot.worlds.scenes.coat_list import import_coat
+
+    with stoppable(f"{output}: interrupted; the same command goes on."), progress_bar() as progress:
+        corpus = import_coat(tests, output, images=images, size=size, window=window, jobs=jobs, progress=progress)
+    echo(f"{output}: {len(corpus):,} tuples, {size} x {size}")
 
 
 def read_size(text: str) -> int | tuple[int, int]:

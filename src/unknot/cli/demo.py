@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from unknot.cli.output import echo, plain_console, stoppable
+from unknot.errors import must_have
 
 
 def demo(
@@ -16,6 +17,7 @@ def demo(
     jobs: Annotated[int | None, typer.Option(help="Runs at a time; one for each core if left out.")] = None,
 ) -> None:
     """Run a small study, score an example, look at worlds, and write one page."""
+    must_have("the demo", "torch", "jinja2")
     from unknot.reports.demo import demo
     from unknot.studies.live import shown
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, must_have
 from unknot.reading.names import ERRORS, visible
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def check_targets(inputs: Sequence[Path | None], targets: Mapping[str, Path | st
     for option, target in targets.items():
         if not target:
             continue
+        if option == "--html":
+            must_have(option, "jinja2")
         place = "-" if target == "-" else Path(target).resolve()
         if place in read:
             raise UnknotError(f"{option} {target}: is an input, which would be overwritten; name another file.")

@@ -12,24 +12,32 @@ import typer
 
 from unknot.cli.bar import progress_bar
 from unknot.cli.options import CSV, JSON, argument, option, takes
-from unknot.cli.output import check_targets, keep_with_run, plain_console, put
+from unknot.cli.output import check_targets, echo, keep_with_run, plain_console, put
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.examples import located
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from unknot.representation import Representation
     from unknot.runs.run import Run
+    from unknot.scoring.dictionaries.card import DictionaryCard
     from unknot.scoring.scorecard import Plan, Record, Scorecard
+
+WORTH_SAYING = 5.0  # seconds of work, of which is said beforehand how long it will take
 
 
 @dataclass(frozen=True)
 class ScoreOptions:
     """What is scored, how, and where the scores go."""
 
-    file: Path = argument("Latents: .npz, .safetensors, .csv, .parquet or .npy; or the folder of a run.")
+    file: Path = argument(
+        "Latents: .npz, .safetensors, .csv, .parquet or .npy; the folder of a run; or `example`."
+    )
     factors_file: Path | None = argument("Factors, if in a file of their own.", None)
-    metrics: Sequence[str] = option((), "Only these, such as mig,dci\\[lasso].", "--metrics,")
+    metrics: Sequence[str] = option(
+        (), "Only these, such as mig,dci\\[lasso]; or quick, default, all.", "--metrics,"
+    )
     exclude: Sequence[str] = option((), "All but these.", "--exclude,")
     factors: Sequence[str] = option((), "Only these factors, by name, such as scale,shape.", "--factors,")
     latents: Sequence[str] = option(
@@ -39,6 +47,10 @@ class ScoreOptions:
     join: str = option("", "Column by which two tables are joined.")
     missing: Sequence[str] = option((), "Values that stand for an unknown label, such as ?,-1.", "--missing,")
     continuous: Sequence[str] = option((), "Factors that are measurements, by name.", "--continuous,")
+    decoder: Path | None = option(None, "Decoder of a sparse autoencoder: its file or folder; adds a card.")
+    dense: Path | None = option(None, "With --decoder: activations of the same rows, to score beside.")
+    others: Sequence[str] = option((), "With --decoder: decoders from other seeds.", "--others,")
+    other_codes: Sequence[str] = option((), "With --others: their codes of the same rows.", "--other-codes,")
     seed: int = option(0, "Decides splits, resamples and draws.")
     limit: int | None = option(None, "Use at most this many rows.")
     bootstrap: int = option(0, "Resamples for 95 % intervals of training-free metrics.")
@@ -54,16 +66,22 @@ class ScoreOptions:
 def score(options: ScoreOptions) -> None:
     """Score a representation: is it disentangled, compact, explicit?"""
     from unknot.metrics import METRICS, parse_identity
-    from unknot.scoring.scoring import plan, run_of, scorecard
+    from unknot.scoring.scoring import TIERS, plan, run_of, scorecard
 
     targets = {"--json": options.json, "--csv": options.csv, "--plot": options.plot, "--html": options.html}
-    check_targets([options.file, options.factors_file], targets)
+    inputs = [options.file, options.factors_file, options.decoder, options.dense]
+    check_targets([*inputs, *map(Path, (*options.others, *options.other_codes))], targets)
+    if options.decoder is None and (options.dense or options.others or options.other_codes):
+        raise UnknotError(
+            "--dense, --others and --other-codes are for dictionaries; name the decoder: --decoder FILE."
+        )
     for name in (*options.metrics, *options.exclude):
-        parse_identity(name, METRICS)
+        if name not in TIERS or name in options.exclude:
+            parse_identity(name, METRICS)
     quiet = "-" in (options.json, options.csv)
     console = plain_console(err=quiet)
     run = run_of(options.file)
-    latents = options.file
+    latents = located(options.file)
     if run is not None:
         from unknot.encoders.encoding import representation_of
 
@@ -82,13 +100,19 @@ def score(options: ScoreOptions) -> None:
             )
         except UnknotError as error:
             raise UnknotError(f"{latents}: {error}") from None
+    dictionary = _dictionary(options, representation)
     records, interrupted = _run(todo, options.jobs)
     card = scorecard(todo, records)
-    _write(options, card, run, [latents, *filter(None, [options.factors_file])])
+    dense = _dense_scores(options, card) if dictionary and options.dense and not interrupted else {}
+    _write(options, card, run, [latents, *filter(None, [options.factors_file])], dictionary, dense)
     if not quiet:
         from unknot.reports.terminal import show
 
         show(card, console)
+        if dictionary is not None:
+            from unknot.reports.dictionary_card import show_dictionary
+
+            show_dictionary(dictionary, console, dense)
     if run is not None and options.factors_file is None and records:
         from unknot.scoring.kept_scores import keep_scores
 
@@ -99,7 +123,7 @@ def score(options: ScoreOptions) -> None:
         console.print(f"interrupted: {len(records)} of {len(todo.tasks)} metrics are done.")
         raise typer.Exit(130)
     if not card.values():
-        raise UnknotError("no metric could be computed: " + "; ".join(r.refused for r in records))
+        raise UnknotError(f"{latents}: no metric could be computed: {'; '.join(r.refused for r in records)}")
 
 
 def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Representation":
@@ -138,26 +162,76 @@ def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Represen
     return representation.with_factors(options.factors) if options.factors and not columns else representation
 
 
+def _dictionary(options: ScoreOptions, representation: "Representation") -> "DictionaryCard | None":
+    """The card of a dictionary, if there is a decoder."""
+    if options.decoder is None:
+        return None
+    from unknot.scoring.dictionaries.card import dictionary_card
+
+    with progress_bar() as progress:
+        return dictionary_card(
+            representation,
+            options.decoder,
+            dense=options.dense,
+            others=list(options.others),
+            other_codes=list(options.other_codes),
+            seed=options.seed,
+            progress=progress,
+        )
+
+
+def _dense_scores(options: ScoreOptions, card: "Scorecard") -> "dict[str, list[float | None]]":
+    """Metric -> its value of the codes, and of the dense activations of the same rows."""
+    from unknot.scoring.dictionaries.card import with_activations
+    from unknot.scoring.scoring import plan, scorecard
+
+    codes = card.values()
+    with warnings.catch_warnings(action="ignore", category=UnknotWarning):
+        todo = plan(
+            with_activations(card.plan.representation, options.dense),
+            metrics=list(codes),
+            seed=options.seed,
+            limit=options.limit,
+        )
+    dense = scorecard(todo, _run(todo, options.jobs)[0]).values()
+    return {metric: [value, dense.get(metric)] for metric, value in codes.items()}
+
+
 def _run(todo: "Plan", jobs: int) -> "tuple[list[Record], bool]":
     """The records of a plan, and whether Ctrl-C cut them short."""
     from unknot.scoring import scoring
+    from unknot.scoring.scorecard import duration
 
     records = []
+    if (seconds := todo.seconds / min(jobs, len(todo.tasks))) >= WORTH_SAYING:
+        echo(f"{len(todo.tasks)} metrics, {duration(seconds)}", err=True)
     with progress_bar() as progress:
         try:
             for record in scoring.run(todo, jobs=jobs, progress=progress):
                 records.append(record)
+                if seconds >= WORTH_SAYING:
+                    result = "refused" if record.score is None else f"{float(record.score):.3f}"
+                    echo(f"  {record.id}  {result}  ({record.seconds:.1f} s)", err=True)
         except KeyboardInterrupt:
             return records, True
     return records, False
 
 
-def _write(options: ScoreOptions, card: "Scorecard", run: "Run | None", files: list[Path]) -> None:
+def _write(
+    options: ScoreOptions,
+    card: "Scorecard",
+    run: "Run | None",
+    files: list[Path],
+    dictionary: "DictionaryCard | None",
+    dense: "dict[str, list[float | None]]",
+) -> None:
     """Write what was asked for; of a run, also its Hinton diagram."""
-    from unknot.files import as_json
+    from unknot.files import as_json, plain
     from unknot.scoring.record import scorecard_record, to_csv
 
     record = scorecard_record(card, files) if options.json or options.html else {}
+    if dictionary is not None:
+        record["dictionary"] = plain({**dictionary.record(), "codes_and_dense": dense})
     if options.json:
         put(options.json, as_json(record))
     if options.csv:
@@ -165,7 +239,13 @@ def _write(options: ScoreOptions, card: "Scorecard", run: "Run | None", files: l
     if options.html is not None:
         from unknot.reports.score_page import write_score_page
 
-        write_score_page(options.html, record, [str(path) for path in ([run.folder] if run else files)])
+        sections = []
+        if dictionary is not None:
+            from unknot.reports.dictionary_card import dictionary_section
+
+            sections.append(dictionary_section(dictionary, dense))
+        named = [run.folder] if run else filter(None, [options.file, options.factors_file])
+        write_score_page(options.html, record, [str(path) for path in named], sections)
     plot = options.plot or (run.picture("hinton") if run else None)
     if plot is not None and card.shares is not None:
         from unknot.reports.kit.hinton import hinton_figure

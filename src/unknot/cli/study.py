@@ -166,13 +166,14 @@ def _show_plan(plan: "StudyPlan", folder: Path, jobs: int | None, data: Path | N
     workers = jobs or os.cpu_count() or 1
     numbers = ("done", "to do", f"time on {workers} processes")
     table = plain_table("stage", *numbers, right=numbers)
-    for kind in RUN_KINDS if plan.study.tasks else RUN_KINDS[:-1]:
+    n_metrics = len({id_ for run in plan.runs for id_ in run.metrics})
+    none = [kind for kind, asked in (("score", n_metrics), ("task", plan.study.tasks)) if not asked]
+    for kind in (kind for kind in RUN_KINDS if kind not in none):
         todo = sum(kind in kinds for kinds in left)
         seconds = guess.seconds.get(kind) or 0.0
         table.add_row(
             kind, str(len(left) - todo), str(todo), in_words(seconds / workers) if todo and seconds else ""
         )
-    n_metrics = len({id_ for run in plan.runs for id_ in run.metrics})
     keys = [store.ranking_key(*ranking)[0] for ranking in store.planned_rankings]
     complete = not any(left)
     ranked = sum(complete and store.ranked(key) for key in keys)
@@ -194,5 +195,5 @@ def _summary(state: "StudyState", n_runs: int, console: "Console") -> None:
         console.print(note, soft_wrap=True)
     for title, error, log in state.failures:
         console.print(f"failed: {title}: {error}\n  log: {log}", soft_wrap=True)
-    done = state.done["score"]
+    done = min(state.done[kind] for kind in ("encode", "score"))
     console.print(f"{done} of {n_runs} runs done, {in_words(state.seconds)}")

@@ -1,8 +1,8 @@
-"""`unknot train` and `unknot models`."""
+"""`unknot train`, `unknot models` and `unknot recipes`."""
 
 import inspect
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,9 @@ FIRST = (
     "world",
     "model",
     "preset",
+    "recipe",
     "steps",
+    "starts",
     "seed",
     "output",
     "latents",
@@ -40,12 +42,13 @@ FIRST = (
 
 
 @dataclass(frozen=True)
-class PresetOption:
+class UntypedOptions:
     """Where values come from that are not typed."""
 
     preset: str = option(
         "", "A published setting of the model (`unknot models NAME`); what is typed goes before it."
     )
+    recipe: str = option("", "How to train, such as quick (`unknot recipes`); what is typed goes before it.")
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class TrainOptions:
     data: Path | None = option(None, DATA)
     checkpoint_every: int = option(1000, "Steps a killed run can lose.")
     compiled: bool = option(False, "Use torch.compile; pays on GPUs.", "--compile")
+    jobs: int = option(1, "With --starts: starts that are trained at a time.")
     wait: bool = option(False, "Wait if another process trains this run.")
     coat: Path | None = option(None, "Measure COAT while it trains, on this corpus (`unknot data corpus`).")
     coat_every: int = option(1000, "Steps between two measurements of COAT.")
@@ -67,13 +71,12 @@ def train() -> Any:
     from unknot.runs.spec import RunSpec
 
     def command(context: typer.Context, **values: Any) -> None:
-        rule, preset = SplitRule(**typed(SplitRule, values)), values.pop("preset")
+        rule, untyped = SplitRule(**typed(SplitRule, values)), UntypedOptions(**typed(UntypedOptions, values))
         written = [name for name in RunSpec.model_fields if name in values and _typed(context, name)]
         # Options of a model, such as --beta, are not known before the model is.
         fields = {**typed(RunSpec, values), "options": model_options(context.args)}
         _flags_must_be_boolean(fields["model"], fields["options"])
-        if preset:
-            fields = _with_preset(preset, fields, written)
+        fields = _with_untyped(untyped, fields, written)
         if rule.own.given:
             fields["split"] = _own_split(fields, rule, values["data"])
         with stoppable("interrupted; the same command goes on."):
@@ -82,7 +85,7 @@ def train() -> Any:
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     known = parameters_of(RunSpec) | parameters_of(SplitRule) | parameters_of(TrainOptions)
-    known |= parameters_of(PresetOption)
+    known |= parameters_of(UntypedOptions)
     del known["options"]
     parameters = {"context": context, **{name: known[name] for name in FIRST}, **known}
     return made_command("train", command, parameters, train.__doc__ or "", any_option=True)
@@ -94,13 +97,23 @@ def _typed(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _with_preset(name: str, fields: dict[str, Any], written: Collection[str]) -> dict[str, Any]:
-    """The fields of a run with those of a published setting where nothing was typed."""
-    from unknot.models import find_preset
-    from unknot.runs.spec import RunSpec
+def _with_untyped(untyped: UntypedOptions, fields: dict[str, Any], written: Collection[str]) -> dict[str, Any]:
+    """The fields of a run with those of a published setting or a recipe where nothing was typed."""
+    from unknot.runs.recipes import filled, recipe_values
 
-    preset, options = find_preset(fields["model"], name), fields["options"]
-    missing = [option for option in preset.sweep if option not in options]
+    values = _preset_values(untyped.preset, fields) if untyped.preset else {}
+    if untyped.recipe:
+        values |= recipe_values(untyped.recipe, fields["model"], preset=untyped.preset)
+    chosen = {name: value for name, value in fields.items() if name in (*written, "model", "options")}
+    return fields | filled(chosen, values)
+
+
+def _preset_values(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What a published setting fixes; where it has several values of an option, one must be typed."""
+    from unknot.models import find_preset
+
+    preset = find_preset(fields["model"], name)
+    missing = [option for option in preset.sweep if option not in fields["options"]]
     if missing:
         values = ", ".join(map(str, preset.sweep[missing[0]]))
         flag = f"--{missing[0].replace('_', '-')}"
@@ -109,10 +122,7 @@ def _with_preset(name: str, fields: dict[str, Any], written: Collection[str]) ->
             f"one, such as {flag} {preset.sweep[missing[0]][0]}.",
             field="preset",
         )
-    of_run = {field: value for field, value in preset.fixed.items() if field in RunSpec.model_fields}
-    of_model = {option: value for option, value in preset.fixed.items() if option not in of_run}
-    kept = {field: fields[field] for field in written if field in fields}
-    return fields | of_run | kept | {"options": of_model | options}
+    return dict(preset.fixed)
 
 
 def _own_split(fields: dict[str, Any], rule: SplitRule, data: Path | None) -> str:
@@ -157,6 +167,7 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
             data=how.data,
             checkpoint_every=how.checkpoint_every,
             compiled=how.compiled,
+            jobs=how.jobs,
             meters=_meters(spec, how),
             progress=progress,
         )
@@ -168,7 +179,7 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
             echo("another process is training this run; waiting for it", err=True)
             run = start(wait=True)
     if not started:
-        echo(f"already trained: {spec.steps} steps", err=True)
+        echo(f"already trained: {spec.updates} steps", err=True)
     return run
 
 
@@ -235,6 +246,20 @@ def models(
         swept = [f"{option} in {', '.join(map(str, values))}" for option, values in preset.sweep.items()]
         fixed = [f"{option} {value}" for option, value in preset.fixed.items()]
         console.print(Text.assemble((f"\n{key}  ", "bold"), f"{preset.source}: {'; '.join(swept + fixed)}"))
+
+
+def recipes() -> None:
+    """List the recipes: named ways to train, for `unknot train --recipe NAME` and `recipe: NAME` in a study."""
+    from unknot.runs.recipes import RECIPES
+
+    table = plain_table("recipe", "what it is", "for models", whole=["recipe"])
+    for name, recipe in RECIPES.items():
+        table.add_row(name, recipe.about, ", ".join(recipe.models) or "all")
+    console = plain_console()
+    console.print(table)
+    for name, recipe in RECIPES.items():
+        if recipe.fields:
+            console.print(f"{name}: {', '.join(f'{field} {value}' for field, value in recipe.fields.items())}")
 
 
 def _shown(value: object) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.examples import located
 from unknot.processes.trust import imported
 from unknot.reading.arguments import check_fields
 from unknot.runs.run import Run
@@ -129,8 +130,8 @@ def as_path(which: Any) -> Path | None:
     """
     if not isinstance(which, str | Path):
         return None
-    if Path(which).exists():
-        return Path(which)
+    if located(which).exists():
+        return located(which)
     by_name = isinstance(which, str) and ":" in os.path.splitdrive(which)[1]
     looks = isinstance(which, Path) or "/" in which or os.sep in which or which.endswith(FILES)
     if looks and not by_name:

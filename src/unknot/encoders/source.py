@@ -21,7 +21,7 @@ from unknot.encoders.encoder import (
     run_record,
 )
 from unknot.encoders.points import encode_points
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, extras
 from unknot.factors import Classes, FactorSpace
 from unknot.files import array_hash, json_hash
 from unknot.progress import Progress, silent
@@ -194,10 +194,8 @@ class Source:
     def model(self) -> "Model":
         """The trained model of a run, loaded once."""
         run = cast(Run, self.run)
-        try:
+        with extras(f"{run.folder}: a run"):
             from unknot.runs.training import load_model
-        except ImportError:
-            raise UnknotError(f"{run.folder}: a run needs torch, an extra: pip install unknot[torch].") from None
         return load_model(run, world=self.home).to(self.device)
 
     @cached_property

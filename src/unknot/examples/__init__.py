@@ -1,7 +1,8 @@
 """Codes whose scores are known by calculation, to try metrics on.
 
 `toy_m1` and `toy_m2` are the toy models of Table 1, `entangled` the construction of Theorem 3.1 in Mahon et al. 2024,
-Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335. All return (latents, factors).
+Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335. All return (latents, factors). `dictionary` is a
+sparse one with faults in known places.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.examples.planted import PlantedDictionary, dictionary
 
+__all__ = ["Code", "PlantedDictionary", "dictionary", "entangled", "example_file", "toy_m1", "toy_m2"]
+
+EXAMPLE = "example"  # the name of the shipped representation
 Code = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
@@ -94,6 +99,12 @@ def _toy(copies: int, right: int) -> Code:
         latents.append((first, shape if tenth < right else 1 - shape))
         factors.append((colour, shape))
     return np.tile(np.array(latents, dtype=np.float64), (copies, 1)), np.tile(np.array(factors), (copies, 1))
+
+
+def located(path: Path | str) -> Path:
+    """The path, or the shipped representation if it is `example` and no such file is here."""
+    path = Path(path)
+    return example_file() if str(path) == EXAMPLE and not path.exists() else path
 
 
 def example_file() -> Path:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.inputs import UNSEEN, Rng, Rows, dead, third
+from unknot.metrics.held_out import third
+from unknot.metrics.inputs import UNSEEN, Rng, Rows, dead
 from unknot.processes.threads import one_thread
 
 
@@ -15,7 +16,7 @@ def hold_out(rows: Rows, rng: Rng) -> Rows:
     """The rows with a third of them moved to the test side, unless the caller gave test rows."""
     if rows.latents_test is not None:
         return rows
-    test, train = third(len(rows.latents), rng)
+    test, train = third(rows.latents, rng)
     return replace(
         rows,
         latents=rows.latents[train],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unknot.errors import UnknotError, check_known
+from unknot.errors import check_known, extras
 from unknot.metrics._logistic import standardised, unit_range
 from unknot.metrics.arrays import WIDE, Floats
 from unknot.metrics.inputs import Rng, Rows
@@ -113,10 +113,8 @@ def forest_regression(rows: Rows, *, rng: Rng = 0) -> Fitted:
 
 def lightgbm(rows: Rows, *, rounds: int = 100, rng: Rng = 0) -> Fitted:
     """LightGBM with trees of depth 3; the importance of a latent is the gain of its splits."""
-    try:
+    with extras("dci: model 'lightgbm'"):
         from lightgbm import LGBMClassifier
-    except ImportError:
-        raise UnknotError("dci: model 'lightgbm' needs LightGBM; pip install unknot[lightgbm].") from None
 
     def make(seed: int) -> Any:
         return LGBMClassifier(

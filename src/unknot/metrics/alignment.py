@@ -11,6 +11,7 @@ from unknot.metrics.inputs import Rows
 from unknot.metrics.kernels.information import frequency_information, mutual_information
 
 UNALIGNED = -1
+DECIDES = 1e-7  # of the largest weight: between equals, and far below any difference that means something
 Cuts = Literal["tie_safe", "published"]
 
 
@@ -27,7 +28,7 @@ class Alignment:
     arbitrary: Bools
 
 
-def align(weights: Any, *, naive: bool = False, share: bool = False) -> Alignment:
+def align(weights: Any, *, naive: bool = False, share: bool = False, ties: Floats | None = None) -> Alignment:
     """Give every factor a latent of its own so that the summed weight is as large as possible.
 
     f = argmax over injective f of  sum_j weights[f(j), j]        (the Hungarian method)
@@ -40,6 +41,7 @@ def align(weights: Any, *, naive: bool = False, share: bool = False) -> Alignmen
         naive: each factor's best latent, whatever the others take.
         share: with more factors than latents, let latents serve several factors, each as often as any other
             or once less (the published code's way), instead of leaving factors without one.
+        ties: (d, k) what decides between equally good assignments, before their order does.
 
     Edge cases: with more factors than latents, those outside the best d get UNALIGNED. Among equally good
     assignments the one that gives low latents to low factors is taken.
@@ -61,6 +63,8 @@ def align(weights: Any, *, naive: bool = False, share: bool = False) -> Alignmen
         latents = w.argmax(axis=0)
     else:
         copies = -(-k // d) if share else 1
+        if ties is not None:
+            w = w + DECIDES * _largest(w) * ties / _largest(ties)
         latents = _hungarian(np.tile(w, (copies, 1)))
         latents[latents >= 0] %= d
     weight = np.where(latents >= 0, w[latents, np.arange(k)], 0.0)
@@ -83,6 +87,16 @@ def alignment_information(rows: Rows, cuts: Cuts = "tie_safe") -> Floats:
     return np.stack(columns, axis=1)
 
 
+def tie_breaker(rows: Rows, information: Floats) -> Floats | None:
+    """What decides between latents that know equally much of a factor: what they know of it in twice as many bins.
+
+    None where no two latents are equal, or all equal ones know nothing.
+    """
+    ranked = np.sort(information, axis=0)
+    equal = (np.diff(ranked, axis=0) <= DECIDES * _largest(information)) & (ranked[1:] > 1e-9)
+    return frequency_information(rows.latents, rows.factors, 2 * rows.sizes) if equal.any() else None
+
+
 def alignment_notes(rows: Rows, alignment: Alignment) -> list[str]:
     """Sentences on factors whose latent is missing or says nothing."""
     notes = []
@@ -103,9 +117,8 @@ def _hungarian(w: Floats) -> Ints:
     from scipy.optimize import linear_sum_assignment
 
     d, k = w.shape
-    # Far below any difference that means something, and enough to decide between equals.
     order = np.outer(2 - np.arange(d) / d, 1 - np.arange(k) / k)
-    weights = w + 1e-10 * _largest(w) * order
+    weights = w + 1e-3 * DECIDES * _largest(w) * order
     # The others take k - 1 latents at most, so that one of the k best of a factor is always left for it.
     best = np.argpartition(-weights, k, axis=0)[:k] if d > k**2 else np.arange(d)
     candidates = np.unique(best)

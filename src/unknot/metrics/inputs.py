@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.arrays import Bools, Floats, Ints
+from unknot.metrics.held_out import Rng as Rng
+from unknot.metrics.held_out import copies, third
 from unknot.metrics.score import Score
 from unknot.reading.arrays import Sparse, as_array
 from unknot.tables.labels import Labels, known, labels_of
 from unknot.tables.latents import latents_of
 
-Rng = int | np.random.Generator
 UNSEEN = -1  # code of a test value that never occurs in the training rows
 UNKNOWN = -2  # code of a label that is missing
 NARROW = 100  # latents up to this many are held in double precision
@@ -28,6 +29,7 @@ BINS_OF_CONTINUOUS = 20
 LARGEST = 1e150  # squares of larger latents, and sums of them, leave the range of float64
 EXACT = 2**53  # whole numbers up to this are all different in float64
 MOST_CLASSES = 100  # a column with more classes than this, and fewer than four rows for each, is an identifier
+ROWS_OF_A_CLASS = 5  # on average, where fractions are classes
 ALL_DIFFERENT = 50  # so is one of this many rows in which no value repeats
 
 
@@ -234,7 +236,7 @@ def _prepared(
     enough_rows(who, z)
     if (latents_test is None) != (factors_test is None):
         raise UnknotError(f"{who}: latents_test and factors_test go together; only one was given.")
-    z_test = y_test = None
+    z_test, y_test, copied = None, None, False
     if latents_test is not None:
         as_is = gaps and isinstance(latents_test, Checked)
         z_test = latents_test.source if as_is else check_latents(who, latents_test, "latents_test")
@@ -245,7 +247,8 @@ def _prepared(
             if a.shape[1] != b.shape[1]:
                 raise UnknotError(f"{who}: {name} has {a.shape[1]} columns, {name}_test {b.shape[1]}.")
     elif rng is not None:
-        test, train = third(len(z), rng)
+        copied = copies(z) is not None
+        test, train = third(z, rng)
         if not np.any(y[train] != y[train[0]]) and np.any(y != y[0]):
             raise UnknotError(
                 f"{who}: {len(z)} rows are too few: no factor varies among the {len(train)} left for training after a "
@@ -253,7 +256,10 @@ def _prepared(
             )
         z, z_test, y, y_test = z[train], z[test], y[train], y[test]
     y, y_test = _exact(y, y_test)
-    return _encode(who, z, y, z_test, y_test, replace(about, columns=labels), continuous)
+    rows = _encode(who, z, y, z_test, y_test, replace(about, columns=labels), continuous)
+    if copied:
+        rows.notes.append("rows are copied: all copies of a row are held out, or none.")
+    return rows
 
 
 def _exact(train: NDArray[Any], test: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -267,12 +273,6 @@ def _exact(train: NDArray[Any], test: NDArray[Any] | None) -> tuple[NDArray[Any]
         columns.append(column - column.min() if near else np.unique(column, return_inverse=True)[1])
     exact = np.stack(columns, axis=1).astype(np.int64)
     return exact[: len(train)], None if test is None else exact[len(train) :]
-
-
-def third(n: int, rng: Rng) -> tuple[Ints, Ints]:
-    """A random third of n rows, at least one, and the rest."""
-    order = np.random.default_rng(rng).permutation(n)
-    return order[: max(1, n // 3)], order[max(1, n // 3) :]
 
 
 def check_latents(who: str, latents: Any, what: str = "latents", *, copy: bool = True) -> Floats:
@@ -422,6 +422,11 @@ def distinct(column: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     return values, above if present.all() else (np.cumsum(present) - 1)[above]
 
 
+def _few_values(column: NDArray[Any]) -> bool:
+    """Whether numbers are names of classes: there are few, and each comes again and again."""
+    return len(np.unique(column)) <= min(MOST_CLASSES, len(column) // ROWS_OF_A_CLASS)
+
+
 def _encode(
     who: str,
     z: Floats,
@@ -442,7 +447,8 @@ def _encode(
         if not len(column):
             skipped[name] = "no row has a label"
             continue
-        is_real = name in labels.continuous or (y.dtype.kind == "f" and bool(np.any(column != np.round(column))))
+        fractions = y.dtype.kind == "f" and bool(np.any(column != np.round(column)))
+        is_real = name in labels.continuous or (fractions and not _few_values(column))
         if is_real and continuous == "bin":
             edges = np.unique(np.quantile(column, np.linspace(0, 1, BINS_OF_CONTINUOUS + 1)[1:-1]))
             column = np.searchsorted(edges, column, side="right")
@@ -450,7 +456,7 @@ def _encode(
             notes.append(f"factor '{name}' is continuous: cut into {len(edges) + 1} bins of equal count.")
         # Whole floats beyond those that are exact are told apart as they are; int64 has no room for the largest.
         huge = column.dtype.kind == "f" and float(np.abs(column).max()) > EXACT
-        values, code = distinct(column if is_real or huge else column.astype(np.int64, copy=False))
+        values, code = distinct(column if is_real or fractions or huge else column.astype(np.int64, copy=False))
         if len(values) == 1:
             skipped[name] = "constant" if whole else "constant where it is known"
             continue

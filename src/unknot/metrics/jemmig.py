@@ -9,6 +9,8 @@ from unknot.metrics.kernels.columns import Binning, binned_information
 from unknot.metrics.kernels.information import factor_entropy
 from unknot.metrics.score import Facts, Score
 
+TIED = 1e-12  # of what latents know, counted in another order
+
 
 @Facts(
     title="Joint entropy minus mutual information gap (JEMMIG), normalised",
@@ -21,6 +23,7 @@ from unknot.metrics.score import Facts, Score
     per_factor=True,
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
+    version=2,
 )
 def jemmig(latents: Any, factors: Any, *, bins: int | str = 20) -> Score:
     """The information gap, less what the best latent says beyond the factor.
@@ -53,11 +56,13 @@ def jemmig(latents: Any, factors: Any, *, bins: int | str = 20) -> Score:
     known = binned_information(rows.latents, rows.factors, rows.sizes, bins)
     entropies = factor_entropy(rows.factors, rows.sizes)
     information, joint = known.mutual, known.entropy[:, None] + entropies - known.mutual
-    best = information.argmax(axis=0)
+    largest = information.max(axis=0)
+    tied = information >= largest - TIED * (1 + largest)
+    best = np.where(tied, joint, np.inf).argmin(axis=0)  # of equals the one that says least else
     ranked = np.sort(np.vstack([np.zeros(rows.n_factors), information]), axis=0)
     raw = joint[best, np.arange(rows.n_factors)] - ranked[-1] + ranked[-2]
-    largest = entropies + np.log(Binning.of(bins).total)
-    per_factor = 1.0 - raw / largest
+    most = entropies + np.log(Binning.of(bins).total)
+    per_factor = 1.0 - raw / most
     if len(information) == 1:
         rows.notes.append("one latent only: there is no runner-up, so it counts as knowing nothing.")
     parts = {

@@ -7,7 +7,14 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics.accuracy import adjusted, chance_levels
-from unknot.metrics.alignment import UNALIGNED, Alignment, align, alignment_information, alignment_notes
+from unknot.metrics.alignment import (
+    UNALIGNED,
+    Alignment,
+    align,
+    alignment_information,
+    alignment_notes,
+    tie_breaker,
+)
 from unknot.metrics.arrays import Floats
 from unknot.metrics.heads import HIDDEN, Recipe
 from unknot.metrics.inputs import Rng, Rows, prepare
@@ -89,7 +96,11 @@ def nk(
     rows = prepare("nk", latents, factors, latents_test, factors_test, rng=rng)
     seed = probe_seed(rng)
     information = alignment_information(rows)
-    f = align(information) if alignment is None else _checked_alignment(rows, alignment)
+    f = (
+        align(information, ties=tie_breaker(rows, information))
+        if alignment is None
+        else _checked_alignment(rows, alignment)
+    )
     aligned = f.latents != UNALIGNED
     mlp = head_accuracy(rows, HIDDEN, chosen, restarts, seed)
     linear = head_accuracy(rows, 0, chosen, restarts, seed)

@@ -7,13 +7,21 @@ import numpy as np
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.accuracy import adjusted, chance_levels
-from unknot.metrics.alignment import UNALIGNED, Cuts, align, alignment_information, alignment_notes, published_cuts
+from unknot.metrics.alignment import (
+    UNALIGNED,
+    Cuts,
+    align,
+    alignment_information,
+    alignment_notes,
+    published_cuts,
+    tie_breaker,
+)
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, prepare
-from unknot.metrics.kernels.information import code, equal_frequency_cuts
+from unknot.metrics.kernels.information import code, cuts_near, equal_frequency_cuts
 from unknot.metrics.score import Facts, Score
 
-Bins = Literal["auto", "classes", "gcd"]
+Bins = Literal["auto", "equal", "classes", "gcd"]
 Adjustment = Literal["eq3", "table1", "none"]
 MOST_BINS = 4096  # the assignment of bins to classes takes cubic time
 
@@ -26,6 +34,7 @@ MOST_BINS = 4096  # the assignment of bins to classes takes cubic time
     reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
     identity=("bins", "adjustment"),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
+    version=2,
 )
 def snc(
     latents: Any,
@@ -56,8 +65,10 @@ def snc(
         factors_test: their factors.
         rng: decides the split.
         bins: "classes" (one bin per class), "gcd" (as many as the greatest common divisor of the class counts
-            allows) or "auto": one per class where the factor is balanced within five standard deviations, else
-            "gcd" if its bins hold at least `min_bin_size` rows, else bins of that size and class shares rounded.
+            allows), "equal": one per class where the factor is balanced within five standard deviations, else
+            "gcd" if its bins hold at least `min_bin_size` rows, else bins of that size and class shares rounded;
+            or "auto": that, or one bin per class, as large as the class and in the order of the classes' means,
+            whichever gets more training rows right. So a perfect code scores 1, however the classes are drawn.
         min_bin_size: rows in a bin; max(8, n / 512) if left out.
         chance: r_j as above or "majority", the frequency of the most common class.
         adjustment: "eq3" as above; "table1", max(0, a_j - r_j), as in the paper's Table 1; "none", a_j.
@@ -88,7 +99,7 @@ def snc(
     rows = prepare("snc", latents, factors, latents_test, factors_test, rng=rng)
     z_test, y_test, _ = rows.held_out
     information = alignment_information(rows, cuts)
-    alignment = align(information, share=share)
+    alignment = align(information, share=share, ties=tie_breaker(rows, information))
     accuracy = np.zeros((2, rows.n_factors))
     level = np.stack([chance_levels(y, rows.factors, chance) for y in (rows.factors, y_test)])
     n_bins = np.zeros(rows.n_factors)
@@ -118,13 +129,25 @@ def snc(
 
 def _steps(z: Floats, y: Ints, bins: Bins, min_bin_size: int | None, cuts: Cuts) -> tuple[Floats, Ints, int]:
     """Cut points, the class of every bin, and how many rows that gets right of a latent (n,) and its factor (n,)."""
-    from scipy.optimize import linear_sum_assignment
-
     counts = np.bincount(y)
     capacity = _bins_of_classes(counts, bins, min_bin_size)
     n_bins = int(capacity.sum())
     ordered = np.sort(z)
     points = equal_frequency_cuts(ordered, n_bins) if cuts == "tie_safe" else published_cuts(ordered, n_bins)
+    steps = _assigned(points, capacity, z, y, cuts)
+    if bins != "auto" or cuts == "published":
+        return steps
+    means = np.bincount(y, weights=z) / counts
+    ends = np.cumsum(counts[np.argsort(means, kind="stable")])[:-1]
+    ladder = _assigned(cuts_near(ordered, ends), np.ones_like(counts), z, y, cuts)
+    return max(ladder, steps, key=lambda each: each[2])
+
+
+def _assigned(points: Floats, capacity: Ints, z: Floats, y: Ints, cuts: Cuts) -> tuple[Floats, Ints, int]:
+    """The same for cut points, if each class may have so many bins."""
+    from scipy.optimize import linear_sum_assignment
+
+    counts = np.bincount(y)
     bin_of = code(z[:, None], [points])[:, 0].astype(np.int64)
     table = np.bincount(bin_of * len(counts) + y, minlength=(len(points) + 1) * len(counts))
     table = table.reshape(len(points) + 1, len(counts))
@@ -146,7 +169,7 @@ def _bins_of_classes(counts: Ints, bins: Bins, min_bin_size: int | None) -> Ints
     size = gcd(*map(int, counts))
     least = max(8, -(-n // 512)) if min_bin_size is None else min_bin_size
     balanced = bool(np.all(np.abs(counts - n / k) <= 5 * np.sqrt(n / k)))
-    if bins == "classes" or (bins == "auto" and balanced):
+    if bins == "classes" or (bins in ("auto", "equal") and balanced):
         return np.ones(k, dtype=np.int64)
     if bins == "gcd" or size >= least:
         if n // size > MOST_BINS:

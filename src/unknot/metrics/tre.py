@@ -4,7 +4,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unknot.errors import UnknotError, check_known
+from unknot.errors import UnknotError, check_known, extras
 from unknot.metrics.arrays import Bools, Floats
 from unknot.metrics.inputs import Rng, check_latents
 from unknot.metrics.score import Score
@@ -134,11 +134,9 @@ def _transformed(
     z: Floats, things: Floats, there: Bools, around: Floats, train: Bools, steps: int, batch_size: int, seed: int
 ) -> Floats:
     """The fit of z by a transformer over objects and context."""
-    try:
+    with extras("tre: a transformer"):
         import torch
         from torch import nn
-    except ImportError:
-        raise UnknotError("tre: a transformer needs torch, an extra: pip install unknot[torch].") from None
     scale = float(z[train].std()) or 1.0
     targets = torch.from_numpy(z / scale).float()
     tokens, rest = torch.from_numpy(things).float(), torch.from_numpy(around).float()

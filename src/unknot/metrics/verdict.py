@@ -4,7 +4,7 @@ Read off the mutual information of every latent with every factor (20 equal-widt
 of counting), as a share of what there is to know about the factor.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ from unknot.reading.arrays import Sparse, as_array
 
 BINS = 20
 FOUND, PARTLY, CLEARLY = 0.05, 0.3, 0.8  # share of a factor's entropy that its best latent knows
+TAIL = 0.005  # of the rows, on either side, by which outliers are told
+NOISE = 0.01  # of factors that no latent knows, seem known by chance
 SHARED = 0.25  # a second latent that knows this much of what the best one knows shares the factor
 ALSO = 0.25  # another factor the latent knows this well, beside the one it knows best, is carried too
 
@@ -61,23 +63,54 @@ def information_shares(rows: Rows) -> Floats:
 def _shares(latents: Any, factors: Ints, sizes: Ints) -> Floats:
     if isinstance(latents, Sparse) and latents.shape[1] <= WIDE:  # few of them are counted in one table
         latents = as_array(latents).astype(np.float64, copy=False)
+    if not isinstance(latents, Sparse) and latents.shape[1] <= WIDE:
+        latents = _without_outliers(latents)
     information = binned_information(latents, factors, sizes, BINS, correct=True).mutual
     shares: Floats = information / factor_entropy(factors, sizes)
     return shares
 
 
-def verdicts(shares: Floats, names: Sequence[str]) -> list[Verdict]:
-    """One verdict for each column of `information_shares`."""
-    return [_verdict(shares, j, names) for j in range(shares.shape[1])]
+def _without_outliers(latents: Floats) -> Floats:
+    """Latents with values far outside of where nearly all are moved in, so that one of them does not empty all bins."""
+    low, high = np.quantile(latents, (TAIL, 1 - TAIL), axis=0)
+    span = high - low
+    low, high = np.where(span > 0, low - span, -np.inf), np.where(span > 0, high + span, np.inf)
+    outside = (latents < low).any() or (latents > high).any()
+    return np.clip(latents, low, high) if outside else latents
 
 
-def _verdict(shares: Floats, j: int, names: Sequence[str]) -> Verdict:
+def least_shares(rows: Rows, n_latents: int) -> Floats:
+    """What the best of so many latents must know of each factor (k,) to be told from noise: one in a hundred fails.
+
+    Twice the number of rows times the information of a latent that knows nothing is chi-squared.
+    """
+    from scipy.special import chdtri
+
+    n = (rows.factors != UNKNOWN).sum(axis=0)
+    freedom = (BINS - 1) * (rows.sizes - 1)
+    excess = (chdtri(freedom, NOISE / n_latents) - freedom) / (2 * n)
+    entropy = np.array([factor_entropy(y[y != UNKNOWN][:, None], size[None])[0] for y, size in _columns(rows)])
+    least: Floats = np.maximum(FOUND, excess / entropy)
+    return least
+
+
+def _columns(rows: Rows) -> Iterator[tuple[Ints, Ints]]:
+    return zip(rows.factors.T, rows.sizes, strict=True)
+
+
+def verdicts(shares: Floats, names: Sequence[str], least: Floats | None = None) -> list[Verdict]:
+    """One verdict for each column of `information_shares`; below `least` (k,) a factor is in no single latent."""
+    least = np.full(shares.shape[1], FOUND) if least is None else least
+    return [_verdict(shares, j, names, float(least[j])) for j in range(shares.shape[1])]
+
+
+def _verdict(shares: Floats, j: int, names: Sequence[str], least: float) -> Verdict:
     order = np.argsort(-shares[:, j], kind="stable")
     best = int(order[0])
     share = float(shares[best, j])
     second = float(shares[order[1], j]) if len(order) > 1 else 0.0
     exclusivity = share / float(shares[best].sum()) if share > 0 else 0.0
-    if share < FOUND:
+    if share < least:
         return Verdict(names[j], None, share, share - second, exclusivity, "in no single latent")
     how = "clearly" if share >= CLEARLY else "partly" if share >= PARTLY else "weakly"
     sharers = [f"z{i}" for i in order[1:3] if shares[i, j] >= SHARED * share]

@@ -55,8 +55,6 @@ def read_tensors(weights: str) -> dict[str, Tensor]:
         content = torch.load(path, map_location="cpu", weights_only=True)
         content = content.get("state_dict", content)
         return {name: value for name, value in content.items() if isinstance(value, Tensor)}
-    except ImportError:
-        raise UnknotError(f"{weights}: needs safetensors, an extra: pip install unknot[files].") from None
     except Exception as error:  # of many kinds: no archive, a refused pickle, a damaged header
         raise UnknotError(
             f"{weights}: is no readable file of weights ({type(error).__name__}: {error})."

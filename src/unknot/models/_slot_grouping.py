@@ -22,15 +22,16 @@ class Grouping(nn.Module):
         inputs: width of the inputs.
         size: width of a slot.
         hidden: units of the MLP.
+        epsilon: of LayerNorm.
 
     Reference: Locatello et al. 2020, Object-Centric Learning with Slot Attention, arXiv:2006.15055, algorithm 1.
     """
 
-    def __init__(self, inputs: int, size: int, hidden: int) -> None:
+    def __init__(self, inputs: int, size: int, hidden: int, *, epsilon: float = LAYER_NORM) -> None:
         super().__init__()
-        self.norm_inputs = nn.LayerNorm(inputs, eps=LAYER_NORM)
-        self.norm_slots = nn.LayerNorm(size, eps=LAYER_NORM)
-        self.norm_mlp = nn.LayerNorm(size, eps=LAYER_NORM)
+        self.norm_inputs = nn.LayerNorm(inputs, eps=epsilon)
+        self.norm_slots = nn.LayerNorm(size, eps=epsilon)
+        self.norm_mlp = nn.LayerNorm(size, eps=epsilon)
         self.query = nn.Linear(size, size, bias=False)
         self.key = nn.Linear(inputs, size, bias=False)
         self.value = nn.Linear(inputs, size, bias=False)

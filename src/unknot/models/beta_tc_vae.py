@@ -63,7 +63,7 @@ class BetaTCVAE(GaussianAutoencoder):
         # The code of Xie et al. 2022 sums squared errors of images in [-1, 1], eight times our half squared error of
         # images in [0, 1]: its weights 0, 1, 2, 3 are an eighth of that here.
         "xie2022": Preset(
-            "Xie et al. 2022, appendix B and its code, weights in our units; 300 epochs of 23,000 images",
+            "hydra_cfg/bvae.yaml of the code of Xie et al. 2022, weights in our units; 300 epochs of 23,000 images",
             sweep={"beta": (0.125, 0.25, 0.375)},
             fixed={"alpha": 0.125, "gamma": 0.125, "anneal": 10_000, **OF_XIE2022},
         ),

@@ -52,8 +52,9 @@ class MoCoV2(Model):
 
     presets: ClassVar[dict[str, Preset]] = {
         "xie2022": Preset(
-            "Xie et al. 2022, appendix B; 200 epochs of 23,000 images",
+            "defaults of MoCo v2's public code, with the network of Xie et al. 2022; 200 epochs of 23,000 images",
             fixed={
+                "queue": 65_536,
                 "architecture": "coat128",
                 "latents": 256,
                 "image_size": 128,

@@ -7,6 +7,8 @@
 | `burgess64` | four 4x4 convolutions of 32, then 256, 256 units | Burgess et al. 2018; Mahon et al. 2024 |
 | `fc1200` | two layers of 1200 units, decoder of three with tanh | Higgins et al. 2017 |
 | `coat128` | four 5x5 convolutions of 64, then 256 linear units | the code of Xie et al. 2022, at 128 pixels |
+| `dense256` | two layers of 256 units, decoder of two | our recipes, at 32 pixels |
+| `separable` | the same, with a decoder that is separable in rows and columns | our recipes, at 32 pixels |
 
 At 32 pixels the first convolution is left out, at 128 one of the first kind is added, so that the code is always
 read from a 4x4 map; that of `coat128` is always 8x8. Duan et al. 2020 (Table 4), van Steenkiste et al. 2019 and Schott
@@ -25,8 +27,11 @@ from unknot.models.model import Model, Posterior, Setting
 from unknot.models.terms import pixels, reconstruction, sample
 
 Init = Literal["glorot", "torch"]
-ARCHITECTURES = ("conv64", "conv64_k2", "burgess64", "fc1200", "coat128")
+ARCHITECTURES = ("conv64", "conv64_k2", "burgess64", "fc1200", "coat128", "dense256", "separable")
+ANY_SIZE = ("fc1200", "dense256", "separable")  # architectures without convolutions
 SIZES = (32, 64, 128)
+RANK = 8  # products of a column and a row that a separable picture is the sum of
+DARK = -2.0  # logit that a separable picture starts from
 
 
 class Encoder(nn.Module):
@@ -59,6 +64,30 @@ class Decoder(nn.Module):
         return out.float()
 
 
+class SeparableDecoder(nn.Module):
+    """A picture as a sum of eight products of a column and a row, in each channel: logits = R C + b.
+
+    Two networks draw the two factors. It builds in the two axes of the picture, as a spatial broadcast decoder does:
+    scores of its codes owe something to that.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__()
+        self.shape = (setting.channels, setting.pixels, RANK)
+        size = setting.channels * setting.pixels * RANK
+        self.rows, self.columns = (
+            nn.Sequential(*dense([setting.latents, 128, 128]), nn.Linear(128, size)) for _ in range(2)
+        )
+        dark = DARK if setting.decoder == "bernoulli" else 0.0
+        self.bias = nn.Parameter(torch.full((setting.channels, 1, 1), dark))
+
+    def forward(self, latents: Tensor) -> Tensor:
+        """Output (b, c, h, w) before any squashing."""
+        rows, columns = (part(latents).unflatten(1, self.shape) for part in (self.rows, self.columns))
+        out: Tensor = rows @ columns.transpose(-1, -2) + self.bias
+        return out
+
+
 class GaussianAutoencoder(Model):
     """An encoder to Gaussians, or to points, and a decoder: what all VAEs share; each adds its loss."""
 
@@ -86,9 +115,10 @@ class GaussianAutoencoder(Model):
 def encoder_body(setting: Setting) -> tuple[nn.Sequential, int]:
     """The encoder without its head, and how many units it ends in."""
     _check(setting)
-    if setting.architecture == "fc1200":
+    if setting.architecture in ANY_SIZE:
+        width = 1200 if setting.architecture == "fc1200" else 256
         n_pixels = setting.channels * setting.pixels**2
-        return nn.Sequential(nn.Flatten(), *dense([n_pixels, 1200, 1200])), 1200
+        return nn.Sequential(nn.Flatten(), *dense([n_pixels, width, width])), width
     if setting.architecture == "coat128":
         return _coat_encoder(setting), 256
     layers: list[nn.Module] = []
@@ -99,7 +129,7 @@ def encoder_body(setting: Setting) -> tuple[nn.Sequential, int]:
     return nn.Sequential(*layers, nn.Flatten(), *dense(hidden)), 256
 
 
-def decoder_body(setting: Setting) -> nn.Sequential:
+def decoder_body(setting: Setting) -> nn.Module:
     """The decoder, from latents to pixels."""
     _check(setting)
     latents = setting.latents
@@ -108,6 +138,11 @@ def decoder_body(setting: Setting) -> nn.Sequential:
         n_pixels = setting.channels * setting.pixels**2
         hidden = dense([latents, 1200, 1200, 1200], nn.Tanh)
         return nn.Sequential(*hidden, nn.Linear(1200, n_pixels), nn.Unflatten(1, shape))
+    if setting.architecture == "dense256":
+        n_pixels = setting.channels * setting.pixels**2
+        return nn.Sequential(*dense([latents, 256, 256]), nn.Linear(256, n_pixels), nn.Unflatten(1, shape))
+    if setting.architecture == "separable":
+        return SeparableDecoder(setting)
     if setting.architecture == "coat128":
         return _coat_decoder(setting, latents)
     channels = _channels(setting)[::-1]
@@ -208,7 +243,7 @@ def _check(setting: Setting) -> None:
         raise UnknotError(
             f"{setting.architecture}: {setting.latents} latents; a code has at least one.", field="latents"
         )
-    if setting.architecture != "fc1200":
+    if setting.architecture not in ANY_SIZE:
         halvings(setting.architecture, setting.pixels)
 
 

@@ -16,6 +16,7 @@ from unknot.models.model import (
     Preset,
     Setting,
     Terms,
+    above_zero,
     at_least_one,
     not_negative,
 )
@@ -60,10 +61,13 @@ class SlotAttention(Model):
         half_life: steps over which it then halves, again and again; 0 never.
         clip: norm that gradients are cut back to; 0 leaves them.
         noise: "image", the noise of slots depends on the image; "shared", all images get the same.
+        norm_epsilon: of LayerNorm: that of the reference framework, 0.001, or torch's, 1e-5.
+        law_bound: mu and log_sigma are drawn between its negative and this; 0 is Glorot's for one row.
 
     Reference: Locatello et al. 2020, Object-Centric Learning with Slot Attention, arXiv:2006.15055.
     """
 
+    later: ClassVar[tuple[str, ...]] = ("norm_epsilon", "law_bound")
     presets: ClassVar[dict[str, Preset]] = {
         "reference": Preset(
             "Locatello et al. 2020, CLEVR6",
@@ -83,11 +87,14 @@ class SlotAttention(Model):
             },
         ),
         "xie2022": Preset(
-            "Xie et al. 2022, appendix B and its code; 300 epochs of 23,000 images",
+            "hydra_cfg/slot-attn.yaml of the code of Xie et al. 2022; 300 epochs of 23,000 images, as its checkpoints",
             fixed={
                 "iterations": 4,
                 "activation": "leaky_relu",
                 "learned": False,
+                "norm_epsilon": 1e-5,
+                "law_bound": 0.2165,  # sqrt(6 / 128): Glorot's of a tensor (1, 1, 64)
+                "init": "torch",
                 "image_size": 128,
                 "lr": 2e-4,
                 "batch_size": 64,
@@ -114,6 +121,8 @@ class SlotAttention(Model):
         half_life: int = 100_000,
         clip: float = 0.0,
         noise: str = "image",
+        norm_epsilon: float = LAYER_NORM,
+        law_bound: float = 0.0,
     ) -> None:
         super().__init__()
         name = "slot_attention"
@@ -123,14 +132,17 @@ class SlotAttention(Model):
         self.warm_up = not_negative(name, warm_up=warm_up)
         self.half_life = not_negative(name, half_life=half_life)
         self.clip = not_negative(name, clip=clip)
+        epsilon = above_zero(name, norm_epsilon=norm_epsilon)
         if noise not in NOISES:
             raise unknown("noise of slot_attention", noise, NOISES, field="noise")
         if activation not in ACTIVATIONS:
             raise unknown("activation of slot_attention", activation, ACTIVATIONS, field="activation")
         self.noise, self.implicit = noise, implicit
         at_least_one(name, channels=channels)
-        self.encoder = _encoder(setting, channels, at_least_one(name, stride=stride), ACTIVATIONS[activation])
-        self.grouping = Grouping(channels, slot_size, hidden=2 * slot_size)
+        self.encoder = _encoder(
+            setting, channels, at_least_one(name, stride=stride), ACTIVATIONS[activation], epsilon
+        )
+        self.grouping = Grouping(channels, slot_size, hidden=2 * slot_size, epsilon=epsilon)
         self.decoder = BroadcastDecoder(
             setting,
             slot_size,
@@ -139,7 +151,7 @@ class SlotAttention(Model):
             full_layers=not_negative(name, full_layers=full_layers),
             activation=ACTIVATIONS[activation],
         )
-        bound = math.sqrt(6 / (1 + slot_size))  # Glorot's for one row
+        bound = not_negative(name, law_bound=law_bound) or math.sqrt(6 / (1 + slot_size))
         self.mu = nn.Parameter(torch.empty(slot_size).uniform_(-bound, bound), requires_grad=learned)
         self.log_sigma = nn.Parameter(torch.empty(slot_size).uniform_(-bound, bound), requires_grad=learned)
 
@@ -208,7 +220,9 @@ class PixelSet(nn.Module):
         return features.flatten(2).transpose(1, 2)
 
 
-def _encoder(setting: Setting, channels: int, stride: int, activation: type[nn.Module]) -> nn.Sequential:
+def _encoder(
+    setting: Setting, channels: int, stride: int, activation: type[nn.Module], epsilon: float
+) -> nn.Sequential:
     """Images to a set of features, one for each pixel."""
     if setting.pixels % stride:
         raise UnknotError(
@@ -222,9 +236,9 @@ def _encoder(setting: Setting, channels: int, stride: int, activation: type[nn.M
         *layers,
         Positions(setting.pixels // stride, channels),
         PixelSet(),
-        nn.LayerNorm(channels, eps=LAYER_NORM),
+        nn.LayerNorm(channels, eps=epsilon),
         nn.Linear(channels, channels),
-        nn.ReLU(),
+        activation(),
         nn.Linear(channels, channels),
     )
 

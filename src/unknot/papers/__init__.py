@@ -80,9 +80,9 @@ PAPERS: dict[str, Paper] = {
             models=("slot_attention", "iodine", "moco_v2", "beta_tc_vae"),
             tasks=("algebra",),
             worlds=("scenes_rendered", "scenes_corr_rendered"),
-            commands=("data scenes", "data corpus"),
-            full="unknot task algebra RUN",
-            small="unknot task algebra RUN --tuples 256 --no-clear",
+            commands=("data scenes", "data corpus", "data import-coat"),
+            full="unknot study xie2022",
+            small="unknot study xie2022_small",
             parts=("pixels", "slots", "objects"),
         ),
         Paper(

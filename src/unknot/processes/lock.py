@@ -44,7 +44,8 @@ class Holder:
         return (self.host, self.boot) == (platform.node(), _boot())
 
     def __str__(self) -> str:
-        return "another process" if self.is_here else f"process {self.pid} on {self.host}"
+        process = f"process {self.pid}" if self.pid else "another process"
+        return process if self.is_here else f"{process} on {self.host}"
 
     @property
     def hint(self) -> str:

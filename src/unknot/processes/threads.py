@@ -4,10 +4,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from unknot.errors import UnknotError
+
+MOST = 1024
+
 
 @contextmanager
 def threads_of_torch(n: int = 1) -> Iterator[None]:
     """So many threads of torch, if anything has imported it."""
+    if not 1 <= n <= MOST:
+        raise UnknotError(field="threads", value=n, expected=f"1 to {MOST}")
     torch = sys.modules.get("torch")  # what is no torch network does not load it
     if torch is None:
         yield

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from unknot.encoders.encoding import representation_of
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats
+from unknot.reading.arguments import must_be
 from unknot.reading.arrays import as_array
 from unknot.representation import Representation, mean_kl, read_representation
 from unknot.runs.labels import differing
@@ -76,6 +77,7 @@ def candidates(
         models = [models]
     if isinstance(models, Representation | Run):
         raise UnknotError("rank: one model was given; ranking compares several. Give a list of them.")
+    must_be("rank", "representations", models, Iterable[Any])
     every = [inner for model in models for inner in _inside(model)]
     if len(every) < 2:
         raise UnknotError(f"rank: {len(every)} model(s) given; ranking compares at least two, better six or more.")

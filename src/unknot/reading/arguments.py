@@ -48,8 +48,14 @@ def must_be(who: str, name: str, value: Any, annotation: Any) -> None:
     if not _each([value], annotation) or (isinstance(value, Real) and value != value):
         raise UnknotError(who=who, field=name, value=value, expected=words_of(annotation) or "another type")
     if Path in members(annotation) and isinstance(value, str | PathLike):
-        if any(len(os.fsencode(part)) > LONGEST_NAME for part in Path(value).parts):
+        try:
+            longest = max((len(os.fsencode(part)) for part in Path(value).parts), default=0)
+        except UnicodeError:
+            raise UnknotError(who=who, field=name, value=value, expected="a name that a file can have") from None
+        if longest > LONGEST_NAME:
             raise UnknotError(who=who, field=name, value=value, expected=f"names of {LONGEST_NAME} bytes at most")
+    if name in UNCOUNTED and isinstance(value, Integral) and value < 0:  # which no generator of numpy takes
+        raise UnknotError(who=who, field=name, value=value, expected="a whole number from 0 up")
     counts = isinstance(value, Integral) and int in members(annotation) and name not in UNCOUNTED
     if counts and abs(int(value)) > MOST:
         raise UnknotError(who=who, field=name, value=value, expected=f"a number up to {MOST:,}")

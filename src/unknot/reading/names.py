@@ -9,7 +9,7 @@ from typing import Any
 
 # Control characters, separators of lines, and marks that turn the direction of writing; a new line is let through.
 _OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@")
 
 
 def visible(text: str) -> str:
@@ -22,19 +22,21 @@ def visible(text: str) -> str:
 
 
 def as_cell(value: Any) -> Any:
-    """A value as a cell of a CSV: a name that a spreadsheet would take for a formula gets an apostrophe in front.
+    r"""A value as a cell of a CSV: visible, and with an apostrophe in front of what a spreadsheet takes for a formula.
 
-    >>> as_cell("=1+1"), as_cell("-0.5"), as_cell("shape"), as_cell(-0.5)
-    ("'=1+1", '-0.5', 'shape', -0.5)
+    >>> as_cell("=1+1"), as_cell("-0.5"), as_cell("shape"), as_cell(-0.5), as_cell("\t=1")
+    ("'=1+1", '-0.5', 'shape', -0.5, '\\\\t=1')
     """
-    formula = isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value)
-    return f"'{value}" if formula else value
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
 
 
-def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+def csv_text(rows: Iterable[Iterable[Any]], end: str = "\r\n") -> str:
     """Rows as CSV in which no name is a formula."""
     text = io.StringIO()
-    csv.writer(text).writerows([as_cell(value) for value in row] for row in rows)
+    csv.writer(text, lineterminator=end).writerows([as_cell(value) for value in row] for row in rows)
     return text.getvalue()
 
 

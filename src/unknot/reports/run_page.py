@@ -12,7 +12,18 @@ from unknot.errors import UnknotError
 from unknot.reports.commands import encode_command, train_command
 from unknot.reports.kit.charts import curves
 from unknot.reports.kit.latent_pictures import SWITCHED_OFF
-from unknot.reports.kit.page import KINDS, Command, Content, Drawing, Gallery, Grid, Picture, Section, write_page
+from unknot.reports.kit.page import (
+    KINDS,
+    Cell,
+    Command,
+    Content,
+    Drawing,
+    Gallery,
+    Grid,
+    Picture,
+    Section,
+    write_page,
+)
 from unknot.reports.score_page import in_words, read_scores, record_grid, verdict_contents
 from unknot.reports.task_page import run_tasks
 from unknot.runs.run import Run
@@ -38,7 +49,9 @@ def write_run_page(path: Path | str, folder: Path | str) -> Path:
     )
     fields = [[name, _plain(value)] for name, value in spec.model_dump().items() if name != "options"]
     fields += [[f"option {name}", _plain(value)] for name, value in spec.options.items()]
-    fields += [[f"version of {name}", str(version)] for name, version in record.get("versions", {}).items()]
+    versions = record.get("versions")
+    if isinstance(versions, dict):  # anyone may have written the file
+        fields += [[f"version of {name}", str(version)] for name, version in versions.items()]
     sections = [
         *run_parts(run),
         *run_tasks(run),
@@ -67,7 +80,7 @@ def run_parts(run: Run, *, film: bool = True) -> Iterator[Section]:
     verdicts = any(record["verdicts"] for record in records.values())
     hinton = [] if verdicts else list(_picture(run, "hinton"))
     yield Section("What it sees", [] if pictures else [words], [*pictures, *hinton])
-    yield Section("How it learned", contents=list(_curves(run)))
+    yield Section("How it learned", contents=[*_curves(run), *_starts(run)])
 
 
 def _scores(run: Run, records: Mapping[Path, Mapping[str, Any]]) -> Iterator[Section]:
@@ -105,6 +118,21 @@ def _curves(run: Run) -> Iterator[Content]:
     drawings += [*_segmentation_curves(run), *_coat_curves(run)]
     if drawings:
         yield Gallery(drawings)
+
+
+def _starts(run: Run) -> Iterator[Grid]:
+    """The starts of a tournament, the one that was kept first."""
+    try:
+        table = run.starts().sort_values(["kept", "udr"], ascending=False)
+    except (UnknotError, OSError, ValueError, KeyError):
+        return
+    head = ("seed", "UDR", "informative latents", "kept")
+    rows: list[list[Cell]] = [
+        [str(seed), round(float(udr), 3), int(informative), "yes" if kept else ""]
+        for seed, udr, informative, kept in table[["seed", "udr", "informative", "kept"]].itertuples(index=False)
+    ]
+    text = "Starts, compared without labels: the one whose latents others found as well was trained to its end."
+    yield Grid(head, rows, text, name="starts")
 
 
 def _segmentation_curves(run: Run) -> Iterator[Drawing]:

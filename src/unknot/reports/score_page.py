@@ -13,18 +13,21 @@ from unknot.reading.guard import load_json, parsing
 from unknot.reports.commands import score_command
 from unknot.reports.kit.charts import hinton
 from unknot.reports.kit.page import Cell, Content, Drawing, Grid, Section, write_page
-from unknot.scoring.record import ScoreRow, score_rows
+from unknot.scoring.answers import Answer, answers, in_a_sentence
+from unknot.scoring.record import score_rows
+from unknot.scoring.score_row import ScoreRow
 
-KNOWN, CLEARLY = 0.3, 0.8  # share of a factor that one latent knows: partly, clearly
 
-
-def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequence[str]) -> Path:
+def write_score_page(
+    path: Path | str, record: Mapping[str, Any], target: Sequence[str], more: Sequence[Section] = ()
+) -> Path:
     """Write the page of one scorecard.
 
     Args:
         path: of the page.
         record: from `unknot.scoring.record.scorecard_record`.
         target: the files, or the run, as they were named on the command line.
+        more: sections that follow the scores.
     """
     about = record["input"]
     lead = (
@@ -36,6 +39,7 @@ def write_score_page(path: Path | str, record: Mapping[str, Any], target: Sequen
     sections = [
         Section("In words", [*record.get("about_factors", []), *in_words(record)], verdict_contents(record)),
         Section("Scores", contents=[record_grid(record, target)]),
+        *more,
         Section(
             "Where it comes from",
             [*_left_out(record)],
@@ -64,20 +68,7 @@ def read_scores(path: Path) -> dict[str, Any]:
 
 def in_words(record: Mapping[str, Any]) -> list[str]:
     """What the verdicts come to."""
-    verdicts = record["verdicts"]
-    if not verdicts:
-        return ["Without factors, only metrics that need none were computed."]
-    ways = (
-        (CLEARLY, np.inf, f"clearly in a single latent (it knows {CLEARLY:.0%} of the factor or more)"),
-        (KNOWN, CLEARLY, "partly in a single latent"),
-        (-np.inf, KNOWN, f"in no single latent to speak of (under {KNOWN:.0%})"),
-    )
-    clauses = []
-    for low, high, how in ways:
-        factors = [v["factor"] for v in verdicts if low <= (v["share"] or 0) < high]
-        if factors:
-            clauses.append(f"{_listed(factors)} {'is' if len(factors) == 1 else 'are'} {how}")
-    return ["; ".join(clauses) + "."]
+    return [in_a_sentence(_answers(record)) or "Without factors, only metrics that need none were computed."]
 
 
 def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
@@ -88,10 +79,19 @@ def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
     own = (record.get("alignment") or {}).items()
     aligned = {factor: f"z{latent}" for factor, latent in own if latent is not None}
     rows: list[list[Cell]] = [
-        [v["factor"], v["share"], v.get("exclusivity"), v["text"], aligned.get(v["factor"])] for v in verdicts
+        [
+            a.factor,
+            *(value if np.isfinite(value) else None for value in (a.linear, a.mlp, a.chance)),
+            a.share,
+            a.exclusivity,
+            a.where,
+            aligned.get(a.factor),
+        ]
+        for a in _answers(record)
     ]
-    header = ("factor", "known", "exclusive", "carried by", "its own latent")
+    header = ("factor", "linear", "MLP", "chance", "known", "exclusive", "carried by", "its own latent")
     caption = (
+        "Linear and MLP: how often a linear reader and a small network are right on held-out rows. "
         "Known: I(latent; factor) / H(factor) of the latent that knows most. Exclusive: how much of what that latent "
         "knows is about this factor. Its own latent: when each factor gets one and all together are served best."
     )
@@ -118,8 +118,8 @@ def score_grid(
             number = float(row.value) if isinstance(row.value, str) else row.value  # "inf" in JSON
             better = "higher" if row.higher_is_better else "lower"
             command = score_command(target, row.metric, seed=seed, limit=limit)
-            cells.append([row.metric, row.part, number, row.measures, better, row.version, command])
-    header = ("metric", "part", "value", "measures", "better", "version", "made by")
+            cells.append([row.metric, row.part, number, row.chance, row.measures, better, row.version, command])
+    header = ("metric", "part", "value", "chance", "measures", "better", "version", "made by")
     return Grid(header, cells, name=name)
 
 
@@ -127,6 +127,10 @@ def record_grid(record: Mapping[str, Any], target: Sequence[str], name: str = "s
     """The numbers of a record; the arguments are those of `score_grid`."""
     limit = record["parameters"].get("limit")
     return score_grid(score_rows(record), target, seed=record["seed"], limit=limit, name=name)
+
+
+def _answers(record: Mapping[str, Any]) -> list[Answer]:
+    return answers(record["verdicts"], {id_: score["parts"] for id_, score in record.get("scores", {}).items()})
 
 
 def _left_out(record: Mapping[str, Any]) -> Iterator[str]:
@@ -149,7 +153,3 @@ def _shares(record: Mapping[str, Any]) -> Any:
         return None
     fits = shares.ndim == 2 and shares.shape[1] == len(record["verdicts"]) and np.isfinite(shares).all()
     return shares if fits else None
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,6 +1,5 @@
 """A scorecard in the terminal."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,11 +7,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from unknot.metrics import METRICS
-from unknot.metrics.score import Facts, Measure
+from unknot.metrics.score import Measure
+from unknot.metrics.verdict import FOUND
 from unknot.reports.kit.hinton import hinton_text
 from unknot.reports.kit.terminal import plain_table
-from unknot.scoring.record import ScoreRow, score_rows
+from unknot.scoring.answers import Answer, in_a_sentence
+from unknot.scoring.record import score_rows
+from unknot.scoring.score_row import ScoreRow
 from unknot.scoring.scorecard import Scorecard
 
 QUESTIONS: dict[Measure, str] = {
@@ -29,9 +30,15 @@ WIDEST = 60  # latents shown in the terminal's Hinton diagram
 
 
 def show(card: Scorecard, console: Console) -> None:
-    """Print what is to know of the factors, scores by their question, a verdict on each factor, a Hinton diagram."""
+    """Print what people ask first, factor by factor; then scores by their question, and a Hinton diagram."""
     for sentence in card.plan.about_factors:
         console.print(Text(sentence, style="yellow"))
+    known = card.answers
+    if known:
+        console.print(Text(in_a_sentence(known), style="bold"))
+        console.print()
+        console.print(_answers(known))
+        console.print()
     scored = [row for row in score_rows(card) if not row.refused]
     width = max((len(row.label) for row in scored), default=0)
     for measure, question in QUESTIONS.items():
@@ -46,8 +53,6 @@ def show(card: Scorecard, console: Console) -> None:
     for note in _notes(card):
         console.print(Text(f"note: {note}", style="dim"))
     if card.shares is not None:
-        console.print()
-        console.print(_verdicts(card))
         names = [verdict.factor for verdict in card.verdicts]
         if card.shares.shape[0] <= WIDEST and card.shares.max() > 0:
             console.print(Text("\nWho knows what: I(latent; factor) / H(factor), latents from left to right"))
@@ -70,7 +75,7 @@ def _table(rows: Sequence[ScoreRow], *, width: int, intervals: bool, wide: bool)
         cells = [Text(f"  {row.label}"), _number(float(row.value))]
         if intervals:
             cells.append(Text("{:.3f}..{:.3f}".format(*row.interval) if row.interval else ""))
-        chance = "" if row.part else _chance(METRICS[row.metric.partition("[")[0]].facts)
+        chance = f"chance {row.chance}" if row.chance and len(row.chance) <= BRIEF else ""
         cells += [Text("higher" if row.higher_is_better else "lower"), Text(chance)]
         if wide:
             cells.append(Text("" if row.part else f"{row.seconds:.2f} s"))
@@ -78,12 +83,17 @@ def _table(rows: Sequence[ScoreRow], *, width: int, intervals: bool, wide: bool)
     return table
 
 
-def _verdicts(card: Scorecard) -> Table:
-    columns = ("factor", "known", "exclusive", "carried by")
-    table = plain_table(*columns, right=["known", "exclusive"], whole=["factor"])
-    for verdict in card.verdicts:
-        exclusive = "-" if verdict.latent is None else f"{verdict.exclusivity:.2f}"
-        table.add_row(Text(verdict.factor), f"{verdict.share:.2f}", exclusive, Text(verdict.text))
+def _answers(known: Sequence[Answer]) -> Table:
+    """Factor by factor: what can be read off it, what its best latent knows."""
+    readers = [name for name in ("linear", "mlp", "chance") if any(np.isfinite(vars(a)[name]) for a in known)]
+    table = plain_table(
+        "factor", *readers, "known", "exclusive", "carried by", right=[*readers, "known", "exclusive"]
+    )
+    for answer in known:
+        numbers = [*(vars(answer)[name] for name in readers), answer.share]
+        exclusive = f"{answer.exclusivity:.2f}" if answer.share >= FOUND else "-"
+        cells = ["-" if np.isnan(value) else f"{value:.2f}" for value in numbers]
+        table.add_row(Text(answer.factor), *cells, exclusive, Text(answer.where))
     return table
 
 
@@ -103,13 +113,3 @@ def _notes(card: Scorecard) -> list[str]:
 
 def _number(value: float) -> Text:
     return Text("undefined" if np.isnan(value) else f"{value:.3f}", style="bold")
-
-
-def _chance(facts: Facts) -> str:
-    """The chance level if it is short; `unknot metrics NAME` explains the others."""
-    if not facts.labels:
-        return ""
-    words = (
-        f"{facts.chance:g}" if not isinstance(facts.chance, str) else re.split("[;:,(]", facts.chance)[0].strip()
-    )
-    return f"chance {words}" if len(words) <= BRIEF else ""

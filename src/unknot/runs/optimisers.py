@@ -32,11 +32,11 @@ def optimiser_of(player: Player, moved: Sequence[nn.Parameter], lr: float) -> to
     raise unknown(f"optimiser of player '{player.name}'", player.optimiser, OPTIMISERS)
 
 
-def set_rate(optimiser: torch.optim.Optimizer, player: Player, lr: float, step: int) -> None:
-    """Set the learning rate of a step, where the player has a schedule.
+def set_rate(optimiser: torch.optim.Optimizer, player: Player, lr: float, step: int, share: float) -> None:
+    """Set the learning rate of a step: a share of the player's own, or of the run's, times the player's schedule.
 
     The rate is a function of the step alone, so that a resumed run goes on as one that was never stopped.
     """
-    if player.schedule is not None:
-        for group in optimiser.param_groups:
-            group["lr"] = (player.lr or lr) * player.schedule(step)
+    own = player.schedule(step) if player.schedule is not None else 1.0
+    for group in optimiser.param_groups:
+        group["lr"] = (player.lr or lr) * share * own

@@ -7,6 +7,7 @@ A run's folder is named by the hash of its spec, so the same spec is never train
     checkpoint.pt        where to go on from, until the run is finished
     curve.parquet        loss terms over steps
     kl.parquet           KL of each latent over steps, for models that have one
+    starts.parquet       the starts of a tournament, with their UDR; starts/ holds them until one has won
     segmentation.parquet FG-ARI and ARI over steps, for models of objects on worlds that know theirs
     coat.parquet         COAT over steps, where training was given a corpus
     time.json            how fast it was trained, if a study trained it
@@ -216,6 +217,10 @@ class Run:
         """KL of each latent over steps, as a pandas table."""
         return self.table("kl")
 
+    def starts(self) -> Any:
+        """The starts of a tournament, as a pandas table: seed, UDR, informative latents, and whether it was kept."""
+        return self.table("starts")
+
     def segmentation(self) -> Any:
         """FG-ARI and ARI of masks over steps, as a pandas table."""
         return self.table("segmentation")
@@ -241,7 +246,7 @@ class Run:
     @property
     def minutes(self) -> float:
         """How long all of its training takes at the speed it was last trained with; NaN if that is not known."""
-        return self.minutes_of(self.spec.steps) if self.begun else math.nan
+        return self.minutes_of(self.spec.updates) if self.begun else math.nan
 
     def minutes_of(self, steps: int) -> float:
         """How long so many steps take at that speed."""

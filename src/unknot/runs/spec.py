@@ -2,11 +2,17 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from unknot.errors import UnknotError, shown, unknown
 from unknot.files import json_hash
+from unknot.runs.schedules import judged_after, read_pressure
 
+LATER = (
+    "schedule",
+    "pressure",
+    "starts",
+)  # recorded only where they are not at their default, so that older hashes stay
 FEW = 3  # options that fit the head of a table
 Option = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str
 
@@ -25,7 +31,9 @@ class RunSpec(BaseModel):
     model: str = Field("beta_vae", description="A model of `unknot models`, or package.module:Class.")
     options: dict[str, Option] = Field(default_factory=dict, description="Options of the model, such as beta.")
     latents: int = Field(10, ge=1, le=10**6, description="Size of the representation.")
-    architecture: str = Field("conv64", description="conv64, conv64_k2, burgess64, fc1200 or coat128.")
+    architecture: str = Field(
+        "conv64", description="conv64, conv64_k2, burgess64, fc1200, coat128, dense256 or separable."
+    )
     decoder: Literal["bernoulli", "gaussian"] = Field("bernoulli", description="bernoulli or gaussian.")
     init: Literal["glorot", "torch"] = Field("glorot", description="glorot or torch.")
     steps: int = Field(300_000, ge=1, le=10**9, description="Updates of the model.")
@@ -40,6 +48,20 @@ class RunSpec(BaseModel):
         description="Train on the training part of this split only: composition, ..., combination:scale=0,shape=0.",
     )
     pairs: str = Field("", description="Law of pairs: one_factor, k_factors, laplace.")
+    schedule: Literal["constant", "cosine"] = Field(
+        "constant",
+        description="Of the learning rate: constant, or cosine (down to 0, after 100 steps of warm-up).",
+    )
+    pressure: str = Field(
+        "",
+        description="What all terms but the reconstruction are multiplied by: 24..2 falls from 24 to 2.",
+    )
+    starts: int | None = Field(
+        None,
+        ge=2,
+        le=1000,
+        description="Begin so often, from other seeds, and go on with the one UDR ranks first.",
+    )
     seed: int = Field(0, ge=0, lt=2**63, description="Decides weights, batches and noise.")
 
     def __init__(self, **fields: Any) -> None:
@@ -57,6 +79,12 @@ class RunSpec(BaseModel):
             super().__init__(**fields)
         except ValidationError as error:
             raise _first_fault(error) from None
+        read_pressure(self.pressure)
+
+    @model_serializer(mode="wrap")
+    def _recorded(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        return {n: v for n, v in dump(self).items() if n not in LATER or v != fields[n].default}
 
     @property
     def id(self) -> str:
@@ -68,7 +96,17 @@ class RunSpec(BaseModel):
         """The spec in a few words."""
         options = ", ".join(f"{name} {value}" for name, value in sorted(self.options.items()))
         split = f", {self.split} split" if self.split else ""
-        return f"{self.model}{f' ({options})' if options else ''} on {self.world}{split}, seed {self.seed}"
+        starts = f", best of {self.starts} starts" if self.starts else ""
+        return f"{self.model}{f' ({options})' if options else ''} on {self.world}{split}{starts}, seed {self.seed}"
+
+    @property
+    def updates(self) -> int:
+        """Steps of all its starts together.
+
+        >>> RunSpec(world="w", steps=1000).updates, RunSpec(world="w", steps=1000, starts=8).updates
+        (1000, 3800)
+        """
+        return self.steps + ((self.starts or 1) - 1) * judged_after(self.steps)
 
     @property
     def family(self) -> str:

@@ -24,10 +24,16 @@ from unknot.runs.curve import GRADIENT, Curve, Row
 from unknot.runs.meters import Meter
 from unknot.runs.optimisers import optimiser_of, set_rate
 from unknot.runs.run import Run
+from unknot.runs.schedules import rate, read_pressure, weight
 
 LOG_EVERY = 50  # steps averaged into one row of the curve
 OLD_NAMES = {"kl": "latents"}  # of tables in checkpoints, where they are not those of the meters
+FIT = "reconstruction"  # the term that pressure leaves alone
 CORPUS = "_corpus"  # after a meter's name, in checkpoints: what its rows were measured on
+
+
+class DivergedError(UnknotError):
+    """Training cannot go on: a loss, a gradient or a weight is no longer finite, or a gradient exploded."""
 
 
 class Draw(Protocol):
@@ -75,6 +81,7 @@ class Trainer:
             for player, moved in zip(self.players, self.parameters, strict=True)
         ]
         self.losses = [_compiled(player.loss) if compiled else player.loss for player in self.players]
+        self.pressure = read_pressure(self.spec.pressure)
         self.generator = torch.Generator(device=device)
         self.prefixes = ["" if i == self.main else f"{player.name}." for i, player in enumerate(self.players)]
         self.curve = Curve(
@@ -93,13 +100,14 @@ class Trainer:
         for meter in meters:
             self._same_corpus(meter)
 
-    def train(self, checkpoint_every: int, progress: Progress = silent) -> None:
-        """Go on to the last step, and write the weights."""
+    def train(self, checkpoint_every: int, progress: Progress = silent, *, until: int | None = None) -> None:
+        """Go on to the last step, and write the weights; or until an earlier one, and write a checkpoint."""
+        last = min(until or self.spec.steps, self.spec.steps)
         steps, began, since = self.spec.steps, self.step, time.perf_counter()
         self.model.train()
         with interrupts() as interrupted:
             progress("training", began, steps)
-            while self.step < steps:
+            while self.step < last:
                 self.advance()
                 if self.step % LOG_EVERY == 0 or self.step == steps:
                     self.read_curve()
@@ -120,7 +128,10 @@ class Trainer:
                 if self.step % checkpoint_every == 0:
                     self._checkpoint()
                     self._draw()
-        self._finish()
+        if self.step == steps:
+            self._finish()
+        elif self.saved < self.step:
+            self._checkpoint()
 
     def advance(self) -> None:
         """One step: one update of every player."""
@@ -138,12 +149,14 @@ class Trainer:
         """One step of one optimiser."""
         seed = seed_of(self.spec.seed, self.step, index + 1)
         self.generator.manual_seed(seed)
-        torch.manual_seed(seed)  # for layers that take no generator, such as dropout in anyone's own model
+        self._seed_default(seed)
         with self._autocast():
             terms = self.losses[index](batch, self.step, self.generator)
         if terms is None:
             return
         _check_terms(self.spec.model, terms)
+        if index == self.main and self.pressure is not None:
+            terms = self._under_pressure(terms)
         loss = torch.stack(list(terms.values())).sum()
         # Unlike `autograd.grad`, `backward` lays a gradient out in memory as its parameter is, which the fused
         # optimiser takes for granted: it would mix up elements without a word.
@@ -152,13 +165,33 @@ class Trainer:
         norm = torch.nn.utils.get_total_norm(gradients)
         if player.clip:
             torch.nn.utils.clip_grads_with_norm_(self.parameters[index], player.clip, norm)
-        set_rate(self.optimisers[index], player, self.spec.lr, self.step)
+        share = rate(self.spec.schedule, self.step, self.spec.steps)
+        set_rate(self.optimisers[index], player, self.spec.lr, self.step, share)
         self.optimisers[index].step()
         self.optimisers[index].zero_grad(set_to_none=True)
         values = {**terms, GRADIENT: norm}
         if index == self.main:
             values["loss"] = loss
         self.curve.add(self.step, {self.prefixes[index] + name: value for name, value in values.items()})
+
+    def _seed_default(self, seed: int) -> None:
+        """Seed layers that take no generator, such as dropout in anyone's own model."""
+        if self.device.type == "cpu":
+            torch.default_generator.manual_seed(
+                seed
+            )  # alone: to note the seed for absent GPUs takes a tenth of a step
+        else:
+            torch.manual_seed(seed)
+
+    def _under_pressure(self, terms: Terms) -> Terms:
+        if FIT not in terms:
+            raise UnknotError(
+                f"{self.spec.model}: its loss has no term '{FIT}' ({', '.join(terms)}), and a pressure "
+                f"({self.spec.pressure}) is what all others are multiplied by; leave it out.",
+                field="pressure",
+            )
+        more = weight(self.pressure, self.step, self.spec.steps)
+        return {name: term if name == FIT else more * term for name, term in terms.items()}
 
     def _autocast(self) -> Any:
         if self.spec.precision == "float32":
@@ -178,7 +211,7 @@ class Trainer:
 
     def _diverged(self, step: int, what: str) -> Never:
         kept = f"the checkpoint of step {self.saved} is kept" if self.saved else "no checkpoint was written yet"
-        raise UnknotError(
+        raise DivergedError(
             f"training diverged at step {step}: {what} ({self.spec.title}); {kept}. Try a smaller learning rate "
             f"(now {self.spec.lr:g}), a smaller weight of that term, or precision float32."
         )

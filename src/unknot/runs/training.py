@@ -6,6 +6,8 @@ one that was never stopped: data and noise of a step depend on the seed and the 
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -33,6 +35,19 @@ from unknot.worlds.splits.split import Split
 from unknot.worlds.world import World
 
 
+@dataclass(frozen=True)
+class _Conditions:
+    """How a run is trained: nothing of it but the device's rounding decides the weights; see `train`."""
+
+    device: str
+    data: Path | None
+    checkpoint_every: int
+    compiled: bool
+    threads: int
+    wait: bool
+    meters: Sequence[Meter]
+
+
 @checked
 def train(
     spec: RunSpec,
@@ -43,6 +58,7 @@ def train(
     checkpoint_every: int = 1000,
     compiled: bool = False,
     threads: int = 1,
+    jobs: int = 1,
     wait: bool = False,
     meters: Sequence[Meter] = (),
     progress: Progress = silent,
@@ -57,6 +73,7 @@ def train(
         checkpoint_every: steps between checkpoints; a killed run loses at most these.
         compiled: use `torch.compile`; pays on GPUs, not on CPUs, and rounds in its own way.
         threads: of torch; one is the fastest on a shared machine.
+        jobs: starts that are trained at a time, in processes of their own, for a spec with `starts`.
         wait: if another process is training this run, wait for it instead of refusing.
         meters: what else is measured while the model trains, such as COAT (`unknot.tasks.algebra.meter`). They
             change nothing in what is trained, so they are no part of the spec; a finished run is not measured again.
@@ -65,15 +82,29 @@ def train(
 
     Ctrl-C lets the step end, writes a checkpoint and raises `KeyboardInterrupt` with a message that says so.
     """
-    counts = {"checkpoint_every": checkpoint_every, "threads": threads}
+    counts = {"checkpoint_every": checkpoint_every, "threads": threads, "jobs": jobs}
     for name, number in (counts | {f"{meter.name}_every": meter.every for meter in meters}).items():
         if number < 1:
             raise UnknotError(who="train", field=name, value=number, expected="at least 1")
     must_be_ours(
         Path(folder), "collection of runs", ["*"]
     )  # each has a folder of its own, so others may lie beside
-    place = find_device(device)
-    world = open_world(spec.world, data=data)
+    how = _Conditions(device, data, checkpoint_every, compiled, threads, wait, meters)
+    return _train(how, spec, Path(folder), jobs=jobs, progress=progress)
+
+
+def _train(
+    how: _Conditions,
+    spec: RunSpec,
+    folder: Path,
+    *,
+    until: int | None = None,
+    jobs: int = 1,
+    progress: Progress = silent,
+) -> Run:
+    """Train a run, or a start of one, to its end or until a step."""
+    place = find_device(how.device)
+    world = open_world(spec.world, data=how.data)
     model, spec = build_model(spec, world)
     batches = feed(spec, model, world)
     run = Run.create(
@@ -81,11 +112,23 @@ def train(
     )
     if run.finished:
         return run
-    with run.locked(wait=wait), threads_of_torch(threads), kept_memory(), torch.random.fork_rng(devices=[]):
-        if not run.finished:  # by the process that was waited for
-            every_meter, draw = [*usual_meters(model, batches), *meters], pictures_of(run, batches, place)
-            trainer = Trainer(run, model, batches, place, compiled=compiled, meters=every_meter, draw=draw)
-            trainer.train(checkpoint_every, progress)
+    with (
+        run.locked(wait=how.wait),
+        threads_of_torch(how.threads),
+        kept_memory(),
+        torch.random.fork_rng(devices=[]),
+    ):
+        if run.finished:  # by the process that was waited for
+            return run
+        if spec.starts:
+            from unknot.runs.tournament import hold
+
+            # Starts may have processes of a killed tournament that have not noticed yet.
+            hold(run, batches, partial(_train, replace(how, wait=True)), jobs, progress)
+        else:
+            meters, draw = [*usual_meters(model, batches), *how.meters], pictures_of(run, batches, place)
+            trainer = Trainer(run, model, batches, place, compiled=how.compiled, meters=meters, draw=draw)
+            trainer.train(how.checkpoint_every, progress, until=until)
     return run
 
 
@@ -110,7 +153,12 @@ def build_model(spec: RunSpec, world: World) -> tuple[Model, RunSpec]:
     seed = seed_of(spec.seed, 0, 0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # for parts that `initialise` does not know, such as embeddings
-        model, options = build(spec.model, setting, spec.options)
+        try:
+            model, options = build(spec.model, setting, spec.options)
+        except UnknotError as error:
+            if error.field != ("image_size",):
+                raise
+            raise UnknotError(f"{world.name}: {error}", field=error.field) from None
     initialise(model, spec.init, torch.Generator().manual_seed(seed))
     if spec.pairs and model.supervision != "pairs":
         raise UnknotError(
@@ -161,7 +209,11 @@ def load_model(run: Run, *, data: Path | None = None, world: World | None = None
         raise UnknotError(
             f"{run.folder}: is not finished; `unknot train` with the same options goes on, unless it diverged."
         )
-    model, _ = build_model(run.spec, world or open_training_world(run, data=data))
+    world = world or open_training_world(run, data=data)
+    try:
+        model, _ = build_model(run.spec, world)
+    except UnknotError as error:
+        raise UnknotError(f"{run.folder / 'run.json'}: {error}{run.newer}", field=error.field) from None
     try:
         model.load_state_dict(load_file(run.weights))
     except Exception as error:

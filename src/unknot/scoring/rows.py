@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from unknot.errors import UnknotError
 from unknot.metrics.arrays import Bools, Ints
-from unknot.metrics.inputs import Checked, third
+from unknot.metrics.held_out import third, third_of_groups
+from unknot.metrics.inputs import Checked
 from unknot.representation import Representation
 from unknot.tables.labels import Labels, known
 
@@ -59,7 +59,7 @@ class Data:
         """A third of the rows held out, whole groups of them; before resampling puts copies of a row on both sides."""
         if self.factors is None or self.latents_test is not None:
             return self
-        test, train = third(self.n, seed) if self.groups is None else third_of_groups(self.groups, seed)
+        test, train = third(self.latents, seed) if self.groups is None else third_of_groups(self.groups, seed)
         held_out, rest = self.rows(test), self.rows(train)
         return replace(
             rest, latents_test=held_out.latents, factors_test=held_out.factors, groups_test=held_out.groups
@@ -115,23 +115,6 @@ def whole(rep: Representation, tested: bool) -> Data:
         return Data(rep.latents, rep.labels, rep.latents_test, rep.labels_test)
     # what is missing is split off by the metric: some variants hold out nothing, some only for a part of their numbers
     return Data(rep.latents, rep.labels, groups=rep.groups)
-
-
-def third_of_groups(groups: Ints, seed: int) -> tuple[Ints, Ints]:
-    """Rows of random groups, together about a third of all, and the other rows; every group is on one side."""
-    names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    if len(names) < 2:
-        raise UnknotError(
-            f"score: all {len(groups)} rows are of one group, so that none can be held out; a group is a part of the "
-            "rows, such as those of one patient."
-        )
-    order = np.random.default_rng(seed).permutation(len(names))
-    filled = np.cumsum(counts[order])
-    wanted = len(groups) / 3
-    # as near to a third as whole groups come, at least one group on either side
-    n_test = int(np.clip(np.argmin(np.abs(filled - wanted)) + 1, 1, len(names) - 1))
-    held_out = np.isin(codes.reshape(-1), order[:n_test])
-    return np.flatnonzero(held_out), np.flatnonzero(~held_out)
 
 
 def _only(labels: Labels | None, columns: list[int]) -> Labels | None:

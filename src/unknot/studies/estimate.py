@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,13 @@ from unknot.studies.steps import Kind
 from unknot.studies.store import Store
 from unknot.tasks import TASKS, read_result
 
+if TYPE_CHECKING:
+    from unknot.models.model import Model
+    from unknot.runs.batches import Feed
+
 TRIAL = 1.0  # seconds of steps that are timed, after two that are not
 ROWS = 256  # images that are encoded in a trial
+FEW, SLOW = 2, 5.0  # a step of more seconds than this is not done whole, but with so few images
 TIMED = 20  # finished results of a task whose times are read
 COSTS = {"instant": 0.1, "seconds": 5.0, "minutes": 60.0}  # of a metric that was never timed here
 
@@ -68,7 +73,7 @@ def estimate(store: Store, *, data: Path | None = None) -> Estimate:
             tried += 1
         rows = 15_000 if store.plan.study.rows == "all" else int(store.plan.study.rows)
         encode += rows * (2 if run.spec.split else 1) * speeds[kind].row
-        train += run.spec.steps * speeds[kind].step if "train" in left[run.id] else 0.0
+        train += run.spec.updates * speeds[kind].step if "train" in left[run.id] else 0.0
     score, timed = _scoring(store)
     basis = []
     if measured:
@@ -84,11 +89,10 @@ def estimate(store: Store, *, data: Path | None = None) -> Estimate:
 
 
 def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
-    """Time a few training steps, and the encoding of a few images."""
+    """Time a few training steps, and the encoding of a few images; where those take long, with few images at a time."""
     import torch
 
     from unknot.models.codes import represent
-    from unknot.runs.trainer import Trainer
     from unknot.runs.training import build_model, feed
     from unknot.worlds import open_world
 
@@ -96,18 +100,35 @@ def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
     with threads_of_torch(1), scratch as folder, torch.random.fork_rng(devices=[]):
         world = open_world(spec.world, data=data)
         model, full = build_model(spec, world)
+        few = full.replace(batch_size=min(FEW, full.batch_size))
+        step = (
+            _step(few, model, feed(few, model, world), Path(folder, "few"), 0.0) * full.batch_size / few.batch_size
+        )
         batches = feed(full, model, world)
-        trainer = Trainer(Run.create(folder, full), model, batches, torch.device("cpu"))
+        slow = step > SLOW
+        if not slow:
+            step = _step(full, model, batches, Path(folder, "all"), TRIAL)
+        rows, rng = FEW if slow else ROWS, np.random.default_rng(0)
+        since = time.perf_counter()
+        represent(model.eval(), batches.tensor(batches.region.sample(rows, rng), rng))
+        return Speed(step, (time.perf_counter() - since) / rows)
+
+
+def _step(spec: RunSpec, model: "Model", batches: "Feed", folder: Path, seconds: float) -> float:
+    """Seconds for one step, over at least so many of them after two that are not timed."""
+    import torch
+
+    from unknot.runs.trainer import Trainer
+
+    trainer = Trainer(Run.create(folder, spec), model, batches, torch.device("cpu"))
+    trainer.model.train()
+    trainer.advance()
+    trainer.advance()
+    steps, since = 0, time.perf_counter()
+    while not steps or time.perf_counter() - since < seconds:
         trainer.advance()
-        trainer.advance()
-        steps, since = 0, time.perf_counter()
-        while time.perf_counter() - since < TRIAL:
-            trainer.advance()
-            steps += 1
-        step = (time.perf_counter() - since) / steps
-        rng, since = np.random.default_rng(0), time.perf_counter()
-        represent(trainer.model.eval(), batches.tensor(batches.region.sample(ROWS, rng), rng))
-        return Speed(step, (time.perf_counter() - since) / ROWS)
+        steps += 1
+    return (time.perf_counter() - since) / steps
 
 
 def _kind(s: RunSpec) -> tuple[Any, ...]:
@@ -121,7 +142,7 @@ def _finished(store: Store) -> dict[tuple[Any, ...], Speed]:
     for run in store.runs:
         took = store.run(run).minutes
         if store.trained(run) and took == took:
-            times.setdefault(_kind(run.spec), []).append(took * 60 / run.spec.steps)
+            times.setdefault(_kind(run.spec), []).append(took * 60 / run.spec.updates)
     sizes = {_kind(run.spec): run.spec.batch_size for run in store.runs}
     means = {kind: sum(steps) / len(steps) for kind, steps in times.items()}
     return {kind: Speed(step, step / sizes[kind] / 3) for kind, step in means.items()}
@@ -135,7 +156,8 @@ def _scoring(store: Store) -> tuple[float, bool]:
                 seen.setdefault(id_, []).append(float(score["seconds"]))
     known = {id_: sum(times) / len(times) for id_, times in seen.items()}
     left = [id_ for run in store.runs for id_ in (store.unscored(run) if store.trained(run) else run.metrics)]
-    guess = {id_: COSTS[METRICS[parse_identity(id_, METRICS)[0]].facts.cost] for id_ in {*left}}
+    variants = {id_: parse_identity(id_, METRICS) for id_ in {*left}}
+    guess = {id_: COSTS[METRICS[name].facts.cost_of(options)] for id_, (name, options) in variants.items()}
     costs = guess | known
     return sum(costs[id_] for id_ in left), bool(known)
 

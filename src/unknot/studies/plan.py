@@ -1,7 +1,7 @@
 """The runs of a study: every combination of its values, checked before anything is trained."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -17,7 +17,7 @@ from unknot.metrics import METRICS, identity, parse_identity
 from unknot.runs.labels import defaults, settings
 from unknot.runs.spec import RunSpec
 from unknot.studies._yaml import Where
-from unknot.studies.spec import FIELDS, ModelEntry, StudySpec, Values, method_id
+from unknot.studies.spec import ALL, FIELDS, ModelEntry, StudySpec, Values, method_id
 from unknot.worlds import WORLDS, open_world
 from unknot.worlds.world import Images, World
 
@@ -74,6 +74,17 @@ class StudyPlan:
         for run in self.runs:
             groups.setdefault((run.spec.world, run.spec.split), []).append(run)
         return [RankGroup(*key, tuple(sorted(runs, key=lambda run: run.id))) for key, runs in groups.items()]
+
+    @property
+    def ranked_groups(self) -> list[RankGroup]:
+        """The groups without models of slots, which come in any order: there are no latents to compare one by one."""
+        from unknot.models import find
+
+        groups = [
+            replace(group, runs=tuple(run for run in group.runs if not find(run.spec.model).decodes_slots))
+            for group in self.groups
+        ]
+        return [group for group in groups if group.runs]
 
     @property
     def rankings(self) -> list[tuple[str, str]]:
@@ -172,9 +183,9 @@ def _named_metrics(study: StudySpec, entry: ModelEntry) -> tuple[tuple[str, ...]
 
 
 def _metrics(study: StudySpec, entry: ModelEntry) -> dict[str, str]:
-    """Full name -> short name of the metrics that were asked for; of all that are not slow if none was."""
+    """Full name -> short name of the metrics that were asked for; for `ALL`, of those that are not slow."""
     named, where = _named_metrics(study, entry)
-    if not named:
+    if named == ALL:
         return {identity(metric): name for name, metric in METRICS.items() if not metric.facts.asked}
     metrics = {}
     for i, text in enumerate(named):
@@ -193,14 +204,15 @@ def _applicable(
         return tuple(metrics)
     needing = [id_ for id_, name in metrics.items() if METRICS[name].facts.labels]
     named, where = _named_metrics(study, entry)
-    if needing and named:
+    if needing and named != ALL:
         raise study.source.fault(where, f"{', '.join(needing)} needs factors, and {world} has none.")
     return tuple(id_ for id_ in metrics if id_ not in needing)
 
 
 def _merged(study: StudySpec, entry: ModelEntry) -> dict[str, Values]:
-    """The values of a model: its own, else those of the whole study, else those of its preset."""
+    """The values of a model: its own, else those of the whole study, else those of its preset or recipe."""
     from unknot.models import find, find_preset, options_of
+    from unknot.runs.recipes import recipe_values
 
     source = study.source
     try:
@@ -220,6 +232,13 @@ def _merged(study: StudySpec, entry: ModelEntry) -> dict[str, Values]:
             raise source.fault(where, error) from None
         merged |= {name: Values((value,), where) for name, value in preset.fixed.items()}
         merged |= {name: Values(tuple(swept), where) for name, swept in preset.sweep.items()}
+    if recipe := entry.recipe or study.recipe:
+        where = (*entry.where, "recipe") if entry.recipe else ("recipe",)
+        try:
+            fixed = recipe_values(recipe, entry.model, preset=entry.preset)
+        except UnknotError as error:
+            raise source.fault(where, error) from None
+        merged |= {name: Values((value,), where) for name, value in fixed.items()}
     shared = dict(study.values)
     if kind.supervision != "pairs":
         shared.pop("pairs", None)  # is meant for the models that learn from them

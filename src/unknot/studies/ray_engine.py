@@ -21,7 +21,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from unknot.errors import UnknotError, UnknotWarning
+from unknot.errors import UnknotError, UnknotWarning, extras
 from unknot.processes.signals import kept_sigterm
 from unknot.processes.trust import VARIABLE
 from unknot.studies.engines import Advance, Outcome
@@ -62,10 +62,8 @@ class RayEngine:
 
     def _open(self, jobs: int | None, address: str) -> None:
         """Import Ray and join a cluster, unless this program has joined one before."""
-        try:
+        with extras("study: the engine"):
             self._ray: Any = import_module("ray")
-        except ImportError:
-            raise UnknotError("study: the engine ray needs an extra: pip install unknot[ray].") from None
         self._ours = not self._ray.is_initialized()
         if self._ours:
             _join(self._ray, address, jobs)

@@ -12,7 +12,8 @@
       reasoning: {steps: 2000}
 
 Every field of a run may stand at the top, for all models, or with one model, as a value or a list of values: one run
-for each combination. What stands with a model goes before what stands at the top, and that before a `preset`.
+for each combination. What stands with a model goes before what stands at the top, and that before a `preset` or a
+`recipe`.
 """
 
 import re
@@ -30,8 +31,9 @@ from unknot.studies._yaml import Where, YamlSource, read_yaml
 
 PLURALS = {"worlds": "world", "seeds": "seed", "splits": "split"}
 FIELDS = tuple(name for name in RunSpec.model_fields if name not in ("model", "options"))
-OWN = ("name", "about", "models", "metrics", "tasks", "rows", "limit", "ranking")
+OWN = ("name", "about", "models", "recipe", "metrics", "tasks", "rows", "limit", "ranking")
 RANKING = ("methods", "scopes", "partners", "rows")
+ALL = ("all",)  # metrics that apply
 MOST_SEEDS = 100_000
 METHODS = ("udr_lasso", "udr_spearman")
 SCOPES = ("setting", "all")
@@ -55,13 +57,15 @@ class ModelEntry:
         values: field or option -> values.
         where: in the file.
         preset: the published setting it starts from, if any.
-        metrics: of this model, by short or full name; those of the study if left out.
+        recipe: how it is trained, if the file says.
+        metrics: of this model, as those of a study; those of the study if left out.
     """
 
     model: str
     values: Mapping[str, Values]
     where: Where
     preset: str = ""
+    recipe: str = ""
     metrics: tuple[str, ...] | None = None
 
 
@@ -91,7 +95,8 @@ class StudySpec:
         about: a sentence.
         values: fields of all models.
         entries: the models.
-        metrics: by short or full name; all that apply if empty.
+        recipe: how models are trained that have no recipe of their own.
+        metrics: by short or full name; `ALL` for all that apply, none if empty.
         tasks: name -> options of every task that each run is put to.
         rows: how many images are encoded, or "all".
         limit: how many rows metrics use at most.
@@ -104,6 +109,7 @@ class StudySpec:
     about: str
     values: Mapping[str, Values]
     entries: tuple[ModelEntry, ...]
+    recipe: str
     metrics: tuple[str, ...]
     tasks: Mapping[str, Mapping[str, Any]]
     rows: int | str
@@ -160,7 +166,8 @@ def parse_spec(data: Any, source: YamlSource, *, default_name: str = "study") ->
         about=str(data.get("about") or "").strip(),
         values=values,
         entries=entries,
-        metrics=_words(data, "metrics", source),
+        recipe=str(data.get("recipe") or ""),
+        metrics=_metrics(data, source) if "metrics" in data else ALL,
         tasks=_tasks(data.get("tasks"), source),
         rows=_rows(data.get("rows", 15_000), ("rows",), source),
         limit=_count(data.get("limit"), ("limit",), source, least=2),
@@ -198,14 +205,15 @@ def _entry(name: Any, body: Any, where: Where, source: YamlSource) -> ModelEntry
         body = {}
     if not isinstance(body, dict):
         raise source.fault(where, f"{name}: expected values such as {{beta: [1, 4]}}, got {body!r}.")
-    values = _fields(body, where, source, skip=("preset", "options", "metrics"))
+    values = _fields(body, where, source, skip=("preset", "recipe", "options", "metrics"))
     options = body.get("options") or {}
     if not isinstance(options, dict):
         raise source.fault((*where, "options"), f"options of {name} are {options!r}; expected names and values.")
     for key, value in options.items():
         values[str(key)] = _values(str(key), value, (*where, "options", str(key)), source)
-    metrics = _words(body, "metrics", source, where) if "metrics" in body else None
-    return ModelEntry(name, values, where, str(body.get("preset") or ""), metrics)
+    metrics = _metrics(body, source, where) if "metrics" in body else None
+    preset, recipe = (str(body.get(key) or "") for key in ("preset", "recipe"))
+    return ModelEntry(name, values, where, preset, recipe, metrics)
 
 
 def _fields(data: Mapping[Any, Any], where: Where, source: YamlSource, skip: tuple[str, ...]) -> dict[str, Values]:
@@ -238,9 +246,13 @@ def _values(key: str, value: Any, where: Where, source: YamlSource) -> Values:
     return Values(tuple(values), where)
 
 
+def _metrics(data: Mapping[str, Any], source: YamlSource, where: Where = ()) -> tuple[str, ...]:
+    if data["metrics"] == "all":
+        return ALL
+    return () if data["metrics"] == [] else _words(data, "metrics", source, where)
+
+
 def _words(data: Mapping[str, Any], key: str, source: YamlSource, where: Where = ()) -> tuple[str, ...]:
-    if key not in data or data[key] == "all":
-        return ()
     words = data[key] if isinstance(data[key], list) else [data[key]]
     if not words or not all(isinstance(word, str) for word in words):
         raise source.fault((*where, key), f"{key} is {data[key]!r}; expected a name or a list of names.")

@@ -114,12 +114,13 @@ class Store:
 
     def missing(self, run: PlannedRun) -> list[Kind]:
         """The steps of a run that are still to be done, in their order."""
+        scored: list[Kind] = ["score"] if self.unscored(run) else []
         tasks: list[Kind] = ["task"] if self.undone(run) else []
         if not self.trained(run):
-            return ["train", "encode", "score", *tasks]
+            return ["train", "encode", *scored, *tasks]
         if self.source(run) is None:
-            return ["encode", "score", *tasks]
-        return ["score", *tasks] if self.unscored(run) else tasks
+            return ["encode", *scored, *tasks]
+        return [*scored, *tasks]
 
     def ranking_key(self, group: RankGroup, method: str, scope: str) -> tuple[str, list[tuple[str, str]]]:
         """The name of a ranking's file, a hash of all it depends on; and its members, as they are now."""
@@ -135,7 +136,7 @@ class Store:
         """(runs, method, scope) of the rankings there will be if no run fails."""
         return [
             (group, method, scope)
-            for group in self.plan.groups
+            for group in self.plan.ranked_groups
             for method, scope in self.plan.rankings
             if not too_few(scope, [_full_setting(run) for run in group.runs])
         ]

@@ -115,7 +115,7 @@ class _Work:
         self.state = StudyState(
             total=none | dict.fromkeys(kinds, len(store.runs)) | {"rank": len(store.planned_rankings)},
             done=none | {kind: sum(kind not in missing for missing in left.values()) for kind in kinds},
-            untrained=sum(run.spec.steps for run in store.runs if "train" in left[run.id]),
+            untrained=sum(run.spec.updates for run in store.runs if "train" in left[run.id]),
         )
         for run in store.runs:
             if not left[run.id]:
@@ -131,7 +131,7 @@ class _Work:
     def rankings(self) -> None:
         """Rank the runs that are there, those of each world and split for themselves."""
         current: set[str] = set()
-        for group in self.store.plan.groups:
+        for group in self.store.plan.ranked_groups:
             for method, scope in self.store.plan.rankings:
                 key, members = self.store.ranking_key(group, method, scope)
                 current.add(key)

@@ -55,7 +55,7 @@ def _runs(store: "Store") -> Rows:
         row |= {
             "setting": run.setting,
             "status": status,
-            "minutes": store.run(run).minutes_of(spec.steps),
+            "minutes": store.run(run).minutes_of(spec.updates),
             "error": error,
         }
         yield row | {f"option.{name}": value for name, value in spec.options.items()}
@@ -88,7 +88,7 @@ def _tasks(store: "Store") -> Rows:
 
 def _ranks(store: "Store") -> Rows:
     """One row for each run and ranking."""
-    for group in store.plan.groups:
+    for group in store.plan.ranked_groups:
         for method, scope in store.plan.rankings:
             key, _ = store.ranking_key(group, method, scope)
             if store.ranked(key):

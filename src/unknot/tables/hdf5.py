@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, extras
 from unknot.reading.guard import must_fit, parsing
 from unknot.tables.arrow import column_of
 
@@ -30,10 +30,8 @@ def hdf5_columns(path: Path) -> tuple[dict[str, bool], Callable[[Sequence[str]],
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    try:
+    with extras(f"{path}: reading HDF5"):
         import h5py
-    except ImportError:
-        raise UnknotError(f"{path}: reading HDF5 needs an extra: pip install unknot[files].") from None
     with parsing(path, "an HDF5 file"), h5py.File(path, "r") as file:
         yield file
 

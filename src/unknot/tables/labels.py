@@ -139,7 +139,12 @@ def group_codes(groups: Any, who: str) -> NDArray[np.int64]:
     column = column_of(groups, who)
     if column.null_count:
         raise UnknotError(f"{who}: {column.null_count} row(s) have no group; give each its own, or drop them.")
-    coded = pa.chunked_array(column).dictionary_encode().unify_dictionaries().combine_chunks()
+    if not len(column):
+        return np.zeros(0, np.int64)
+    try:
+        coded = pa.chunked_array(column).dictionary_encode().unify_dictionaries().combine_chunks()
+    except pa.ArrowException:
+        raise UnknotError(f"{who}: groups hold {column.type}; expected a name or a number for each row.") from None
     return np.asarray(coded.indices).astype(np.int64)
 
 

@@ -12,7 +12,10 @@ from tests.studies.conftest import Inline
 from unknot.studies.plan import plan_study
 from unknot.studies.spec import PRESETS, read_spec
 from unknot.studies.study import run_study
+from unknot.worlds.scenes.dataset import SceneSet, write_scenes
+from unknot.worlds.scenes.toy_corpus import toy_corpus
 
+OBJECTS = {"slots": 3, "slot_size": 8, "channels": 8, "stride": 2, "full_layers": 0, "warm_up": 0}
 SMALL = {"steps": 2, "batch_size": 4, "rows": 200, "seeds": 2, "image_size": 32}
 TOY: dict[str, dict[str, Any]] = {
     "mahon2024": {
@@ -50,6 +53,14 @@ TOY: dict[str, dict[str, Any]] = {
             }
         },
     },
+    "xie2022": {
+        "models": [
+            {"model": "slot_attention", "worlds": ["HERE/iid", "HERE/corr"], **OBJECTS},
+            {"model": "beta_tc_vae", "worlds": ["HERE/iid"], "latents": 3, "architecture": "conv64"},
+        ],
+        "rows": 20,
+        "tasks": {"algebra": {"corpus": "HERE/corpus", "minibatch": 8, "pictures": 0, "segmented": 16}},
+    },
 }
 
 
@@ -60,9 +71,13 @@ def toy_study(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
     @cache
     def folder(paper: str) -> Path:
         parent = tmp_path_factory.mktemp(paper)
-        preset = yaml.safe_load((PRESETS / f"{paper}_small.yaml").read_text(encoding="utf-8"))
+        preset = yaml.safe_load((PRESETS / f"{paper}_small.yaml").read_text(encoding="utf-8")) | SMALL | TOY[paper]
+        if paper == "xie2022":
+            toy_corpus(parent / "corpus", n=32, size=32)
+            for setting in ("iid", "corr"):
+                write_scenes(parent / setting, SceneSet(setting, n=20, size=32))
         file = parent / "study.yaml"
-        file.write_text(yaml.safe_dump(preset | SMALL | TOY[paper]), encoding="utf-8")
+        file.write_text(yaml.safe_dump(preset).replace("HERE", str(parent)), encoding="utf-8")
         state = run_study(plan_study(read_spec(file)), parent / "study", engine=Inline())
         assert not state.failures
         return parent / "study"

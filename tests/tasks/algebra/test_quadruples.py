@@ -72,6 +72,7 @@ def test_missing_images_are_counted_and_named(tmp_path):
         ("list.json", "[1, 2]", "list of objects"),
         ("list.json", "{", "cannot be read"),
         ("list.txt", "a b c\n", "line 1 names 3 images; expected 10"),
+        ("list.csv", ",".join("abcdefghij") + "\n", r"10 of its 10 images do not exist: .*Name the folder"),
         ("list.xls", "", "expected a list of images in a .csv"),
     ],
 )

@@ -1,6 +1,5 @@
 """The reasoning task: inputs, protocol, learning, resuming, and what it refuses."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -35,13 +34,14 @@ from unknot.tasks.reasoning.panels import (
 )
 from unknot.tasks.reasoning.reasoner import Lesson, Reasoner
 from unknot.tasks.reasoning.task import reasoning
-from unknot.tasks.result import TaskResult, read_result
+from unknot.tasks.result import TaskResult
 from unknot.worlds import ArrayWorld
 from unknot.worlds.puzzles.puzzles import Panels, draw_puzzles
 from unknot.worlds.puzzles.quantised import Quantised
 from unknot.worlds.puzzles.solvers import Shortcuts, rule
 
 SMALL = space({"shape": 3, "x": 4, "y": 4})
+WORLD = "abstract_dsprites_rendered"
 TINY = {"g": "16x2", "f": "16x2"}
 BRIEF: dict[str, Any] = {"evaluate_every": 10, "evaluation_batches": 2, "at": (10, 20)}
 QUICK = BRIEF | TINY
@@ -245,28 +245,38 @@ def test_fewer_steps_than_were_done_end_as_if_no_more_had_been_asked_for(tmp_pat
     assert kept.read_bytes() == before
 
 
-def test_a_killed_process_goes_on_and_ends_with_the_same_accuracies(tmp_path: Path) -> None:
+def test_of_two_processes_on_one_folder_the_second_is_refused_and_goes_on_once_the_first_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspace, "PATIENCE", 0.0)
+    monkeypatch.setattr(reasoner, "CHECKPOINT_EVERY", 20)
+    options = {
+        "input": "integer",
+        "steps": 80,
+        "evaluate_every": 40,
+        "evaluation_batches": 2,
+        "dropout": 0.25,
+        **TINY,
+    }
     program = (
-        "import sys\nfrom pathlib import Path\nfrom unknot.tasks.reasoning import reasoner\n"
-        "from unknot.tasks.reasoning.task import reasoning\n"
-        "reasoner.CHECKPOINT_EVERY = 20\n"
-        "result = reasoning(world='abstract_dsprites_rendered', input='integer', steps=300, evaluate_every=50, "
-        "evaluation_batches=2, g='16x2', f='16x2', dropout=0.25, folder=sys.argv[1])\n"
-        "result.write(Path(sys.argv[1]) / 'result.json')\n"
+        "import sys\nfrom unknot.tasks.reasoning import reasoner\nfrom unknot.tasks.reasoning.task import reasoning\n"
+        f"reasoner.CHECKPOINT_EVERY = 20\nreasoning(world={WORLD!r}, folder=sys.argv[1], **{options!r})\n"
     )
-    command = [sys.executable, "-c", program]
-    killed = subprocess.Popen([*command, str(tmp_path / "killed")])
-    while killed.poll() is None and not checkpoints(tmp_path / "killed"):
-        time.sleep(0.01)
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.wait()
-    (kept,) = checkpoints(tmp_path / "killed")
-    step = torch.load(kept, weights_only=True)["step"]
-    assert 0 < step < 300 and not (tmp_path / "killed" / "result.json").exists()
-    for name in ("killed", "whole"):
-        subprocess.run([*command, str(tmp_path / name)], check=True)
-    results = [read_result(tmp_path / name / "result.json") for name in ("killed", "whole")]
-    assert same_numbers(*results)
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) as first:
+        while first.poll() is None and not checkpoints(tmp_path):
+            time.sleep(0.01)
+        first.send_signal(signal.SIGSTOP)
+        with pytest.raises(UnknotError, match=rf"reasoning-\w+: process {first.pid} is at work on it; wait until"):
+            reasoning(world=WORLD, folder=tmp_path, **options)
+        first.kill()
+    (kept,) = checkpoints(tmp_path)
+    assert 0 < torch.load(kept, weights_only=True)["step"] < 80
+    told: list[int] = []
+    second = reasoning(
+        world=WORLD, folder=tmp_path, progress=lambda stage, done, total, **facts: told.append(done), **options
+    )
+    assert min(told) >= 20
+    assert same_numbers(second, reasoning(world=WORLD, **options))
 
 
 def test_other_settings_use_other_files_of_the_same_folder(tmp_path: Path) -> None:
@@ -308,17 +318,6 @@ def test_a_damaged_reasoner_is_an_error_once_it_is_to_learn_more(tmp_path: Path)
     assert same_numbers(reasoning(read_classes, pictures(), steps=10, folder=tmp_path, **QUICK), first)
     with pytest.raises(UnknotError, match=r"reasoner-\w+\.pt: is damaged .* move it away"):
         reasoning(read_classes, pictures(), steps=20, folder=tmp_path, **QUICK)
-
-
-def test_two_processes_do_not_teach_the_same_reasoner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace, "PATIENCE", 0.0)
-
-    def again(stage: str, done: int, total: int, /, **facts: Any) -> None:
-        with pytest.raises(UnknotError, match="another process is at work on it; wait"):
-            reasoning(world=pictures(), input="onehot", steps=10, folder=tmp_path, **QUICK)
-
-    reasoning(world=pictures(), input="onehot", steps=10, folder=tmp_path, progress=again, **QUICK)
-    reasoning(world=pictures(), input="onehot", steps=20, folder=tmp_path, **QUICK)
 
 
 def test_a_model_is_loaded_once_however_many_views_there_are(

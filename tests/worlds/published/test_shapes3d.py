@@ -95,7 +95,7 @@ def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
 def test_without_h5py_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
     write(tmp_path / "3dshapes.h5")
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(UnknotError, match=r"needs h5py; pip install unknot\[files\]"):
+    with pytest.raises(UnknotError, match=r"needs h5py, which is not installed; .*unknot\[files\]"):
         shapes3d.read(tmp_path / "3dshapes.h5", space=SMALL)
 
 

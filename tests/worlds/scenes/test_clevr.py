@@ -3,12 +3,10 @@ import shutil
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from unknot.errors import UnknotError
 from unknot.worlds import open_world
-from unknot.worlds.scenes.clevr import cut, import_coat, read_clevr, read_scene_file
-from unknot.worlds.scenes.corpus import ROLES, open_corpus
+from unknot.worlds.scenes.clevr import cut, read_clevr, read_scene_file
 from unknot.worlds.scenes.dataset import SceneSet, write_scenes
 
 
@@ -88,52 +86,7 @@ def test_a_scene_file_with_unknown_colours_or_without_a_picture_is_named(clevr, 
         read_scene_file(file)
 
 
-@pytest.fixture
-def published(tmp_path):
-    """A list of two tests in COAT's layout, every picture in a grey of its own."""
-    lines = []
-    for i in range(2):
-        names = []
-        for j in range(10):
-            name = f"images/{i}_{j}.png"
-            (tmp_path / "images").mkdir(exist_ok=True)
-            Image.fromarray(np.full((240, 240, 3), 20 * j + i, np.uint8)).save(tmp_path / name)
-            names.append(name)
-        lines.append(("," if i else " ").join(names))
-    (tmp_path / "tests.txt").write_text("\n".join(lines) + "\n")
-    return tmp_path
-
-
-def test_coats_list_becomes_a_corpus_in_the_papers_order(published):
-    corpus = import_coat(published / "tests.txt", published / "corpus", size=32)
-    greys = corpus.images[:, :, 16, 16, 0]
-    assert greys[0].tolist() == [
-        20,
-        0,
-        40,
-        60,
-        80,
-        100,
-        120,
-        140,
-        160,
-        180,
-    ]  # its code calls A what the paper calls B
-    assert greys[1, 0] == 21 and not corpus.masks.any()
-    assert open_corpus(published / "corpus").tuples[0]["files"][ROLES[0]] == "images/0_1.png"
-
-
-def test_missing_pictures_and_short_lines_are_named(published):
-    (published / "images" / "1_7.png").unlink()
-    with pytest.raises(UnknotError, match=r"1_7\.png: no such picture"):
-        import_coat(published / "tests.txt", published / "corpus", size=32)
-    assert not (published / "corpus" / "corpus.json").exists()
-    (published / "short.txt").write_text("a.png b.png\n")
-    with pytest.raises(UnknotError, match="line 1: has 2 paths; expected 10"):
-        import_coat(published / "short.txt", published / "corpus")
-    (published / "empty.txt").write_text("\n")
-    with pytest.raises(UnknotError, match="is empty"):
-        import_coat(published / "empty.txt", published / "corpus")
-    (published / "bad.png").write_bytes(b"no picture")
+def test_a_broken_picture_is_named(tmp_path):
+    (tmp_path / "bad.png").write_bytes(b"no picture")
     with pytest.raises(UnknotError, match="cannot be read as a picture"):
-        cut(published / "bad.png", (8, 8), "whole")
+        cut(tmp_path / "bad.png", (8, 8), "whole")

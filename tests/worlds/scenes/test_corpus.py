@@ -71,7 +71,7 @@ def test_scores_are_those_of_silhouettes_at_240_pixels_and_keep_the_variants_bou
     for record in occluded.tuples:
         assert record["score"] == score_by_hand(record) > 1400
     for record in clear.tuples[:6]:
-        assert record["score"] == score_by_hand(record) <= 300
+        assert record["score"] == score_by_hand(record) < 400
 
 
 def test_main_scenes_show_and_hide_enough(occluded):
@@ -167,7 +167,7 @@ def test_a_process_does_not_wait_for_the_one_that_started_it(tmp_path):
     code = f"from unknot.worlds.scenes.making import make_corpus; make_corpus({str(tmp_path)!r}, **{SMALL!r})"
     with alone(tmp_path):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert "another process is filling this folder" in done.stderr
+    assert f"process {os.getpid()} is filling this folder" in done.stderr
 
 
 def test_a_corpus_that_is_there_is_opened_and_not_made_again(clear):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.worlds.scenes.placement import SETTINGS, Rules, _few_colors, placements, rules, sample_scenes
+from unknot.worlds.scenes.placement import SETTINGS, Rules, _few_colors, rules, sample_scenes
 from unknot.worlds.scenes.render import scene_masks
 from unknot.worlds.scenes.scene import BACKGROUNDS, CAMERA, DIRECTIONS, LAMPS
 
@@ -69,6 +69,15 @@ def test_corr_scenes_share_one_colour_and_one_material_and_stand_close():
         reach = {"small": 0.3, "large": {3: 0.6, 4: 0.6, 5: 0.8, 6: math.inf}[len(scene.objects)]}[first.size]
         for thing in scene.objects[1:]:
             assert max(abs(thing.x - first.x), abs(thing.y - first.y)) <= 3 * reach + 1e-6
+
+
+@pytest.mark.parametrize("name", ["iid", "corr", "clevr"])
+def test_crowded_scenes_are_as_frequent_as_empty_ones(name):
+    # A scene whose objects found no room is tried again with as many.
+    fewest, most = SETTINGS[name].objects
+    n = 60 * (most - fewest + 1)
+    counts = np.bincount([len(scene.objects) for scene in scenes(name, n)], minlength=most + 1)[fewest:]
+    assert ((counts - 60) ** 2 / 60).sum() < 27  # chi-squared with 3 or 7 degrees of freedom: p < 0.001
 
 
 def test_few_colours_follow_the_law_worked_out_over_all_assignments():
@@ -156,7 +165,7 @@ def test_the_same_seed_gives_the_same_scenes_and_another_seed_others():
 
 def test_rules_that_leave_no_room_are_an_error():
     with pytest.raises(UnknotError, match="no room for 3 objects"):
-        next(placements(Rules(objects=(3, 3), cluster=0.01), np.random.default_rng(0)))
+        sample_scenes(1, Rules(objects=(3, 3), cluster=0.01), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from unknot.cli.output import echo, keep_with_run, plain_console, stoppable
 from unknot.cli.train import model_options
 from unknot.encoders.encoder import Opening
 from unknot.encoders.source import Source
-from unknot.errors import UnknotError, sentences
+from unknot.errors import UnknotError, must_have, sentences
 from unknot.files import json_hash, must_be_ours
 from unknot.runs.spec import RunSpec
 from unknot.runs.workspace import Workspace
@@ -67,6 +67,8 @@ def command_of(task: Task) -> Any:
         options = task.options(**typed(task.options, values))
         training = typed(RunSpec, {name: values.pop(name) for name in trained})
         request = Request(**typed(Request, values))
+        if request.html is not None:
+            must_have("--html", "jinja2")
         if request.model and request.output is None:
             request = replace(request, output=Path(task.name))
             echo(f"runs are kept in {request.output}{os.sep}; -o FOLDER chooses another folder", err=True)

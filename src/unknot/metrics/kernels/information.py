@@ -67,16 +67,22 @@ def equal_frequency(latents: Floats, bins: int) -> Codes:
 
 
 def equal_frequency_cuts(ordered: Floats, bins: int) -> Floats:
-    """Cut points, at most bins - 1, of one sorted latent (n,) into bins of about equal count.
-
-    A cut lies only between two distinct values: for every target rank m n / bins, rounded to a whole one, at the
-    nearest rank where the value changes (the lower one when two are as near), half-way between the neighbours. A
-    value belongs to the bin given by the number of cuts <= it.
+    """Cut points, at most bins - 1, of one sorted latent (n,) into bins of about equal count; see `cuts_near`.
 
     >>> equal_frequency_cuts(np.array([0.0, 0.0, 0.0, 1.0, 2.0, 2.0]), 3)
     array([0.5, 1.5])
     """
-    chosen = _cut_ranks(_changes(ordered), len(ordered), bins)
+    return cuts_near(ordered, _equal_ranks(len(ordered), bins))
+
+
+def cuts_near(ordered: Floats, targets: Floats | Ints) -> Floats:
+    """Cut points of one sorted latent (n,) at target ranks, as near as may be.
+
+    A cut lies only between two distinct values: for every target at the nearest rank where the value changes (the
+    lower one when two are as near), half-way between the neighbours. A value belongs to the bin given by the number
+    of cuts <= it.
+    """
+    chosen = _cut_ranks(_changes(ordered), targets)
     left, right = ordered[chosen - 1], ordered[chosen]
     middle = left / 2 + right / 2
     result: Floats = np.where(middle > left, np.minimum(middle, right), right)
@@ -88,12 +94,17 @@ def _changes(ordered: Floats) -> Ints:
     return np.flatnonzero(ordered[1:] > ordered[:-1]) + 1
 
 
-def _cut_ranks(changes: Ints, n: int, bins: int) -> Ints:
-    """Of the ranks where a value changes, those that cut n rows into bins of about equal count."""
+def _equal_ranks(n: int, bins: int) -> Floats:
+    """Whole ranks that cut n rows into bins of about equal count."""
     _check_bins(bins)
-    if len(changes) == 0 or bins == 1:
+    ranks: Floats = np.rint(np.arange(1, bins) * n / bins)
+    return ranks
+
+
+def _cut_ranks(changes: Ints, targets: Floats | Ints) -> Ints:
+    """Of the ranks where a value changes, those nearest to targets."""
+    if len(changes) == 0 or len(targets) == 0:
         return np.empty(0, dtype=np.int64)
-    targets = np.rint(np.arange(1, bins) * n / bins)  # whole ranks first: ties are exact
     above = np.minimum(np.searchsorted(changes, targets), len(changes) - 1)
     below = np.maximum(above - 1, 0)
     lower_is_near = np.abs(targets - changes[below]) <= np.abs(changes[above] - targets)
@@ -197,7 +208,7 @@ def _sorted_tables(latents: Floats, factors: Ints, sizes: Ints) -> Tables:
         changes = _changes(column[order])
         stretches = {}
         for size in map(int, np.unique(sizes)):
-            ends = np.concatenate([[0], _cut_ranks(changes, n, size), [n]])
+            ends = np.concatenate([[0], _cut_ranks(changes, _equal_ranks(n, size)), [n]])
             stretches[size] = np.repeat(np.arange(len(ends) - 1) * size, np.diff(ends))
         for j, size in enumerate(map(int, sizes)):
             cells = stretches[size] + values[j][order]

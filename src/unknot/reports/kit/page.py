@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unknot import __version__
-from unknot.errors import UnknotError
+from unknot.errors import extras
 from unknot.files import written_whole
 
 if TYPE_CHECKING:
@@ -171,10 +171,8 @@ def render(name: str, who: str, package: str = KIT, **values: Any) -> tuple[str,
         package: whose files they are.
         values: that the template names.
     """
-    try:
+    with extras(who):
         from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise UnknotError(f"{who} needs an extra: pip install unknot[report].") from None
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     for kind in (Picture, Drawing, Gallery, Command, Link, Listing):
         environment.tests[kind.__name__.lower()] = lambda item, kind=kind: isinstance(item, kind)

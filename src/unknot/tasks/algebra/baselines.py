@@ -58,10 +58,11 @@ def baselines(tuples: Tuples, *, seed: int, full: bool) -> dict[str, Callable[[]
 
     if corpus.info.get("variant") in VARIANTS:  # masks of negatives, which it does not keep, can be drawn again
         rows["slots from true masks"] = lambda: mask_slots(corpus)
-    if full:
+    if full and corpus.has_scenes:
         rows["symbolic attributes"] = lambda: symbolic_codes(corpus.tuples)
         rows["random projection of symbolic attributes"] = projected
         rows["symbolic attributes without colour"] = lambda: symbolic_codes(corpus.tuples, without="color")
+    if full:
         rows["constant code"] = lambda: {role: np.ones((len(tuples), 1)) for role in tuples.roles}
     return rows
 

@@ -1,8 +1,8 @@
 """Tuples of images to do algebra with: a corpus, or a file that lists one's own A, B, C, D and wrong answers.
 
 A table (`.csv`) has a header `A,B,C,D` and, if there are any, names of wrong answers; each row names images, relative
-to the file. A `.json` file is a list of such rows as objects. A `.txt` file is a list as published with COAT: ten
-images in a line, where the first has more objects than the second, so that those two change places here.
+to the file. A `.json` file is a list of such rows as objects. A `.txt` file, or a table of ten columns without a
+header, is a list as published with COAT: see `unknot.worlds.scenes.coat_list`.
 
 Reference: Xie et al. 2022, COAT: Measuring Object Compositionality in Emergent Representations, ICML.
 """
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.files import json_hash
+from unknot.worlds.scenes.coat_list import read_coat_list
 from unknot.worlds.scenes.corpus import MASKED, ROLES, Corpus
 from unknot.worlds.world import Images
 
@@ -56,12 +57,15 @@ class CorpusTuples:
 
     @property
     def scenes(self) -> NDArray[np.int64]:
-        """(n,) which main scene each tuple was cut from; every scene has a camera of its own."""
+        """(n,) which main scene each tuple was cut from; every scene has a name, or a camera of its own."""
         records = enumerate(self.corpus.tuples)
-        cameras = [json.dumps(record["scenes"]["A"].get("camera", i)) for i, record in records]
-        if len(set(cameras)) == 1:  # a camera that never moved tells nothing
-            return np.arange(len(cameras))
-        return np.unique(cameras, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        if self.corpus.has_scenes:
+            mains = [json.dumps(record["scenes"]["A"].get("camera", i)) for i, record in records]
+        else:
+            mains = [str(record.get("main", i)) for i, record in records]
+        if len(set(mains)) == 1:  # a camera that never moved tells nothing
+            return np.arange(len(mains))
+        return np.unique(mains, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
     def __len__(self) -> int:
         return len(self.corpus)
@@ -184,6 +188,10 @@ def _columns(path: Path, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Pa
 
 def _read_csv(path: Path) -> list[dict[str, Any]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
+        first = next(csv.reader(file), [])
+        if len(first) == len(ROLES) and not {*first} & {*MASKED}:
+            return _read_published(path)
+        file.seek(0)
         return list(csv.DictReader(file))
 
 
@@ -194,17 +202,8 @@ def _read_json(path: Path) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _read_published(path: Path) -> list[dict[str, str]]:
-    # The published code calls A what the paper calls B.
-    order = ("B", "A", *ROLES[2:])
-    rows = []
-    for i, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        words = line.replace(",", " ").split()
-        if words and len(words) != len(order):
-            raise UnknotError(f"{path}: line {i} names {len(words)} images; expected {len(order)}.")
-        if words:
-            rows.append(dict(zip(order, words, strict=True)))
-    return [{role: row[role] for role in ROLES} for row in rows]
+def _read_published(path: Path) -> list[dict[str, Any]]:
+    return [{role: str(image.absolute()) for role, image in row.items()} for row in read_coat_list(path)]
 
 
 def _read_image(path: Path) -> Images:

@@ -24,6 +24,7 @@ from unknot.tasks.algebra.tuple_sheet import drawn_tuples
 from unknot.tasks.result import Cell, Table
 from unknot.worlds.scenes.corpus import MASKED
 
+Variants = dict[str, tuple[str, Mapping[str, Any]]]  # ending of the names of values -> name in tables, and codes
 BASELINES = 2  # version of the baselines; rises when their numbers change
 
 
@@ -61,22 +62,25 @@ class ResultParts:
                 self.values[f"{prefix}{loss}_passed{suffix}"] = float(score.parts["passed"])
 
 
-def score_encoder(parts: ResultParts, encoder: EncoderCodes, tuple_set: TupleSet, options: AlgebraOptions) -> None:
-    """Rows of the encoder on one corpus: its codes as they are and, for slots, tidied."""
+def score_encoder(
+    parts: ResultParts, encoder: EncoderCodes, tuple_set: TupleSet, options: AlgebraOptions
+) -> Variants:
+    """Rows of the encoder on one corpus: its codes as they are and, for slots, tidied; what was scored."""
     parts.notes += encoder.notes
     if PIXEL not in encoder.codes:
         parts.notes.append("There are no codes of the pixel negative B - A + C; the test is without it.")
-    for ending, (name, codes) in _variants(encoder, options).items():
+    variants = _variants(encoder, options)
+    for ending, (name, codes) in variants.items():
         scores = coat(codes, groups=tuple_set.tuples.scenes, **options.coat)
         parts.add_rows(name, "encoder", tuple_set.name, scores)
         parts.add_values(scores, suffix=ending + tuple_set.suffix)
         for score in scores:
             parts.notes += [f"{name}: {note}" for note in score.parts["notes"]]
+    return variants
 
 
-def _variants(encoder: EncoderCodes, options: AlgebraOptions) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """Ending of the names of values -> name in tables, and codes."""
-    variants = {"": (encoder.name, encoder.codes)}
+def _variants(encoder: EncoderCodes, options: AlgebraOptions) -> Variants:
+    variants: Variants = {"": (encoder.name, encoder.codes)}
     if np.ndim(encoder.codes["A"]) != 3:
         return variants
     alone = without_duplicates(encoder.codes, options.threshold, options.blank)
@@ -92,18 +96,25 @@ def _variants(encoder: EncoderCodes, options: AlgebraOptions) -> dict[str, tuple
 
 
 def score_beside(
-    parts: ResultParts, encoder: EncoderCodes | None, tuples: Tuples, options: AlgebraOptions
+    parts: ResultParts, encoder: EncoderCodes | None, variants: Variants, tuples: Tuples, options: AlgebraOptions
 ) -> None:
     """TRE, measures of masks, and pictures; without an encoder, pictures of the tuples alone."""
     if encoder is not None and isinstance(tuples, CorpusTuples):
-        _score_tre(parts, encoder, tuples, options)
+        _score_tre(parts, variants, tuples, options)
         if encoder.decoder is not None and encoder.decoder.model.masks_objects and options.segmented:
-            parts.values |= segmentation(encoder.decoder, tuples, options.segmented)
+            if tuples.corpus.has_masks:
+                parts.values |= segmentation(encoder.decoder, tuples, options.segmented)
+            else:
+                parts.notes.append("ARI and overlaps are left out: the corpus has no true masks.")
     if options.pictures:
         parts.pictures.append({"title": "Tuples", "png": drawn_tuples(tuples, options.pictures, encoder)})
 
 
-def _score_tre(parts: ResultParts, encoder: EncoderCodes, tuples: CorpusTuples, options: AlgebraOptions) -> None:
+def _score_tre(parts: ResultParts, variants: Variants, tuples: CorpusTuples, options: AlgebraOptions) -> None:
+    """TRE of codes, of slots as they are and tidied, as in Table 2 of the paper."""
+    if not tuples.corpus.has_scenes:
+        parts.notes.append("TRE is left out: what the images of the corpus show is not known.")
+        return
     scenes = len(np.unique(tuples.scenes))
     if scenes < GROUPS:
         parts.notes.append(
@@ -111,17 +122,18 @@ def _score_tre(parts: ResultParts, encoder: EncoderCodes, tuples: CorpusTuples, 
             "hold some out. Ask for more tuples."
         )
         return
-    codes = np.concatenate([np.asarray(encoder.codes[role]) for role in MASKED])
-    if codes.ndim == 3:
-        codes = codes.mean(axis=1)
-        parts.notes.append("TRE is of the mean over slots, which does not depend on their order.")
     by_role = [attributes(tuples.corpus.tuples, role) for role in MASKED]
-    scene_parts = (np.concatenate([role[i] for role in by_role]) for i in range(3))
+    scene_parts = [np.concatenate([role[i] for role in by_role]) for i in range(3)]
     groups = np.tile(tuples.scenes, len(MASKED))
-    error = tre(codes, *scene_parts, composition=options.composition, groups=groups, rng=options.seed)
-    parts.values["tre"] = error.value
-    if not error.parts["collapsed"]:
-        parts.values["tre_normalised"] = error.parts["normalised"]
+    for ending, (_, codes) in variants.items():
+        of_images = np.concatenate([np.asarray(codes[role]) for role in MASKED])
+        if of_images.ndim == 3:
+            of_images = of_images.mean(axis=1)
+            parts.notes.append("TRE is of the mean over slots, which does not depend on their order.")
+        error = tre(of_images, *scene_parts, composition=options.composition, groups=groups, rng=options.seed)
+        parts.values[f"tre{ending}"] = error.value
+        if not error.parts["collapsed"]:
+            parts.values[f"tre_normalised{ending}"] = error.parts["normalised"]
 
 
 def score_baselines(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 DRAWN = 8  # tuples of a preview
+ERRORS = ("tre", "tre_no_duplicates", "tre_tidied")  # values of which less is better
 
 
 def measure(source: Source, options: AlgebraOptions, workspace: Workspace, progress: Progress) -> TaskResult:
@@ -46,14 +47,14 @@ def measure(source: Source, options: AlgebraOptions, workspace: Workspace, progr
     def result() -> TaskResult:
         parts = ResultParts()
         for tuple_set in sets:
-            encoder, here = None, within(progress, tuple_set.name)
+            encoder, variants, here = None, {}, within(progress, tuple_set.name)
             if source.own is not None and not tuple_set.first:
                 parts.notes.append(f"The codes are of one corpus; there are none of '{tuple_set.name}'.")
             elif not source.nothing:
                 encoder = codes_of(source, tuple_set.tuples, fingerprint, options.batch_size, workspace, here)
-                score_encoder(parts, encoder, tuple_set, options)
+                variants = score_encoder(parts, encoder, tuple_set, options)
             if tuple_set.first:
-                score_beside(parts, encoder, tuple_set.tuples, options)
+                score_beside(parts, encoder, variants, tuple_set.tuples, options)
             score_baselines(parts, tuple_set, options, workspace, here)
         return TaskResult(
             task=WHO,
@@ -68,7 +69,7 @@ def measure(source: Source, options: AlgebraOptions, workspace: Workspace, progr
             },
             settings=settings,
             notes=list(dict.fromkeys(parts.notes)),
-            lower_is_better=[name for name in ("tre",) if name in parts.values],
+            lower_is_better=[name for name in parts.values if name in ERRORS],
         )
 
     identities = [tuple_set.tuples.identity for tuple_set in sets]
@@ -150,7 +151,7 @@ def _negative_tables(result: TaskResult) -> "Iterator[Table]":
 
 ALGEBRA = Task(
     name=WHO,
-    version=1,
+    version=2,
     question="Object compositionality (COAT): is z(B) - z(A) + z(C) = z(D), and is it nothing else?",
     about="""Makes a corpus of tuples first if there is none: A, B (A and more objects), C, D (C and the same objects),
 and pictures that differ from D in one thing. Says L2-COAT and acos-COAT in percent, whether every wrong picture does
@@ -160,8 +161,8 @@ Slots (n, k, d) are scored as they are, without duplicates and, where a run can 
 invisible ones. Runs that mask objects get ARI, FG-ARI, mean best overlap and covering too.
 
 `values`: scores (1 is best, 0 chance) and passes (1 or 0) of the first corpus, with its name at the end those of the
-second; "tre", and "tre_normalised". `tables`: "scores" (in percent), "negatives", "published" (in percent) and
-"pictures" (base64 PNG).
+second; "tre", and "tre_normalised", of slots also without duplicates and tidied. `tables`: "scores" (in percent),
+"negatives", "published" (in percent) and "pictures" (base64 PNG).
 
 Scores of baselines are kept with the corpus; codes in the folder, 16 tuples at a time.""",
     reference="Xie et al. 2022, COAT: Measuring Object Compositionality in Emergent Representations, ICML.",

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.encoders.encoder import Encoder, writable
 from unknot.encoders.source import WITH_WEIGHTS, Source
-from unknot.errors import UnknotError, UnknotWarning
+from unknot.errors import UnknotError, UnknotWarning, extras
 from unknot.factors import FactorSpace
 from unknot.reading.arrays import as_array
 from unknot.representation import Representation
@@ -93,10 +93,8 @@ def must_have_factors(world: World) -> None:
 
 def needs_readout(spec: RunSpec, readout: bool | None, who: str) -> bool:
     """Whether factors have to be read from the latents of a run, or are predicted by it."""
-    try:
+    with extras(f"{who}: a run"):
         from unknot.models import find
-    except ImportError:
-        raise UnknotError(f"{who}: a run needs torch, an extra: pip install unknot[torch].") from None
     if find(spec.model).predicts:
         return readout is True
     if readout is False:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unknot.encoders.source import Source
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, extras
 from unknot.progress import Progress, silent
 from unknot.runs.workspace import Workspace
 from unknot.tasks.options import Untrained
@@ -45,10 +45,8 @@ def measure(source: Source, options: ReasoningOptions, workspace: Workspace, pro
     label = source.label or ALONE[options.input]
 
     def result() -> TaskResult:
-        try:
+        with extras(WHO):
             from unknot.tasks.reasoning.reasoner import Lesson, teach
-        except ImportError:
-            raise UnknotError(f"{WHO}: needs torch, an extra: pip install unknot[torch].") from None
         lesson = Lesson(panels_of(source, grid, options, workspace, progress), options)
         baselines = options.baselines(grid.factors)
         identity = [taught, source.fingerprint]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, extras
 from unknot.factors import Indices
 from unknot.reading.guard import AGAIN, must_fit, parsing
 
@@ -95,10 +95,8 @@ def dataset(file: Any, path: Path, key: str) -> Any:
 
 def reader(path: Path) -> Any:
     """The package that reads HDF5, or the error that says which extra has it."""
-    try:
+    with extras(f"{path}: reading HDF5"):
         import h5py
-    except ImportError:
-        raise UnknotError(f"{path}: reading HDF5 needs h5py; pip install unknot[files].") from None
     return h5py
 
 

@@ -11,16 +11,17 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import current_process
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.files import must_be_ours, plain, read_json, write_json, written_whole
+from unknot.processes.lock import HeldError, held
 from unknot.progress import Progress, silent
 from unknot.reading.guard import in_words
 
@@ -125,40 +126,26 @@ def alone(folder: Path, waiting: Callable[[], None] | None = None) -> Iterator[N
         waiting: called now and then while another process fills it; left out, that is an error.
     """
     must_be_ours(folder, "set of pictures", [MAKING, ".lock", "dataset.json", "corpus.json"])
-    try:
-        import fcntl
-    except ImportError:  # systems without it: nobody watches
-        yield
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("a+")
-    except OSError as error:
-        raise UnknotError(f"{folder}: cannot be written ({error.strerror or error}).") from error
-    with file:
+    with ExitStack() as stack:
         while True:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(held(folder / ".lock"))
                 break
             except OSError as error:
+                raise UnknotError(f"{folder}: cannot be written ({error.strerror or error}).") from error
+            except HeldError as busy:
                 # A process that is started by the one that fills the folder would wait for itself.
-                if waiting is None or not isinstance(error, BlockingIOError) or _holder(file) == os.getppid():
+                if waiting is None or (busy.holder.is_here and busy.holder.pid == os.getppid()):
                     raise UnknotError(
-                        f"{folder}: another process is filling this folder; wait for it or name another."
+                        f"{folder}: {busy.holder} is filling this folder; wait for it or name another."
+                        f"{busy.holder.hint}"
                     ) from None
             waiting()
             time.sleep(PAUSE)
-        file.truncate(0)
-        print(os.getpid(), file=file, flush=True)
         yield
         with suppress(OSError):
             (folder / ".lock").unlink()
-
-
-def _holder(file: TextIO) -> int:
-    """The process that fills the folder of a lock; 0 if it has not said so yet."""
-    file.seek(0)
-    return int(file.read() or 0)
 
 
 def _record(making: Path, piece: int) -> Path:

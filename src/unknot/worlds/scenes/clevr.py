@@ -1,7 +1,6 @@
-"""The published pictures: a CLEVR folder as a world, and COAT's list of tests as a corpus.
+"""The published pictures of CLEVR: its folder as a world.
 
-CLEVR unpacks to `images/<split>/CLEVR_<split>_000000.png` (240 x 320) and `scenes/CLEVR_<split>_scenes.json`. COAT's
-list has ten paths on a line; its first two are swapped, since its code calls A what the paper calls B.
+CLEVR unpacks to `images/<split>/CLEVR_<split>_000000.png` (240 x 320) and `scenes/CLEVR_<split>_scenes.json`.
 """
 
 import json
@@ -16,7 +15,6 @@ from unknot.errors import UnknotError, unknown
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.image_folder import decoded
 from unknot.worlds.pictures import PictureFiles
-from unknot.worlds.scenes.corpus import MASKED, ROLES, Corpus, write_corpus
 from unknot.worlds.scenes.scene import Scene, read_scene
 
 # Top, bottom, left, right of what is kept, as shares of the picture; None: a central square.
@@ -92,53 +90,6 @@ def read_scene_file(path: Path | str) -> list[dict[str, Any]]:
         raise UnknotError(f"{path}: has no list 'scenes'; expected a CLEVR scene file.")
     scenes: list[dict[str, Any]] = record["scenes"]
     return scenes
-
-
-def import_coat(
-    tests: Path | str,
-    folder: Path | str,
-    *,
-    images: Path | str | None = None,
-    size: int = 128,
-    window: str = "coat",
-) -> Corpus:
-    """Make a corpus of COAT's published pictures, or of any pictures listed in the same way.
-
-    The result has no masks (all 0) and no scenes: scores that need them are left out.
-
-    Args:
-        tests: a text file with ten paths on each line, in the order B, A, C, D (the paper's names), drop, object,
-            color, material, shape, size, parted by spaces, tabs or commas.
-        folder: where the corpus is written.
-        images: what the paths are relative to; else the folder of the list.
-        size: side of the images.
-        window: as in `read_clevr`.
-    """
-    tests = Path(tests)
-    root = Path(images) if images is not None else tests.parent
-    try:
-        lines = [line for line in tests.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnknotError(f"{tests}: cannot be read as a list of tests ({error}).") from error
-    if not lines:
-        raise UnknotError(f"{tests}: is empty; expected ten paths on each line.")
-    if window not in WINDOWS:
-        raise unknown("window", window, WINDOWS)
-    drawn = np.empty((len(lines), len(ROLES), size, size, 3), dtype=np.uint8)
-    tuples: list[dict[str, Any]] = []
-    for i, line in enumerate(lines):
-        paths = line.replace(",", " ").split()
-        if len(paths) != len(ROLES):
-            raise UnknotError(f"{tests}, line {i + 1}: has {len(paths)} paths; expected {len(ROLES)}.")
-        paths[0], paths[1] = paths[1], paths[0]
-        for j, path in enumerate(paths):
-            drawn[i, j] = cut(root / path, (size, size), window)
-        tuples.append(
-            {"scenes": {}, "added": [], "edits": {}, "score": None, "files": dict(zip(ROLES, paths, strict=True))}
-        )
-    masks = np.zeros((len(lines), len(MASKED), size, size), dtype=np.uint8)
-    settings = {"tests": tests.name, "window": window, "masks": False}
-    return write_corpus(folder, drawn, masks, tuples, seed=None, variant="imported", settings=settings)
 
 
 def cut(path: Path, size: tuple[int, int], window: str) -> NDArray[np.uint8]:

@@ -24,7 +24,7 @@ from unknot.worlds.scenes.chunks import mapped, progress_of
 
 ROLES = ("A", "B", "C", "D", "drop", "object", "color", "material", "shape", "size")
 MASKED = ROLES[:4]
-VERSION = 2  # rises when the same seed gives other tuples or other pixels
+VERSION = 3  # rises when the same seed gives other tuples or other pixels
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Corpus:
         masks: uint8 (n, 4, h, w) for A, B, C, D: 0 for background, i + 1 for object i of the main scene.
         tuples: for each tuple, `scenes` (role -> scene in CLEVR's JSON, with `indices` of its objects in the main
             scene), `added` (indices of the objects that B has and A lacks), `edits` (negative -> what was changed)
-            and `score` (pixels in which occlusion breaks the algebra of silhouettes).
+            and `score` (pixels in which occlusion breaks the algebra of silhouettes). Of imported pictures, no scenes,
+            but `main` (the name of the main scene) and `files`.
         info: version, seed, variant, n, size, settings.
     """
 
@@ -49,6 +50,16 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.images)
+
+    @property
+    def has_scenes(self) -> bool:
+        """Whether it is known what each image shows; of imported pictures it is not."""
+        return all(record["scenes"] for record in self.tuples)
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether it is known which object each pixel sees."""
+        return bool(self.info.get("settings", {}).get("masks", True))
 
     def first(self, n: int) -> "Corpus":
         """The same corpus with its first n tuples alone, or all if it has fewer."""

@@ -47,7 +47,7 @@ FLAT: dict[str, dict[str, Any]] = {  # two-dimensional settings, and what they a
     SPRITES: {},
     BLACK: {"objects": (3, 4), "scales": (1.1, 1.5), "ground": 0.0},
 }
-VERSION = 2  # rises when the same seed gives other pictures
+VERSION = 3  # rises when the same seed gives other pictures
 PIECE = 64  # images
 
 

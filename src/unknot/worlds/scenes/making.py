@@ -13,8 +13,8 @@ from unknot.errors import UnknotError, unknown
 from unknot.progress import Progress, silent
 from unknot.worlds.scenes.chunks import alone, clear, difference, fill, finish, in_items, opened, progress_of
 from unknot.worlds.scenes.corpus import MASKED, ROLES, VERSION, Corpus, open_corpus, write_records
-from unknot.worlds.scenes.layouts import survey
-from unknot.worlds.scenes.placement import MIN_VISIBLE, SETTINGS, SURVEY, placements
+from unknot.worlds.scenes.layouts import Layouts, layouts_of, survey
+from unknot.worlds.scenes.placement import MIN_VISIBLE, SETTINGS, SURVEY, sample_scenes
 from unknot.worlds.scenes.render import Size, render, scene_masks, window
 from unknot.worlds.scenes.scene import Scene
 from unknot.worlds.scenes.tuples import (
@@ -29,7 +29,8 @@ from unknot.worlds.scenes.tuples import (
 
 PIECE = 16  # tuples
 MIN_OVERLAP = 800  # pixels of a main scene that two or more objects cover, of 240 x 240
-STRONG, CLEAR = 1400, 300  # scores above, and up to: strong occlusion, next to none
+STRONG, CLEAR = 1400, 400  # scores above, and below: strong occlusion, next to none
+MAINS = 16  # main scenes looked for at a time
 SEEN = 20  # pixels of a 128 x 128 image in which an added object, or a wrong one, must show
 NOTICED = 8  # levels by which a pixel must differ to count
 VARIANTS = ("occluded", "clear", "as published")
@@ -53,7 +54,7 @@ class Wish:
             "min_visible": MIN_VISIBLE,
             "min_overlap": MIN_OVERLAP,
             "score_above": None if clear else STRONG,
-            "score_up_to": CLEAR if clear else None,
+            "score_below": CLEAR if clear else None,
             "silhouettes": SURVEY,
             "per_scene": self.per_scene,
             "edited_object": "by place in the list" if published else "drawn",
@@ -161,15 +162,21 @@ def find_tuples(
 
 def crowded_scenes(wish: Wish, rng: np.random.Generator) -> Iterator[tuple[Scene, list[tuple[Parts, int]]]]:
     """Main scenes that show every object and hide enough of some, with their tuples in random order."""
-    for layouts in placements(SETTINGS["main"], rng):
-        pixels = survey(layouts, SURVEY, SURVEY)
-        for i in np.flatnonzero(pixels.all_seen(layouts.counts, MIN_VISIBLE) & (pixels.overlap > MIN_OVERLAP)):
-            count = int(layouts.counts[i])
-            scores = occlusion_scores(pixels.histogram[i, : 2**count], count)
-            passing = np.flatnonzero(scores <= CLEAR if wish.variant == "clear" else scores > STRONG)
+    while True:
+        mains = sample_scenes(MAINS, SETTINGS["main"], rng, passes=_crowded)
+        for main, histogram in zip(mains, survey(layouts_of(mains), SURVEY, SURVEY).histogram, strict=True):
+            count = len(main.objects)
+            scores = occlusion_scores(histogram[: 2**count], count)
+            passing = np.flatnonzero(scores < CLEAR if wish.variant == "clear" else scores > STRONG)
             if len(passing):
                 everything = candidates(count)
-                yield layouts.scene(int(i)), [(everything[c], int(scores[c])) for c in rng.permutation(passing)]
+                yield main, [(everything[c], int(scores[c])) for c in rng.permutation(passing)]
+
+
+def _crowded(layouts: Layouts) -> NDArray[np.bool_]:
+    """Whether every object of each scene shows, and enough of it is covered twice."""
+    pixels = survey(layouts, SURVEY, SURVEY)
+    return pixels.all_seen(layouts.counts, MIN_VISIBLE) & (pixels.overlap > MIN_OVERLAP)
 
 
 def _drawn_tuple(

@@ -1,15 +1,16 @@
 """Where objects may stand: CLEVR's rules, COAT's training sets IID and CORR, and the crowded scenes of its corpus.
 
-Objects are placed one after the other; one that is too near to another is drawn anew, and after 50 draws the whole
-scene is. What is left must show every object: at least 200 pixels of it in an image of 240 x 240.
+Objects are placed one after the other; one that is too near to another is drawn anew, and after 50 draws all objects of
+the scene are, as many as before. So they are until every one shows: at least 200 pixels in an image of 240 x 240.
 
 Reference: Johnson et al. 2017 (CLEVR) and Xie et al. 2022 (COAT), and their published generators, whose rules
 these are where they differ from the text.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -38,6 +39,8 @@ CAMERA_JITTER, LAMP_JITTER = 0.5, 1.0
 MIN_VISIBLE = 200  # pixels of every object, out of an image of SURVEY x SURVEY
 SURVEY = 240
 BATCH = 64  # scenes tried at a time
+MOST_MISSES = 50_000  # trials without any scene
+Passes = Callable[[Layouts], NDArray[np.bool_]]  # which of some scenes are kept
 _FIRST = {"cube": ("gray", "blue", "brown", "yellow"), "cylinder": ("red", "green", "purple", "cyan")}
 _COGENT = {
     "A": _FIRST,
@@ -99,43 +102,55 @@ def rules(name: str, **changes: object) -> Rules:
     return replace(SETTINGS[name], **changes)  # type: ignore[arg-type]
 
 
-def sample_scenes(n: int, setting: Rules, rng: np.random.Generator, *, batch: int = BATCH) -> list[Scene]:
+def sample_scenes(
+    n: int, setting: Rules, rng: np.random.Generator, *, passes: Passes | None = None, batch: int = BATCH
+) -> list[Scene]:
     """Draw n scenes that keep all rules, visibility included; `batch` of them are tried at a time.
+
+    How many objects a scene has is drawn first, and it is tried again with as many until they find room.
+
+    Args:
+        n: how many.
+        setting: the rules.
+        rng: decides everything.
+        passes: what scenes must pass once their objects stand; that all objects are seen if left out.
+        batch: trials at a time.
 
     >>> scenes = sample_scenes(2, SETTINGS["iid"], np.random.default_rng(0))
     >>> [3 <= len(scene.objects) <= 6 for scene in scenes]
     [True, True]
     """
-    scenes: list[Scene] = []
-    for layouts in placements(setting, rng, batch):
-        good = survey(layouts, SURVEY, SURVEY).all_seen(layouts.counts, setting.min_visible)
-        scenes += [layouts.scene(int(i)) for i in np.flatnonzero(good)[: n - len(scenes)]]
-        if len(scenes) == n:
-            break
-    return scenes
-
-
-def placements(setting: Rules, rng: np.random.Generator, batch: int = BATCH) -> Iterator[Layouts]:
-    """Scenes that keep the rules of the floor, endlessly, some at a time; who hides whom is not looked at."""
+    passes = passes or partial(all_seen, setting)
+    fewest, most = setting.objects
+    counts = rng.integers(fewest, most + 1, size=n)
+    scenes: dict[int, Scene] = {}
     misses = 0
-    while True:
-        layouts = _placed(_drawn(setting, rng, batch), setting, rng)
-        if len(layouts):
-            misses = 0
-            yield layouts
-        else:
-            misses += 1
-            if misses * batch > 50_000:
-                raise UnknotError(
-                    f"scenes: no room for {setting.objects[0]} objects or more with cluster {setting.cluster} in "
-                    f"{misses * batch:,} trials; ask for fewer objects or a larger cluster."
-                )
+    while len(scenes) < n:
+        missing = np.array([i for i in range(n) if i not in scenes])
+        numbers = np.resize(missing, batch)  # each is tried about as often
+        layouts = _drawn(setting, rng, counts[numbers])
+        room = _placed(layouts, setting, rng)
+        layouts, numbers = layouts[room], numbers[room]
+        good = np.flatnonzero(passes(layouts)).tolist() if len(layouts) else []
+        for i in good:
+            scenes.setdefault(int(numbers[i]), layouts.scene(i))
+        misses = 0 if len(good) else misses + batch
+        if misses > MOST_MISSES:
+            raise UnknotError(
+                f"scenes: no room for {counts[missing].min()} objects with cluster {setting.cluster} in {misses:,} "
+                "trials; ask for fewer objects or a larger cluster."
+            )
+    return [scenes[i] for i in range(n)]
 
 
-def _drawn(setting: Rules, rng: np.random.Generator, n: int) -> Layouts:
-    """Everything but the places."""
-    most = setting.objects[1]
-    counts = rng.integers(setting.objects[0], most + 1, size=n)
+def all_seen(setting: Rules, layouts: Layouts) -> NDArray[np.bool_]:
+    """Whether every object of each scene shows."""
+    return survey(layouts, SURVEY, SURVEY).all_seen(layouts.counts, setting.min_visible)
+
+
+def _drawn(setting: Rules, rng: np.random.Generator, counts: NDArray[np.int64]) -> Layouts:
+    """Everything but the places of scenes with so many objects."""
+    n, most = len(counts), setting.objects[1]
     words = np.stack(
         [rng.integers(0, len(known), (n, most)) for known in (SHAPES, SIZE_NAMES, MATERIALS, COLOR_NAMES)], axis=2
     )
@@ -159,8 +174,8 @@ def _drawn(setting: Rules, rng: np.random.Generator, n: int) -> Layouts:
     )
 
 
-def _placed(drawn: Layouts, setting: Rules, rng: np.random.Generator) -> Layouts:
-    """The scenes whose objects all found room, with their places."""
+def _placed(drawn: Layouts, setting: Rules, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Write places into scenes; in which of them all objects found room."""
     from unknot.worlds.scenes._placement import place
 
     radii = np.array(list(SIZES.values()))[drawn.words[:, :, 1]]
@@ -170,7 +185,7 @@ def _placed(drawn: Layouts, setting: Rules, rng: np.random.Generator) -> Layouts
         stream = rng.uniform(-1, 1, (TRIES * setting.objects[1], 2))
         spread = _spread(int(count), bool(drawn.words[i, 0, 1] == SIZE_NAMES.index("large")), setting.cluster)
         good[i] = place(radii[i, :count], stream, TRIES, spread, floor, drawn.places[i, :, :2])
-    return drawn[good]
+    return good
 
 
 def _spread(n: int, first_is_large: bool, cluster: float) -> float:

@@ -7,19 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from unknot.files import read_json
 from unknot.reports.kit.page import Drawing, Gallery, Grid
 from unknot.reports.kit.step_charts import Curve, step_curves
 from unknot.reports.papers.figures.figure import Figure, Pieces
 from unknot.reports.papers.figures.own import Lacks, Own
-from unknot.runs.labels import settings
+from unknot.runs.labels import settings as settings_of
 from unknot.runs.run import Run
 from unknot.tasks.algebra.options import LOSSES, WHO
 from unknot.tasks.algebra.page import score_text
 from unknot.tasks.algebra.published import published_rows
 from unknot.tasks.result import TaskResult
+from unknot.worlds.scenes.scenes_rendered import KEYS
 
 VARIANTS = {"": "", "_no_duplicates": " without duplicates", "_tidied": " without duplicates and invisible slots"}
 CURVES = {"ari": "ARI", "fg_ari": "FG-ARI"}
+SETS = {"iid": "IID", "corr": "CORR"}  # the paper's names of what models are trained on
 
 
 @dataclass
@@ -27,8 +30,18 @@ class _Model:
     """Runs that differ in their seed alone, or one source that is no run, with their results on one set of tuples."""
 
     label: str
-    corpus: str
     results: list[TaskResult] = field(default_factory=list)
+
+    @property
+    def corpora(self) -> dict[str, str]:
+        """Name of each set of tuples -> what the names of its values end in."""
+        names = dict.fromkeys(str(row["corpus"]) for row in self.results[0].tables["scores"])
+        return {name: "" if i == 0 else f"_{name}" for i, name in enumerate(names)}
+
+    @property
+    def first(self) -> str:
+        """The set of tuples that all measures are of."""
+        return next(iter(self.corpora))
 
     def text(self, name: str, times: float = 1.0) -> str | None:
         """Mean and standard error of a value over results."""
@@ -47,21 +60,24 @@ def first(own: Own) -> Pieces:
     yield (
         "In percent, 100 is perfect and 0 is chance: mean ± standard error over runs that differ in their seed alone, "
         "how many in brackets. A score in brackets fails the test on wrong pictures in one run at least. Published "
-        "rows are of other renders: compare a model with the pixels of its own corpus."
+        "rows are of other renders: compare a model with the pixels of its own corpus. What the paper calls ARI is "
+        "that of the pixels of objects, FG-ARI, on images of CLEVR; one's own is on images of the corpus."
     )
     lines: list[list[Any]] = []
     for model in models:
-        for ending, words in VARIANTS.items():
-            scores = [model.score(loss, ending) for loss in LOSSES]
-            if any(scores):
-                lines.append([model.label + words, model.corpus, model.text("ari", 100), *scores])
-    corpora = {model.corpus: model for model in models}
-    for corpus, model in corpora.items():
-        pixels = [
-            _over_seeds([model.results[0].values.get(f"pixels_{loss}_coat", np.nan)], 100) for loss in LOSSES
-        ]
-        lines.append(["pixels", corpus, None, *pixels])
-    header = ("representation", "corpus", "ARI", *(f"{name}-COAT" for name in LOSSES.values()))
+        aris = [model.text(name, 100) for name in ("fg_ari", "ari")]
+        for corpus, at in model.corpora.items():
+            for ending, words in VARIANTS.items():
+                scores = [model.score(loss, ending + at) for loss in LOSSES]
+                if any(scores):
+                    lines.append([model.label + words, corpus, *aris, *scores])
+    for corpus, at, model in {
+        corpus: (corpus, at, m) for m in models for corpus, at in m.corpora.items()
+    }.values():
+        values = model.results[0].values
+        pixels = [_over_seeds([values.get(f"pixels_{loss}_coat{at}", np.nan)], 100) for loss in LOSSES]
+        lines.append(["pixels", corpus, None, None, *pixels])
+    header = ("representation", "corpus", "FG-ARI", "ARI", *(f"{name}-COAT" for name in LOSSES.values()))
     yield Grid(header, lines, "One's own.", "own table1")
     rows = [
         row
@@ -73,6 +89,7 @@ def first(own: Own) -> Pieces:
             row["representation"],
             row["corpus"],
             _published(row, "ari", "ari_error"),
+            None,
             *(score_text(row, loss) for loss in LOSSES),
         ]
         for row in rows
@@ -82,21 +99,30 @@ def first(own: Own) -> Pieces:
 
 def second(own: Own) -> Pieces:
     """Tree reconstruction error, of which less is better."""
-    lines = [[model.label, model.corpus, text] for model in _models(own) if (text := model.text("tre"))]
+    lines = [
+        [model.label + words, model.first, text, model.text(f"tre_normalised{ending}")]
+        for model in _models(own)
+        for ending, words in VARIANTS.items()
+        if (text := model.text(f"tre{ending}"))
+    ]
     if not lines:
         raise Lacks(
             "no result has a tree reconstruction error", remedy="unknot task algebra --tuples 256 gives it."
         )
-    yield "Less is better; its scale depends on that of the codes, so compare variants of one model."
-    yield Grid(
-        ("representation", "corpus", "TRE"), lines, "One's own: mean ± standard error over seeds.", "own table2"
+    yield (
+        "Less is better, and its scale is that of the codes, so compare variants of one model. One's own error is that "
+        "of the mean over slots with an additive composition; the normalised one, of which more is better, is the "
+        "share of variance that is composed. The paper composes with a transformer of which no detail is published "
+        "(--tre transformer trains ours)."
     )
+    header = ("representation", "corpus", "TRE", "normalised")
+    yield Grid(header, lines, "One's own: mean ± standard error over seeds.", "own table2")
     published = [
-        [row["representation"], row["corpus"], text]
+        [row["representation"], row["corpus"], text, None]
         for row in published_rows()
         if (text := _published(row, "tre", "tre_spread"))
     ]
-    yield Grid(("representation", "corpus", "TRE"), published, "Published: Table 2.", "published table2")
+    yield Grid(header, published, "Published: Table 2.", "published table2")
 
 
 def curves(own: Own) -> Pieces:
@@ -137,7 +163,7 @@ def _models(own: Own) -> list[_Model]:
     for run, result in own.all_results(WHO):
         if any(row["kind"] == "encoder" for row in result.tables.get("scores", [])):
             label = result.source if run is None else labels[run.folder]
-            models.setdefault((label, result.world), _Model(label, result.world)).results.append(result)
+            models.setdefault((label, result.world), _Model(label)).results.append(result)
     if not models:
         remedy = "unknot task algebra RUN keeps it with the run, -o FOLDER in a folder; name either with --study."
         raise Lacks("there is no result of the task algebra", remedy=remedy)
@@ -147,11 +173,18 @@ def _models(own: Own) -> list[_Model]:
 def _labels(own: Own) -> list[tuple[Run, str]]:
     """Every run, with a label that those share which differ in their seed alone."""
     runs = [*own.runs, *(run for study in own.studies for id_ in study.runs["id"] if (run := study.run(id_)))]
-    told = settings([run.spec for run in runs])
+    told = settings_of([run.spec for run in runs])
     return [
-        (run, f"{run.spec.model} on {Path(run.spec.world).name}" + (f", {words}" if words != "default" else ""))
+        (run, f"{run.spec.model} ({_trained_on(run)})" + (f", {words}" if words != "default" else ""))
         for run, words in zip(runs, told, strict=True)
     ]
+
+
+def _trained_on(run: Run) -> str:
+    """The training set in the paper's words, if it is one of its two: drawn when asked for, or from a folder."""
+    settings = {key: setting for setting, key in KEYS.items()}
+    written = read_json(Path(run.spec.world) / "dataset.json").get("setting", "")
+    return SETS.get(settings.get(run.spec.world, written), Path(run.spec.world).name)
 
 
 def _table(run: Run, name: str) -> list[Any]:

@@ -1,0 +1,72 @@
+"""Which rows are held out where nobody says: a third, with whole groups and all copies of a row on one side."""
+
+from typing import Any
+
+import numpy as np
+
+from unknot.errors import UnknotError
+from unknot.metrics.arrays import Ints
+from unknot.reading.arrays import Sparse
+
+Rng = int | np.random.Generator
+MANY = 100  # values that a latent takes if it is not made of classes
+LOOKED_AT = 100  # latents in which copies are looked for
+
+
+def third(latents: Any, rng: Rng) -> tuple[Ints, Ints]:
+    """A random third of the rows, at least one, and the rest; copies of a row are on one side."""
+    groups = copies(latents)
+    if groups is not None:
+        return third_of_groups(groups, rng)
+    n = latents.shape[0]
+    order = np.random.default_rng(rng).permutation(n)
+    return order[: max(1, n // 3)], order[max(1, n // 3) :]
+
+
+def third_of_groups(groups: Ints, rng: Rng) -> tuple[Ints, Ints]:
+    """Rows of random groups, together about a third of all, and the other rows; every group is on one side."""
+    names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    if len(names) < 2:
+        raise UnknotError(
+            f"score: all {len(groups)} rows are of one group, so that none can be held out; a group is a part of the "
+            "rows, such as those of one patient."
+        )
+    order = np.random.default_rng(rng).permutation(len(names))
+    filled = np.cumsum(counts[order])
+    wanted = len(groups) / 3
+    # as near to a third as whole groups come, at least one group on either side
+    n_test = int(np.clip(np.argmin(np.abs(filled - wanted)) + 1, 1, len(names) - 1))
+    held_out = np.isin(codes.reshape(-1), order[:n_test])
+    return np.flatnonzero(held_out), np.flatnonzero(~held_out)
+
+
+def copies(latents: Any) -> Ints | None:
+    """Which rows are one row copied, as codes (n,); None where no row was.
+
+    Equal rows alone prove nothing: a code of few values repeats them. But where a latent takes many values and equal
+    values of it always come with equal rows, the rows are copies.
+
+    >>> rows = np.random.default_rng(0).normal(size=(200, 3))
+    >>> len(np.unique(copies(np.vstack([rows, rows])))), copies(rows), copies(np.round(rows))
+    (200, None, None)
+    """
+    if isinstance(latents, Sparse):
+        return None
+    telling, most = None, MANY
+    for column in latents.T[:LOOKED_AT]:
+        ordered = np.sort(column)
+        n_values = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+        if n_values == len(column):
+            return None
+        if n_values > most:
+            telling, most = column, n_values
+    if telling is None:
+        return None
+    order = np.argsort(telling, kind="stable")
+    first = np.append(True, telling[order][1:] != telling[order][:-1])
+    leader = order[np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))]
+    if not np.array_equal(latents[order], latents[leader]):
+        return None
+    codes = np.empty(len(order), dtype=np.int64)
+    codes[order] = np.cumsum(first) - 1
+    return codes
