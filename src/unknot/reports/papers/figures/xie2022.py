@@ -65,20 +65,20 @@ def first(own: Own) -> Pieces:
     )
     lines: list[list[Any]] = []
     for model in models:
-        aris = [model.text(name, 100) for name in ("fg_ari", "ari")]
+        fg_ari, ari = (model.text(name, 100) for name in ("fg_ari", "ari"))
         for corpus, at in model.corpora.items():
             for ending, words in VARIANTS.items():
                 scores = [model.score(loss, ending + at) for loss in LOSSES]
                 if any(scores):
-                    lines.append([model.label + words, corpus, *aris, *scores])
+                    lines.append([model.label + words, corpus, fg_ari, *scores, ari])
     for corpus, at, model in {
         corpus: (corpus, at, m) for m in models for corpus, at in m.corpora.items()
     }.values():
         values = model.results[0].values
         pixels = [_over_seeds([values.get(f"pixels_{loss}_coat{at}", np.nan)], 100) for loss in LOSSES]
-        lines.append(["pixels", corpus, None, None, *pixels])
-    header = ("representation", "corpus", "FG-ARI", "ARI", *(f"{name}-COAT" for name in LOSSES.values()))
-    yield Grid(header, lines, "One's own.", "own table1")
+        lines.append(["pixels", corpus, None, *pixels, None])
+    header = ("representation", "corpus", "FG-ARI", *(f"{name}-COAT" for name in LOSSES.values()))
+    yield Grid((*header, "ARI"), lines, "One's own.", "own table1")
     rows = [
         row
         for row in published_rows()
@@ -89,7 +89,6 @@ def first(own: Own) -> Pieces:
             row["representation"],
             row["corpus"],
             _published(row, "ari", "ari_error"),
-            None,
             *(score_text(row, loss) for loss in LOSSES),
         ]
         for row in rows
