@@ -74,5 +74,5 @@ def test_a_ranking_is_what_it_was(how: Any, pinned: Callable[..., None]) -> None
         f"beta{i % 2}-{i}": Representation(z @ mix, kl=np.array([1, 0.5, 0.1])) for i, mix in enumerate(mixes)
     }
     found = unknot.rank(models, groups="beta([0-9])", method=how, rows=200, partners=2, all_to_all=how == "lasso")
-    table = {name: column.tolist() for name, column in found.frame().items()}
+    table = {name: column.tolist() for name, column in found.to_frame().items()}
     pinned(f"scores/rank-{how}", {**table, "pairs": found.pairs.tolist(), "notes": found.notes})

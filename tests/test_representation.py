@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 
 from unknot import Representation, UnknotError, read_representation
 from unknot.errors import UnknotWarning
+from unknot.representation import mean_kl
 
 LATENTS = np.arange(12, dtype=np.float32).reshape(6, 2)
 FACTORS = np.array([[0, 1], [1, 0], [0, 0], [1, 1], [2, 0], [2, 1]])
@@ -77,6 +78,11 @@ def test_fields_of_wrong_types_are_refused(field: dict[str, Any], message: str) 
 
 def test_continuous_factors_may_come_in_a_list() -> None:
     assert Representation(LATENTS, FACTORS, ("a", "b"), continuous=["a"]).continuous == {"a"}  # type: ignore[arg-type]
+
+
+def test_the_kl_of_log_variances_without_bounds_is_infinite_in_silence() -> None:
+    logvars = np.array([[0.0, 1e4], [0.0, -1e308]])
+    assert np.isinf(mean_kl(np.zeros((2, 2)), logvars)).tolist() == [False, True]
 
 
 def test_the_kl_of_slots_is_one_number_per_latent_of_each_slot_or_of_all() -> None:

@@ -26,7 +26,7 @@ import numpy as np
 from reproduce import table
 
 from reproduction.lives import Life, descendants, in_words, must_be_the_same, session, title
-from unknot.processes.signals import sigterm_is_ctrl_c
+from unknot.processes.signals import kept_sigterm, sigterm_is_ctrl_c
 
 FILE = Path(__file__).with_suffix(".yaml")
 MINUTES, SEEDS, SEED = 60, 50, 0
@@ -318,7 +318,10 @@ class Cluster:
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         from ray.cluster_utils import Cluster as RayCluster
 
-        self.ray = RayCluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": MEMORY})
+        with kept_sigterm():  # which Ray would end this program by, without a word
+            self.ray = RayCluster(
+                initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": MEMORY}
+            )
         self.nodes: list[Any] = [self._node(), self._node()]
         self.address = self.ray.address
 
@@ -336,7 +339,8 @@ class Cluster:
         self.ray.shutdown()
 
     def _node(self) -> Any:
-        return self.ray.add_node(num_cpus=1, object_store_memory=MEMORY)
+        with kept_sigterm():
+            return self.ray.add_node(num_cpus=1, object_store_memory=MEMORY)
 
 
 def _in_use(file: Path) -> bool:

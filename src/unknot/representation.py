@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,9 @@ from unknot.tables.choice import Columns, choose
 from unknot.tables.frames import HDF5, Frame, file_frame, frame_of
 from unknot.tables.labels import Labels, group_codes, labels_of
 from unknot.tables.latents import latents_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
 KEYS = (*ARRAYS, "factor_names", "words", "source", *sparse.KEYS)
@@ -66,6 +69,23 @@ class Representation:
     groups: Any = None
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     continuous: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        """How much of what there is."""
+        held_out = "" if self.latents_test is None else f", {self.latents_test.shape[0]} held out"
+        shape = " x ".join(map(str, self.latents.shape))
+        return f"Representation of {shape} latents{held_out}, factors {', '.join(self.factor_names) or 'none'}"
+
+    def to_frame(self) -> "DataFrame":
+        """Latents z0, z1, ... and factors, words as words, as a data frame."""
+        from pandas import DataFrame
+
+        flat = np.asarray(as_array(self.latents)).reshape(self.latents.shape[0], -1)
+        columns: dict[str, Any] = {f"z{i}": column for i, column in enumerate(flat.T)}
+        for name, codes in zip(self.factor_names, () if self.factors is None else self.factors.T, strict=True):
+            words = self.words.get(name)
+            columns[name] = codes if words is None else [words[int(c)] if c >= 0 else None for c in codes]
+        return DataFrame(columns)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "latents", latents_of(self.latents, "representation"))
@@ -218,7 +238,8 @@ class Representation:
 def mean_kl(means: NDArray[Any], logvars: NDArray[Any]) -> NDArray[np.float64]:
     """KL(q || N(0, 1)) of each latent, averaged over rows, of Gaussians with these means and log-variances."""
     mean, logvar = means.astype(np.float64), logvars.astype(np.float64)
-    divergence: NDArray[np.float64] = 0.5 * (mean**2 + np.exp(logvar) - logvar - 1).mean(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite, which is what it then is
+        divergence: NDArray[np.float64] = 0.5 * (mean**2 + np.exp(logvar) - logvar - 1).mean(axis=0)
     return divergence
 
 

@@ -136,5 +136,7 @@ def test_the_leaderboard_shows_published_numbers_beside_own_ones(here: Path) -> 
     (mine,) = [row for row in rows if row["whose"] == "own"]
     assert (mine["images"], mine["rank"], mine["world"]) == ("dSprites (rendered)", "1", "dsprites")
     assert CliRunner().invoke(board, ["--format", "markdown"]).output.startswith("| world | split |")
+    next((here / "out").glob("*.json")).rename(here / "out" / "\udcff.json")  # no text
+    assert r"\udcff.json" in CliRunner().invoke(board, [str(here / "out"), "--format", "json"]).output
     ranked = CliRunner().invoke(board, [str(here / "out"), "--split", "extrapolation"], env={"COLUMNS": "160"})
     assert "own, 1 seed" in ranked.output and "66.7 ± 1.7" in ranked.output

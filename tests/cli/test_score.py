@@ -106,7 +106,7 @@ def test_what_is_left_out_of_a_file_of_latents_is_said(tmp_path: Path) -> None:
         ([GOLDENS / "m1.npz", "--factors", "x"], "unknown factor 'x'"),
         ([GOLDENS / "m1.npz", "--limit", "1"], "at least two rows"),
         ([GOLDENS / "goldens.json"], "not a representation"),
-        ([GOLDENS / "m1.npz", "--seed", "-1"], "expected 0 or more"),
+        ([GOLDENS / "m1.npz", "--seed", "-1"], "seed is -1; expected a whole number from 0 up"),
         ([GOLDENS / "m1.npz", "--plot", "who.foo"], "'.foo' is not a picture"),
         ([GOLDENS / "m1.npz", "--json", "-", "--csv", "-"], "--json and --csv both write to standard output"),
     ],
@@ -116,6 +116,15 @@ def test_mistakes_end_with_code_2_and_no_traceback(words: list[str | Path], mess
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_no_metric_can_score_is_refused_by_its_name(tmp_path: Path) -> None:
+    factors = np.full((60, 2), np.nan)
+    factors[:30, 0], factors[29:, 1] = np.arange(30) % 3, np.arange(31) % 2
+    np.savez(tmp_path / "gaps.npz", latents=np.random.default_rng(0).normal(size=(60, 2)), factors=factors)
+    done = _unknot("score", tmp_path / "gaps.npz", "--metrics", "snc")
+    assert done.returncode == 2
+    assert "gaps.npz: no metric could be computed: snc" in "".join(done.stderr.split("\n"))
 
 
 @pytest.mark.parametrize("labelled", [True, False])

@@ -258,13 +258,12 @@ def _spoil_table(rng: Random, path: Path) -> None:
         if rng.random() < 0.2:
             table = table.drop(columns=column)
         elif len(table):
-            words = rng.choice([name(rng), "../../x", None, "x"])
+            words = rng.choice([name(rng).encode("utf-8", "replace").decode(), "../../x", None, "x"])
             table[column] = (
                 [words if rng.random() < 0.7 else "x"] * len(table) if rng.random() < 0.6 else float("nan")
             )
-    text = table.map(lambda cell: cell.encode("utf-8", "replace").decode() if isinstance(cell, str) else cell)
     with path.open("wb") as file:
-        text.to_parquet(file, index=False)
+        table.to_parquet(file, index=False)
 
 
 def picture_folder(rng: Random, folder: Path) -> list[str]:

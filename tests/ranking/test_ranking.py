@@ -66,7 +66,7 @@ def test_the_matrix_is_that_of_the_stored_pairs(golden) -> None:
     assert found.best_by_informative() == {4: 0, 3: 7}
     assert found.best == "model 0"
     assert found.order[-1] == 7
-    assert found.frame()["model"].tolist()[0] == "model 0"
+    assert found.to_frame()["model"].tolist()[0] == "model 0"
 
 
 def test_a_score_is_the_median_over_partners_with_the_model_as_target() -> None:

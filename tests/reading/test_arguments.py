@@ -60,6 +60,7 @@ def test_what_the_annotations_say_passes(named: dict[str, Any]) -> None:
         ("sizes", {"a": "b"}),
         ("sizes", []),
         ("rng", "seed"),
+        ("rng", -1),
         ("file", 5),
         ("file", "\ud800"),
         ("make", 5),

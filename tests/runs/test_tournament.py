@@ -41,20 +41,16 @@ def test_the_winner_is_the_run_of_its_seed_however_often_the_tournament_was_stop
     assert run.weights.read_bytes() == alone.weights.read_bytes()
     assert run.curve().equals(alone.curve())
     assert not (run.folder / "starts").exists()
-    for at in (0, 18):
+    for at, jobs in ((0, 1), (18, 2)):
         with pytest.raises(KeyboardInterrupt):
-            train(SPEC, tmp_path / "stopped", progress=interrupting(at))
-    again = train(SPEC, tmp_path / "stopped", jobs=2)
+            train(SPEC, tmp_path / "stopped", jobs=jobs, progress=interrupting(at))
+    again = train(SPEC, tmp_path / "stopped")
+    assert again.starts().drop(columns="seconds").equals(table.drop(columns="seconds"))
     assert again.weights.read_bytes() == run.weights.read_bytes()
     assert load_model(again).represent(torch.zeros(2, 1, 32, 32)).mean.shape == (2, 3)
     page = write_run_page(tmp_path / "page.html", run.folder).read_text()
     assert "compared without labels" in page
     assert str(seed) in page
-
-
-def test_starts_in_processes_of_their_own_end_with_the_same_table(tmp_path):
-    tables = [train(SPEC, tmp_path / str(jobs), jobs=jobs).starts().drop(columns="seconds") for jobs in (1, 2)]
-    assert tables[0].equals(tables[1])
 
 
 def test_a_start_is_liked_by_the_few_that_found_the_same_though_most_failed_in_their_own_way():

@@ -249,7 +249,7 @@ def test_a_folder_that_is_read_only_is_an_error(tmp_path: Path) -> None:
         ({"world": "dsprite_rendered"}, {}, "unknown world 'dsprite_rendered'; did you mean 'dsprites_rendered'"),
         ({"split": "compositional"}, {}, "unknown .*'compositional'; did you mean 'composition'"),
         ({"architecture": "conv65"}, {}, "unknown architecture 'conv65'; did you mean 'conv64'"),
-        ({"image_size": 48}, {}, "conv64: images of 48 pixels; expected one of 32, 64, 128"),
+        ({"image_size": 48}, {}, "dSprites .rendered.: conv64: images of 48 pixels; expected one of 32, 64, 128"),
         ({"pairs": "laplace"}, {}, "beta_vae: does not learn from pairs"),
         ({"model": "ada_gvae", "pairs": "laplce"}, {}, "unknown law of pairs 'laplce'; did you mean 'laplace'"),
         ({}, {"device": "cuda:99"}, "device 'cuda:99' cannot be used here"),

@@ -255,3 +255,21 @@ def test_tiers_are_the_metrics_that_train_nothing_the_usual_ones_and_all() -> No
     mixed = plan(representation, metrics=["quick", "mig", "dci[lasso]"])
     assert mixed.tasks == (*quick.tasks, ("dci", {"model": "lasso"}))
     assert 0 < quick.seconds < default.seconds < every.seconds
+
+
+def test_continuous_factors_are_scored_without_bins_where_the_metric_can() -> None:
+    rng = np.random.default_rng(0)
+    age, kind = rng.normal(size=400), rng.integers(0, 3, size=400)
+    representation = unknot.Representation(np.stack([age, kind], axis=1), {"age": age, "kind": kind})
+    names = plan(representation, metrics="default").ids
+    assert {"mig[neighbours=3]", "mig_sup[neighbours=3]", "modularity[neighbours=3]", "dcimig[bins=20]"} <= set(
+        names
+    )
+    assert "mig[bins=20]" in plan(representation, metrics="quick").ids
+    assert "mig[bins=20]" in plan(representation, metrics="mig").ids
+    assert "mig[bins=20]" in plan(representation.with_factors(["kind"]), metrics="default").ids
+    card = unknot.score(representation, metrics=["mig_sup[neighbours=3]", "modularity[neighbours=3]"], bootstrap=2)
+    assert all(value > 0.9 for value in card.values().values())
+    assert all(
+        record.interval is None for record in card.records.values()
+    )  # repeated rows are each other's neighbours

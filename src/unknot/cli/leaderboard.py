@@ -55,10 +55,15 @@ def leaderboard(
 
         from unknot.studies.results import formatted
 
-        rows = pd.DataFrame(map(asdict, board)).assign(
-            whose=["own" if entry.own else "published" if entry.rank else "baseline" for entry in board],
-            rank=[str(entry.rank or "") for entry in board],
-            seeds=[str(entry.seeds or "") for entry in board],
+        # Names of files may be no text, which the strings of pandas refuse.
+        rows = (
+            pd.DataFrame(map(asdict, board), dtype=object)
+            .astype({"r2": float, "spread": float})
+            .assign(
+                whose=["own" if entry.own else "published" if entry.rank else "baseline" for entry in board],
+                rank=[str(entry.rank or "") for entry in board],
+                seeds=[str(entry.seeds or "") for entry in board],
+            )
         )
         columns = ["world", "split", "images", "rank", "model", "r2", "spread", "seeds", "whose", "source", "note"]
         typer.echo(formatted(rows[columns], form), nl=False)

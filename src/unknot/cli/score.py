@@ -123,7 +123,7 @@ def score(options: ScoreOptions) -> None:
         console.print(f"interrupted: {len(records)} of {len(todo.tasks)} metrics are done.")
         raise typer.Exit(130)
     if not card.values():
-        raise UnknotError("no metric could be computed: " + "; ".join(r.refused for r in records))
+        raise UnknotError(f"{latents}: no metric could be computed: {'; '.join(r.refused for r in records)}")
 
 
 def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Representation":
@@ -244,8 +244,8 @@ def _write(
             from unknot.reports.dictionary_card import dictionary_section
 
             sections.append(dictionary_section(dictionary, dense))
-        target = [str(path) for path in ([run.folder] if run else files)]
-        write_score_page(options.html, record, target, sections)
+        named = [run.folder] if run else filter(None, [options.file, options.factors_file])
+        write_score_page(options.html, record, [str(path) for path in named], sections)
     plot = options.plot or (run.picture("hinton") if run else None)
     if plot is not None and card.shares is not None:
         from unknot.reports.kit.hinton import hinton_figure

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,7 +24,12 @@ from unknot.ranking.candidates import Candidate, candidates, settings_of, traine
 from unknot.ranking.pair_scores import LatentCache, compare
 from unknot.reading.arguments import checked
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
 ROWS: dict[str, int] = {"lasso": 10_000, "spearman": 1_000}  # the paper's
+SHOWN = 10  # models in the short form
 FEW = 5  # partners below which the paper models ranks unstable
 
 
@@ -115,7 +120,30 @@ class Ranking:
         table[tuple(place[self.pairs[inside]].T)] = self.pair_scores[inside]
         return table
 
-    def frame(self) -> Any:
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the models, best first, and what is noted."""
+        from html import escape
+
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        return f"{self.to_frame().to_html(index=False, na_rep='', float_format='{:.3f}'.format)}<ul>{notes}</ul>"
+
+    def __repr__(self) -> str:
+        """The best models."""
+        lines = [f"Ranking of {len(self.names)} models by UDR ({self.method})"]
+        return "\n".join([*lines, *(f"{self.names[i]}  {self.scores[i]:.3f}" for i in self.order[:SHOWN])])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the scores of the models, by their setting, into axes of matplotlib."""
+        from matplotlib import pyplot
+
+        axes = pyplot.gca() if axes is None else axes
+        for place, members in enumerate(self.groups().values()):
+            axes.plot(self.scores[members], np.full(len(members), place), "o", alpha=0.7)
+        axes.set_yticks(range(len(self.groups())), list(self.groups()))
+        axes.set(xlabel="UDR", title=f"{len(self.names)} models, {self.method}")
+        return axes
+
+    def to_frame(self) -> "DataFrame":
         """A pandas table, one row for each model, best first."""
         import pandas as pd
 

@@ -54,6 +54,8 @@ def must_be(who: str, name: str, value: Any, annotation: Any) -> None:
             raise UnknotError(who=who, field=name, value=value, expected="a name that a file can have") from None
         if longest > LONGEST_NAME:
             raise UnknotError(who=who, field=name, value=value, expected=f"names of {LONGEST_NAME} bytes at most")
+    if name in UNCOUNTED and isinstance(value, Integral) and value < 0:  # which no generator of numpy takes
+        raise UnknotError(who=who, field=name, value=value, expected="a whole number from 0 up")
     counts = isinstance(value, Integral) and int in members(annotation) and name not in UNCOUNTED
     if counts and abs(int(value)) > MOST:
         raise UnknotError(who=who, field=name, value=value, expected=f"a number up to {MOST:,}")

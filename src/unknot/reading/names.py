@@ -25,7 +25,7 @@ def as_cell(value: Any) -> Any:
     r"""A value as a cell of a CSV: visible, and with an apostrophe in front of what a spreadsheet takes for a formula.
 
     >>> as_cell("=1+1"), as_cell("-0.5"), as_cell("shape"), as_cell(-0.5), as_cell("\t=1")
-    ("'=1+1", '-0.5', 'shape', -0.5, '\\\\t=1')
+    ("'=1+1", '-0.5', 'shape', -0.5, '\\t=1')
     """
     if not isinstance(value, str):
         return value
@@ -33,10 +33,10 @@ def as_cell(value: Any) -> Any:
     return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
 
 
-def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+def csv_text(rows: Iterable[Iterable[Any]], end: str = "\r\n") -> str:
     """Rows as CSV in which no name is a formula."""
     text = io.StringIO()
-    csv.writer(text).writerows([as_cell(value) for value in row] for row in rows)
+    csv.writer(text, lineterminator=end).writerows([as_cell(value) for value in row] for row in rows)
     return text.getvalue()
 
 

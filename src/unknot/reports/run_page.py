@@ -49,7 +49,9 @@ def write_run_page(path: Path | str, folder: Path | str) -> Path:
     )
     fields = [[name, _plain(value)] for name, value in spec.model_dump().items() if name != "options"]
     fields += [[f"option {name}", _plain(value)] for name, value in spec.options.items()]
-    fields += [[f"version of {name}", str(version)] for name, version in record.get("versions", {}).items()]
+    versions = record.get("versions")
+    if isinstance(versions, dict):  # anyone may have written the file
+        fields += [[f"version of {name}", str(version)] for name, version in versions.items()]
     sections = [
         *run_parts(run),
         *run_tasks(run),

@@ -13,8 +13,9 @@ from unknot.reading.guard import load_json, parsing
 from unknot.reports.commands import score_command
 from unknot.reports.kit.charts import hinton
 from unknot.reports.kit.page import Cell, Content, Drawing, Grid, Section, write_page
-from unknot.scoring.answers import answers, in_a_sentence
-from unknot.scoring.record import ScoreRow, score_rows
+from unknot.scoring.answers import Answer, answers, in_a_sentence
+from unknot.scoring.record import score_rows
+from unknot.scoring.score_row import ScoreRow
 
 
 def write_score_page(
@@ -67,7 +68,7 @@ def read_scores(path: Path) -> dict[str, Any]:
 
 def in_words(record: Mapping[str, Any]) -> list[str]:
     """What the verdicts come to."""
-    return [in_a_sentence(answers(record)) or "Without factors, only metrics that need none were computed."]
+    return [in_a_sentence(_answers(record)) or "Without factors, only metrics that need none were computed."]
 
 
 def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
@@ -86,7 +87,7 @@ def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
             a.where,
             aligned.get(a.factor),
         ]
-        for a in answers(record)
+        for a in _answers(record)
     ]
     header = ("factor", "linear", "MLP", "chance", "known", "exclusive", "carried by", "its own latent")
     caption = (
@@ -117,8 +118,8 @@ def score_grid(
             number = float(row.value) if isinstance(row.value, str) else row.value  # "inf" in JSON
             better = "higher" if row.higher_is_better else "lower"
             command = score_command(target, row.metric, seed=seed, limit=limit)
-            cells.append([row.metric, row.part, number, row.measures, better, row.version, command])
-    header = ("metric", "part", "value", "measures", "better", "version", "made by")
+            cells.append([row.metric, row.part, number, row.chance, row.measures, better, row.version, command])
+    header = ("metric", "part", "value", "chance", "measures", "better", "version", "made by")
     return Grid(header, cells, name=name)
 
 
@@ -126,6 +127,10 @@ def record_grid(record: Mapping[str, Any], target: Sequence[str], name: str = "s
     """The numbers of a record; the arguments are those of `score_grid`."""
     limit = record["parameters"].get("limit")
     return score_grid(score_rows(record), target, seed=record["seed"], limit=limit, name=name)
+
+
+def _answers(record: Mapping[str, Any]) -> list[Answer]:
+    return answers(record["verdicts"], {id_: score["parts"] for id_, score in record.get("scores", {}).items()})
 
 
 def _left_out(record: Mapping[str, Any]) -> Iterator[str]:

@@ -31,7 +31,7 @@ from unknot.reports.study_ranking import ranking_sections, rankings
 from unknot.reports.study_words import mean_places, summary
 from unknot.reports.task_page import task_section
 from unknot.runs.run import Run
-from unknot.scoring.record import ScoreRow
+from unknot.scoring.score_row import ScoreRow
 from unknot.studies.folder import StudyFolder
 from unknot.studies.measures import Measure
 from unknot.tasks import Task, find_task

@@ -1,6 +1,5 @@
 """A scorecard in the terminal."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,13 +7,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from unknot.metrics import METRICS
-from unknot.metrics.score import Facts, Measure
+from unknot.metrics.score import Measure
 from unknot.metrics.verdict import FOUND
 from unknot.reports.kit.hinton import hinton_text
 from unknot.reports.kit.terminal import plain_table
-from unknot.scoring.answers import Answer, answers, in_a_sentence
-from unknot.scoring.record import ScoreRow, score_rows
+from unknot.scoring.answers import Answer, in_a_sentence
+from unknot.scoring.record import score_rows
+from unknot.scoring.score_row import ScoreRow
 from unknot.scoring.scorecard import Scorecard
 
 QUESTIONS: dict[Measure, str] = {
@@ -34,7 +33,7 @@ def show(card: Scorecard, console: Console) -> None:
     """Print what people ask first, factor by factor; then scores by their question, and a Hinton diagram."""
     for sentence in card.plan.about_factors:
         console.print(Text(sentence, style="yellow"))
-    known = answers(card)
+    known = card.answers
     if known:
         console.print(Text(in_a_sentence(known), style="bold"))
         console.print()
@@ -76,7 +75,7 @@ def _table(rows: Sequence[ScoreRow], *, width: int, intervals: bool, wide: bool)
         cells = [Text(f"  {row.label}"), _number(float(row.value))]
         if intervals:
             cells.append(Text("{:.3f}..{:.3f}".format(*row.interval) if row.interval else ""))
-        chance = "" if row.part else _chance(METRICS[row.metric.partition("[")[0]].facts)
+        chance = f"chance {row.chance}" if row.chance and len(row.chance) <= BRIEF else ""
         cells += [Text("higher" if row.higher_is_better else "lower"), Text(chance)]
         if wide:
             cells.append(Text("" if row.part else f"{row.seconds:.2f} s"))
@@ -114,13 +113,3 @@ def _notes(card: Scorecard) -> list[str]:
 
 def _number(value: float) -> Text:
     return Text("undefined" if np.isnan(value) else f"{value:.3f}", style="bold")
-
-
-def _chance(facts: Facts) -> str:
-    """The chance level if it is short; `unknot metrics NAME` explains the others."""
-    if not facts.labels:
-        return ""
-    words = (
-        f"{facts.chance:g}" if not isinstance(facts.chance, str) else re.split("[;:,(]", facts.chance)[0].strip()
-    )
-    return f"chance {words}" if len(words) <= BRIEF else ""

@@ -58,7 +58,7 @@ def hold(run: Run, feed: Feed, train: TrainStart, jobs: int, progress: Progress)
         progress: told how many steps of all starts are done.
     """
     specs, folder, until = starts_of(run.spec), run.folder / "starts", judged_after(run.spec.steps)
-    begun, updates = 0, run.spec.updates
+    begun, updates = False, run.spec.updates
 
     def after(steps: int) -> Progress:
         """The progress of a start after so many steps of others; only the first says that training starts."""
@@ -66,7 +66,7 @@ def hold(run: Run, feed: Feed, train: TrainStart, jobs: int, progress: Progress)
         def told(stage: str, done: int, total: int, /, **facts: Any) -> None:
             nonlocal begun
             if facts or not begun:
-                begun = 1
+                begun = True
                 progress(stage, steps + done, updates, **facts)
 
         return told
@@ -83,9 +83,10 @@ def hold(run: Run, feed: Feed, train: TrainStart, jobs: int, progress: Progress)
     table = run.starts()
     winner = specs[int(table["kept"].argmax())]
     trained = train(winner, folder, until=None, progress=after((len(specs) - 1) * until))
-    others = float(table["seconds"][table["kept"] == 0].sum())
     _adopt(run, trained)
-    run.note(training_seconds=round(others + float(trained.record["training_seconds"]), 1))
+    facts = {name: fact for name, fact in trained.record.items() if name not in run.record}
+    others = float(table["seconds"][table["kept"] == 0].sum())
+    run.note(**facts | {"training_seconds": round(others + float(trained.record["training_seconds"]), 1)})
     with written_whole(run.weights) as beside:
         shutil.copyfile(trained.weights, beside)
     shutil.rmtree(folder, ignore_errors=True)
@@ -107,7 +108,9 @@ def _judged(starts: Sequence[Run], feed: Feed) -> list[dict[str, float]]:
     """A row for each start: its UDR, how many informative latents it has, its seconds, and whether it is kept."""
     rng = np.random.default_rng([feed.seed, STARTS])
     images = feed.tensor(feed.region.sample(ROWS, rng), rng)
-    states = {run: torch.load(run.checkpoint, weights_only=True) for run in starts if run.checkpoint.is_file()}
+    states = {
+        run: torch.load(run.checkpoint, "cpu", weights_only=True) for run in starts if run.checkpoint.is_file()
+    }
     codes = {run: _code(run, state["model"], feed, images) for run, state in states.items()}
     scores = dict(zip(codes, likeness(list(codes.values())).tolist(), strict=True)) if len(codes) > 1 else {}
     if all(np.isnan(score) for score in scores.values()):
@@ -144,7 +147,7 @@ def likeness(codes: Sequence[Informative]) -> Floats:
 
     >>> z = np.random.default_rng(0).normal(size=(100, 2))
     >>> likeness([informative(code, method="spearman") for code in (z, -z, z @ [[1, 1], [1, -1]])]).round(1)
-    array([0.9, 0.9, 0.6])
+    array([0.8, 0.8, 0.4])
     """
     n = len(codes)
     pairs = np.full((n, n), np.nan)  # predictor by target

@@ -36,7 +36,7 @@ from unknot.worlds.world import World
 
 
 @dataclass(frozen=True)
-class Conditions:
+class _Conditions:
     """How a run is trained: nothing of it but the device's rounding decides the weights; see `train`."""
 
     device: str
@@ -89,12 +89,12 @@ def train(
     must_be_ours(
         Path(folder), "collection of runs", ["*"]
     )  # each has a folder of its own, so others may lie beside
-    how = Conditions(device, data, checkpoint_every, compiled, threads, wait, meters)
+    how = _Conditions(device, data, checkpoint_every, compiled, threads, wait, meters)
     return _train(how, spec, Path(folder), jobs=jobs, progress=progress)
 
 
 def _train(
-    how: Conditions,
+    how: _Conditions,
     spec: RunSpec,
     folder: Path,
     *,
@@ -153,7 +153,12 @@ def build_model(spec: RunSpec, world: World) -> tuple[Model, RunSpec]:
     seed = seed_of(spec.seed, 0, 0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # for parts that `initialise` does not know, such as embeddings
-        model, options = build(spec.model, setting, spec.options)
+        try:
+            model, options = build(spec.model, setting, spec.options)
+        except UnknotError as error:
+            if error.field != ("image_size",):
+                raise
+            raise UnknotError(f"{world.name}: {error}", field=error.field) from None
     initialise(model, spec.init, torch.Generator().manual_seed(seed))
     if spec.pairs and model.supervision != "pairs":
         raise UnknotError(

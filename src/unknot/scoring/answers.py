@@ -6,8 +6,6 @@ from math import isfinite, nan
 from typing import Any
 
 from unknot.metrics.verdict import CLEARLY, PARTLY
-from unknot.scoring.record import entries
-from unknot.scoring.scorecard import Scorecard
 
 # Which part of which metric tells what a linear and a non-linear reader make of each factor; the first there is counts.
 LINEAR = (("linear_accuracy", "per_factor"), ("nk", "linear_per_factor"))
@@ -48,11 +46,15 @@ class Answer:
         return (max(accuracies) - self.chance) / (1 - self.chance) if accuracies and self.chance < 1 else nan
 
 
-def answers(scores: Scorecard | Mapping[str, Any]) -> list[Answer]:
-    """One for each factor that varies, from a scorecard or its record."""
-    parts = {id_.partition("[")[0]: parts for id_, _, parts in entries(scores)}
+def answers(verdicts: Sequence[Mapping[str, Any]], metrics: Mapping[str, Mapping[str, Any]]) -> list[Answer]:
+    """One for each factor that varies.
+
+    Args:
+        verdicts: of the factors, as records.
+        metrics: full name -> parts of each score.
+    """
+    parts = {id_.partition("[")[0]: parts for id_, parts in metrics.items()}
     linear, mlp, chance, r2 = (_by_factor(parts, places) for places in (LINEAR, MLP, CHANCE, R2))
-    verdicts = [vars(v) for v in scores.verdicts] if isinstance(scores, Scorecard) else scores["verdicts"]
     return [
         Answer(
             verdict["factor"],

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,73 +12,21 @@ from unknot import __version__
 from unknot.files import file_hash, plain
 from unknot.metrics import METRICS
 from unknot.reading.names import csv_text
+from unknot.scoring.score_row import Entry, ScoreRow, rows_of
 from unknot.scoring.scorecard import Record, Scorecard
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 SHA256 = 64  # digits
-Entry = tuple[str, dict[str, Any], Mapping[str, Any]]  # full name of a metric, fields of its row, its parts
-
-
-@dataclass(frozen=True)
-class ScoreRow:
-    """One number of a scorecard, or the reason why there is none.
-
-    Attributes:
-        metric: the variant's full name.
-        part: which of its numbers; empty for the headline.
-        value: None if the metric refused, or where JSON has no such number.
-        measures: the question it answers; empty for a metric that is not ours.
-        higher_is_better: direction.
-        version: of the metric.
-        seconds: that the metric took, all its parts together.
-        interval: 95 % of the headline, if that was asked for.
-        refused: why there is no score.
-    """
-
-    metric: str
-    part: str = ""
-    value: Any = None
-    measures: str = ""
-    higher_is_better: bool = True
-    version: int = 1
-    seconds: float = 0.0
-    interval: Sequence[float] | None = None
-    refused: str = ""
-
-    @property
-    def label(self) -> str:
-        """Metric and part."""
-        return f"{self.metric} {self.part}".strip()
 
 
 def score_rows(scores: Scorecard | Mapping[str, Any]) -> Iterator[ScoreRow]:
     """The headline of each metric and the scalars that belong beside it, of a scorecard or of its record."""
-    for id_, about, parts in entries(scores):
-        metric = METRICS.get(id_.partition("[")[0])
-        if metric is None:
-            yield ScoreRow(id_, **about)
-            continue
-        facts = metric.facts
-        known = {"measures": facts.measures, "higher_is_better": facts.higher_is_better, "version": facts.version}
-        headline = ScoreRow(id_, **{**known, **about})
-        yield headline
-        for part, measures in facts.also.items():
-            if part in parts:
-                yield replace(headline, part=part, value=parts[part], measures=measures, interval=None)
+    return rows_of(entries(scores))
 
 
 def entries(scores: Scorecard | Mapping[str, Any]) -> Iterator[Entry]:
     """Full name, facts and parts of each metric."""
-    return _of_card(scores) if isinstance(scores, Scorecard) else _of_record(scores)
-
-
-def _of_card(card: Scorecard) -> Iterator[Entry]:
-    for record in card.records.values():
-        about = {"seconds": record.seconds, "interval": record.interval, "refused": record.refused}
-        if record.score is None:
-            yield record.id, about, {}
-        else:
-            yield record.id, about | {"value": record.score.value}, record.score.parts
+    return scores.entries() if isinstance(scores, Scorecard) else _of_record(scores)
 
 
 def _of_record(record: Mapping[str, Any]) -> Iterator[Entry]:

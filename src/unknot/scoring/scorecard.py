@@ -1,9 +1,9 @@
 """What is to be scored, one metric's result, and all of them together."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
@@ -12,7 +12,13 @@ from unknot.metrics.inputs import Rows, dead_latents
 from unknot.metrics.score import Facts, Score, identity
 from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
+from unknot.scoring.answers import Answer, answers, in_a_sentence
 from unknot.scoring.factor_facts import Missing, dependence, dependence_sentences, missing_labels
+from unknot.scoring.score_row import Entry, rows_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 SECONDS = {"instant": 0.1, "seconds": 3.0, "minutes": 60.0}  # by cost, at 10,000 rows of ten latents
 
@@ -169,6 +175,56 @@ class Scorecard:
     def values(self) -> dict[str, float]:
         """Full name -> value of every metric that could be computed."""
         return {id_: float(record.score) for id_, record in self.records.items() if record.score is not None}
+
+    def entries(self) -> Iterator[Entry]:
+        """Full name, facts and parts of each metric."""
+        for record in self.records.values():
+            about = {"seconds": record.seconds, "interval": record.interval, "refused": record.refused}
+            if record.score is None:
+                yield record.id, about, {}
+            else:
+                yield record.id, about | {"value": record.score.value}, record.score.parts
+
+    @property
+    def answers(self) -> list[Answer]:
+        """For each factor: can it be read off, and which latent knows it?"""
+        return answers(
+            [vars(verdict) for verdict in self.verdicts], {id_: parts for id_, _, parts in self.entries()}
+        )
+
+    def to_frame(self) -> "DataFrame":
+        """Every number as a row of a data frame."""
+        from pandas import DataFrame
+
+        return DataFrame([asdict(row) for row in rows_of(self.entries())])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw who knows what, a square for each latent and factor, into axes of matplotlib."""
+        from matplotlib import pyplot
+
+        from unknot.reports.kit.hinton import draw_hinton
+
+        if self.shares is None:
+            raise UnknotError("plot: a Hinton diagram needs factors, and there are none.")
+        axes = pyplot.gca() if axes is None else axes
+        draw_hinton(axes, self.shares, [verdict.factor for verdict in self.verdicts])
+        return axes
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the answers, and the numbers."""
+        from html import escape
+
+        from pandas import DataFrame
+
+        known, numbers = self.answers, self.to_frame().drop(columns=["version", "interval"])
+        parts = [f"<p>{escape(in_a_sentence(known))}</p>"] if known else []
+        frames = [DataFrame([vars(answer) for answer in known])] if known else []
+        return "".join(
+            [
+                *parts,
+                *(f.to_html(index=False, na_rep="", float_format="{:.3f}".format) for f in (*frames, numbers)),
+            ]
+        )
 
     def __repr__(self) -> str:
         """One line for what was scored, and one for each metric."""

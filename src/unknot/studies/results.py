@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from unknot.errors import unknown
-from unknot.reading.names import as_cell, visible
+from unknot.files import as_json
+from unknot.reading.names import csv_text, visible
 from unknot.studies.folder import StudyFolder
 
 if TYPE_CHECKING:
@@ -33,10 +34,12 @@ def results(study: StudyFolder, *, parts: bool = False) -> "pd.DataFrame":
 def formatted(table: "pd.DataFrame", form: str) -> str:
     """A table as text: csv, markdown, latex or json."""
     if form == "csv":
-        cells = table.set_axis([as_cell(str(name)) for name in table.columns], axis=1).map(as_cell)
-        return str(cells.to_csv(index=False))
+        rows = table.itertuples(index=False, name=None)
+        return csv_text(
+            [table.columns, *([None if _is_gap(cell) else cell for cell in row] for row in rows)], end="\n"
+        )
     if form == "json":
-        return str(table.to_json(orient="records", indent=1)) + "\n"
+        return as_json(table.to_dict("records"))
     if form == "markdown":
         return _markdown(table)
     if form == "latex":
@@ -78,7 +81,11 @@ def _escaped(text: str) -> str:
     return text.translate(_LATEX).replace("\n", " ")
 
 
+def _is_gap(value: Any) -> bool:
+    return value is None or bool(value != value)
+
+
 def _cell(value: Any) -> str:
-    if value is None or value != value:
+    if _is_gap(value):
         return ""
     return f"{value:.4g}" if isinstance(value, float) else visible(str(value))

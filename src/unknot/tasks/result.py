@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unknot import __version__
-from unknot.errors import Note, UnknotError
+from unknot.errors import Note, UnknotError, check_known, sentences
 from unknot.files import as_json, write_json
 from unknot.reading.arguments import check_fields
 from unknot.reading.guard import load_json, parsing
 from unknot.runs.workspace import Form
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from rich.console import RenderableType
 
 Cell = str | int | float | bool | None
@@ -89,6 +90,28 @@ class TaskResult:
     def as_json(self) -> str:
         """What `write` writes."""
         return as_json(asdict(self))
+
+    def to_frame(self, table: str = "") -> "DataFrame":
+        """The headline numbers as a data frame, or one of the tables by name."""
+        from pandas import DataFrame
+
+        if table:
+            check_known("table", table, self.tables)
+            return DataFrame(list(self.tables[table]))
+        return DataFrame({"value": dict(self.values)})
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the headline numbers, and what is noted."""
+        from html import escape
+
+        notes = "".join(f"<li>{escape(text)}</li>" for text in sentences(self.notes))
+        about = escape(f"{self.task}: {self.source}{f' on {self.world}' if self.world else ''}")
+        return f"<p>{about}</p>{self.to_frame().to_html(float_format='{:.3f}'.format)}<ul>{notes}</ul>"
+
+    def __repr__(self) -> str:
+        """What it is of, and the headline numbers."""
+        numbers = ", ".join(f"{name} {value:.3f}" for name, value in self.values.items())
+        return f"TaskResult of {self.task}, {self.source}: {numbers}"
 
 
 def read_result(path: Path | str) -> TaskResult:

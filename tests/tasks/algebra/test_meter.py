@@ -148,6 +148,7 @@ def test_codes_that_cannot_be_scored_cost_a_row_and_not_the_run(corpus, world, t
 
 def test_the_page_of_the_run_shows_the_curves_of_masks_and_of_coat(corpus, world, tmp_path):
     run = measured(spec(world, steps=2), tmp_path, corpus.folder, 1)
+    run.note(versions="none")  # by somebody's hand
     html = write_run_page(tmp_path / "page.html", run.folder).read_text()
     for words in (
         "L2-COAT",

@@ -131,7 +131,7 @@ def planned_tuples(options: AlgebraOptions, data: Path | None = None) -> list[Pl
 def must_be_scorable(planned: Sequence[PlannedTuples], options: AlgebraOptions) -> None:
     """An error if there are too few tuples for the minibatches asked for."""
     for tuples in planned:
-        codes = {role: np.zeros((tuples.n, 1)) for role in MASKED}
+        codes = {role: np.broadcast_to(0.0, (tuples.n, 1)) for role in MASKED}
         try:
             check_codes(codes, options.norm, options.chance, options.minibatch, ALPHA)
         except UnknotError as error:

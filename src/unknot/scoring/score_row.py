@@ -1,0 +1,73 @@
+"""A scorecard as flat rows: the headline of each metric, and the scalars that belong beside it."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from unknot.metrics import METRICS
+from unknot.metrics.score import Facts
+
+Entry = tuple[str, dict[str, Any], Mapping[str, Any]]  # full name of a metric, fields of its row, its parts
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """One number of a scorecard, or the reason why there is none.
+
+    Attributes:
+        metric: the variant's full name.
+        part: which of its numbers; empty for the headline.
+        value: None if the metric refused, or where JSON has no such number.
+        measures: the question it answers; empty for a metric that is not ours.
+        higher_is_better: direction.
+        version: of the metric.
+        seconds: that the metric took, all its parts together.
+        interval: 95 % of the headline, if that was asked for.
+        refused: why there is no score.
+        chance: what a code gets that knows nothing, in few words; empty where no words tell it.
+    """
+
+    metric: str
+    part: str = ""
+    value: Any = None
+    measures: str = ""
+    higher_is_better: bool = True
+    version: int = 1
+    seconds: float = 0.0
+    interval: Sequence[float] | None = None
+    refused: str = ""
+    chance: str = ""
+
+    @property
+    def label(self) -> str:
+        """Metric and part."""
+        return f"{self.metric} {self.part}".strip()
+
+
+def rows_of(entries: Iterable[Entry]) -> Iterator[ScoreRow]:
+    """The rows of metrics, each with its parts after it."""
+    for id_, about, parts in entries:
+        metric = METRICS.get(id_.partition("[")[0])
+        if metric is None:
+            yield ScoreRow(id_, **about)
+            continue
+        facts = metric.facts
+        known = {
+            "measures": facts.measures,
+            "higher_is_better": facts.higher_is_better,
+            "version": facts.version,
+            "chance": _chance(facts),
+        }
+        headline = ScoreRow(id_, **{**known, **about})
+        yield headline
+        for part, measures in facts.also.items():
+            if part in parts:
+                yield replace(headline, part=part, value=parts[part], measures=measures, interval=None, chance="")
+
+
+def _chance(facts: Facts) -> str:
+    """The chance level as far as it takes few words; `unknot metrics NAME` says the rest."""
+    if not facts.labels:
+        return ""
+    return re.split("[;:,(]", facts.chance)[0].strip() if isinstance(facts.chance, str) else f"{facts.chance:g}"

@@ -1,0 +1,58 @@
+"""What a notebook shows of results: a short form, HTML with all names escaped, a frame and a figure."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import unknot
+from unknot import Representation, TaskResult, UnknotError
+
+RNG = np.random.default_rng(0)
+NAME = "<b>x</b>"
+
+
+def _representation() -> Representation:
+    factors = np.column_stack([RNG.integers(0, 3, 300), RNG.integers(0, 4, 300)])
+    return Representation(factors + 0.1 * RNG.normal(size=factors.shape), factors, (NAME, "y"))
+
+
+def test_a_scorecard() -> None:
+    card = unknot.score(_representation(), metrics=["mig", "linear_accuracy"])
+    frame = card.to_frame()
+    assert frame.loc[frame["part"] == "", "value"].tolist() == list(card.values().values())
+    html = card._repr_html_()
+    assert "&lt;b&gt;x&lt;/b&gt;" in html and NAME not in html and "can be read off well" in html
+    axes = card.plot(plt.figure().subplots())
+    assert [text.get_text() for text in axes.get_yticklabels()] == [NAME, "y"]
+    plt.close("all")
+    with pytest.raises(UnknotError, match="needs factors"):
+        unknot.score(RNG.normal(size=(50, 2))).plot()
+
+
+def test_a_ranking() -> None:
+    models = {f"{NAME} {i}": RNG.normal(size=(300, 3)) for i in range(3)}
+    ranking = unknot.rank(models, method="spearman")
+    assert len(ranking.to_frame()) == 3 and repr(ranking).startswith("Ranking of 3 models by UDR (spearman)")
+    assert NAME not in ranking._repr_html_() and ranking.best.removeprefix(NAME) in ranking._repr_html_()
+    assert ranking.plot(plt.figure().subplots()).get_xlabel() == "UDR"
+    plt.close("all")
+
+
+def test_the_result_of_a_task() -> None:
+    result = unknot.fairness(_representation(), targets=["y"], sensitive=[NAME], rounds=2)
+    assert result.to_frame()["value"].to_dict() == result.values
+    table = next(iter(result.tables))
+    assert len(result.to_frame(table)) == len(result.tables[table])
+    assert repr(result).startswith("TaskResult of fairness") and NAME not in result._repr_html_()
+    with pytest.raises(UnknotError, match="unknown table 'tabel'"):
+        result.to_frame("tabel")
+    assert isinstance(result, TaskResult)
+
+
+def test_a_representation() -> None:
+    table = pd.DataFrame({"z0": [0.5, 1.5, 2.5], "z1": [1.0, 2.0, 3.0], "species": ["cat", None, "dog"]})
+    representation = unknot.from_table(table, latents=["z*"], factors=["species"])
+    assert repr(representation) == "Representation of 3 x 2 latents, factors species"
+    frame = representation.to_frame()
+    assert frame["species"].fillna("").tolist() == ["cat", "", "dog"] and frame["z1"].tolist() == [1.0, 2.0, 3.0]
