@@ -34,6 +34,7 @@ PARTS = (
     "vansteenkiste2019",
     "reasoning",
     "pixels",
+    "pretrained",
     "slots",
     "objects",
     "kills",

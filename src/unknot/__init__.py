@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from unknot.runs.run import Run
     from unknot.runs.spec import RunSpec
     from unknot.runs.training import train
+    from unknot.scoring.comparison import Comparison, compare
     from unknot.scoring.dictionaries.card import DictionaryCard, dictionary_card
     from unknot.scoring.scorecard import Scorecard
     from unknot.scoring.scoring import score
@@ -39,8 +40,10 @@ _HOMES = {
     "TaskResult": "unknot.tasks.result",
     "UnknotError": "unknot.errors",
     "UnknotWarning": "unknot.errors",
+    "Comparison": "unknot.scoring.comparison",
     "combination_split": "unknot.worlds.splits.combinations",
     "dictionary_card": "unknot.scoring.dictionaries.card",
+    "compare": "unknot.scoring.comparison",
     "encode": "unknot.encoders.encoding",
     "from_table": "unknot.representation",
     "open_world": "unknot.worlds",
@@ -54,6 +57,7 @@ _HOMES = {
 
 __all__ = [
     "ArrayWorld",
+    "Comparison",
     "DictionaryCard",
     "Factor",
     "FactorSpace",
@@ -68,6 +72,7 @@ __all__ = [
     "UnknotWarning",
     "__version__",
     "combination_split",
+    "compare",
     "dictionary_card",
     "encode",
     "examples",

@@ -106,7 +106,7 @@ def test_what_is_left_out_of_a_file_of_latents_is_said(tmp_path: Path) -> None:
         ([GOLDENS / "m1.npz", "--factors", "x"], "unknown factor 'x'"),
         ([GOLDENS / "m1.npz", "--limit", "1"], "at least two rows"),
         ([GOLDENS / "goldens.json"], "not a representation"),
-        ([GOLDENS / "m1.npz", "--seed", "-1"], "expected 0 or more"),
+        ([GOLDENS / "m1.npz", "--seed", "-1"], "seed is -1; expected a whole number from 0 up"),
         ([GOLDENS / "m1.npz", "--plot", "who.foo"], "'.foo' is not a picture"),
         ([GOLDENS / "m1.npz", "--json", "-", "--csv", "-"], "--json and --csv both write to standard output"),
     ],

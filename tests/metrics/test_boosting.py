@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier
 
 from unknot.errors import UnknotError
-from unknot.metrics.boosting import BINS, fit_trees, tabulate
+from unknot.metrics import boosting
+from unknot.metrics.boosting import BINS, COARSE, fit_trees, screen, tabulate
 
 # Seeds without ties: where several latents part the rows equally well, implementations choose at random.
 SEEDS = [(0, 2), (1, 2), (13, 3), (16, 3), (28, 4), (5, 5)]
@@ -193,3 +194,58 @@ def test_mistakes_are_named():
         fit_trees(table, np.array([0, 1, 1]), depth=0)
     with pytest.raises(UnknotError, match="beyond single precision"):
         tabulate(np.array([[1e300], [0.0]]))
+
+
+def _wide(n, kind, seed=0):
+    """Two factors, which the first latents of 120 know something about; most entries are 0 if `kind` is sparse."""
+    rng = np.random.default_rng(seed)
+    factors = rng.integers(0, (4, 3), size=(n, 2))
+    latents = rng.normal(size=(n, 120))
+    latents[:, :8] += factors[:, [0, 1] * 4]
+    return np.maximum(latents - 1.5, 0) if kind == "sparse" else latents, factors
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_screened_trees_are_nearly_those_on_all_latents(kind):
+    latents, factors = _wide(900, kind)
+    table = tabulate(latents[:600])
+    for codes in factors.T:
+        every = fit_trees(table, codes[:600], rounds=10)
+        some = fit_trees(table, codes[:600], rounds=10, screened=screen(table))
+        assert (
+            np.mean(some.features == every.features) > 0.7
+        )  # where nothing is left to learn, splits are all alike
+        assert some.decrease > 0.99 * every.decrease
+        np.testing.assert_allclose(some.importances, every.importances, atol=0.01)
+        right = [np.mean(trees.predict(latents[600:]) == codes[600:]) for trees in (some, every)]
+        assert abs(right[0] - right[1]) <= 0.02
+
+
+def test_a_screen_does_not_depend_on_whether_entries_are_listed(monkeypatch):
+    latents, factors = _wide(500, "sparse")
+    table = tabulate(latents)
+    listed = screen(table)
+    monkeypatch.setattr(boosting, "SPARSE", 0.0)
+    dense = screen(table)
+    assert len(listed.entries) < 0.25 * latents.size and not len(listed.bins)
+    assert len(dense.bins) and not len(dense.entries)
+    a, b = (fit_trees(table, factors[:, 0], rounds=5, screened=one) for one in (listed, dense))
+    np.testing.assert_array_equal(a.features, b.features)
+    np.testing.assert_array_equal(a.thresholds, b.thresholds)
+
+
+def test_coarse_bins_hold_all_rows_and_part_no_equal_values():
+    latents, _ = _wide(500, "sparse")
+    latents[:, 0] = np.arange(500)
+    latents[:, 1] = 7.0
+    table = tabulate(latents)
+    coarse = screen(table)
+    sizes = np.diff(coarse.starts)
+    assert sizes.max() <= COARSE and sizes[1] == 1
+    assert np.all(np.add.reduceat(coarse.counts, coarse.starts[:-1]) == 500)
+    zeros = (latents[:, 2:] == 0).sum(axis=0)
+    np.testing.assert_array_equal(coarse.counts[coarse.common[2:]], zeros)
+
+
+def test_narrow_codes_are_not_screened():
+    assert screen(tabulate(np.random.default_rng(0).normal(size=(20, 100)))) is None

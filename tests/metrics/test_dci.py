@@ -1,9 +1,11 @@
-import builtins
+import sys
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LassoCV
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.metrics._predictors import ALPHAS
 from unknot.metrics.dci import dci
 from unknot.metrics.score import identity
 
@@ -201,13 +203,38 @@ def test_mistakes_are_named(monkeypatch):
         dci(latents, factors, model="forrest")
     with pytest.raises(UnknotError, match="unknown scaling of dci 'max'"):
         dci(latents, factors, model="lasso", scaling="max")
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("lightgbm"):
-            raise ImportError
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(UnknotError, match=r"unknot\[lightgbm\]"):
         dci(latents, factors, model="lightgbm")
+
+
+def test_lasso_of_a_wide_code_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, (4, 5), size=(300, 2))
+    latents = factors @ rng.normal(size=(2, 120)) + 3 * rng.normal(size=(300, 120))
+    score = dci(latents, factors, latents_test=latents, factors_test=factors, model="lasso")
+    z = (latents - latents.mean(axis=0)) / latents.std(axis=0)
+    y = (factors - factors.mean(axis=0)) / factors.std(axis=0)
+    for j in range(2):
+        peer = LassoCV(alphas=ALPHAS, cv=10, tol=1e-8, max_iter=10_000).fit(z, y[:, j])
+        assert score.parts["alpha"][j] == peer.alpha_
+        np.testing.assert_allclose(score.parts["importance"][:, j], np.abs(peer.coef_), atol=1e-6)
+        explained = peer.score(z, y[:, j])
+        assert score.parts["informativeness_per_factor"][j] == pytest.approx(explained, abs=1e-7)
+
+
+def test_importances_above_chance_are_those_of_latents_that_know_something():
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 4, size=(400, 2))
+    noise = rng.normal(size=(400, 20))
+    options = {"model": "gbt", "rounds": 10}
+    none = dci(noise, factors, **options, above_chance=True)
+    assert (none.value, none.parts["completeness"]) == (0.0, 0.0)
+    latents = np.hstack([noise, factors[:, [0]] + 0.3 * rng.normal(size=(400, 1))])
+    planted = dci(latents, factors, **options, above_chance=True)
+    assert np.flatnonzero(planted.parts["importance"][:, 0]).tolist() == [20]
+    assert not planted.parts["importance"][:, 1].any()
+    assert dci(latents, factors, **options).value < 0.9 < planted.value
+    assert identity(dci, model="gbt", above_chance=True) == "dci[gbt,above_chance]"
+    with pytest.raises(UnknotError, match="above_chance is of gbt and gbt_fast; model is 'lasso'"):
+        dci(latents, factors, model="lasso", above_chance=True)

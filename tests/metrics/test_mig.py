@@ -157,3 +157,32 @@ def test_wide_codes_have_the_information_of_narrow_ones():
     np.testing.assert_allclose(
         wide.parts["mutual_information"][:90], narrow.parts["mutual_information"], atol=1e-12
     )
+
+
+def test_with_neighbours_measurements_stay_as_they_are_and_the_name_says_so():
+    rng = np.random.default_rng(0)
+    age, kind = rng.normal(size=2000), rng.integers(0, 3, size=2000)
+    correlation = 0.9
+    latents = np.stack(
+        [correlation * age + np.sqrt(1 - correlation**2) * rng.normal(size=2000), kind * 1.0], axis=1
+    )
+    score = mig(latents, {"age": age, "kind": kind}, neighbours=3)
+    # what is jointly normal shares its R^2; the other latent knows nothing of it
+    assert score.parts["per_factor"] == pytest.approx([correlation**2, 1.0], abs=0.03)
+    assert np.isnan(score.parts["entropy"][0]) and score.parts["entropy"][1] == pytest.approx(np.log(3), abs=0.01)
+    assert "nearest neighbours" in score.parts["notes"][0]
+    assert identity(METRICS["mig"], neighbours=3) == "mig[neighbours=3]"
+    assert parse_identity("mig[neighbours=3]", METRICS) == ("mig", {"neighbours": 3})
+    assert identity(METRICS["mig"]) == "mig[bins=20]"
+
+
+def test_with_neighbours_noise_scores_about_nothing():
+    rng = np.random.default_rng(0)
+    latents, factors = rng.normal(size=(3000, 5)), rng.normal(size=(3000, 3))
+    assert mig(latents, factors, neighbours=3).value < 0.03
+
+
+@pytest.mark.parametrize("options", [{"neighbours": 0}, {"normaliser": "code"}, {"bias_correction": True}])
+def test_neighbours_do_not_go_with_what_is_for_bins(options):
+    with pytest.raises(UnknotError, match="neighbours is"):
+        mig(np.eye(6), np.arange(6) % 2, **{"neighbours": 3, **options})

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 from unknot.metrics.ridge import Gram, best_penalties, ridge
 
@@ -65,3 +66,18 @@ def test_dead_latents_and_noise_predict_the_mean():
     np.testing.assert_allclose(dead, np.tile(y.mean(axis=0), (7, 1)))
     noise, _ = ridge(Gram.of(rng.normal(size=(100, 80)), rng.normal(size=(500, 80))), y)
     assert noise.std() < 0.3  # least squares has 2
+
+
+def test_a_penalty_is_chosen_that_predicts_rows_from_all_others():
+    rng = np.random.default_rng(6)
+    z = np.hstack([rng.normal(size=(30, 6)), 5.0 * (rng.random((30, 12)) < 0.1)])  # some features are of few rows
+    y = z[:, :1] + rng.normal(size=(30, 1))
+    gram = Gram.of(z, z)
+    _, near = best_penalties(gram, y)
+    tried = near[0] * 10.0 ** np.arange(2, -0.1, -0.5)
+    errors = []
+    for penalty in tried:
+        models = [Ridge(penalty).fit(np.delete(gram.x, i, axis=0), np.delete(y[:, 0], i)) for i in range(30)]
+        errors.append(sum((model.predict(gram.x[[i]])[0] - y[i, 0]) ** 2 for i, model in enumerate(models)))
+    assert ridge(gram, y)[1][0] == pytest.approx(tried[np.argmin(errors)])
+    assert ridge(gram, y)[1][0] > 3 * near[0]

@@ -164,7 +164,7 @@ def test_a_run_can_be_stopped_between_metrics() -> None:
         ({"limit": 1}, "at least two rows"),
         ({"bootstrap": 1}, "number of resamples"),
         ({"jobs": 0}, "at least one process"),
-        ({"seed": -1}, "seed is -1; expected 0 or more"),
+        ({"seed": -1}, "seed is -1; expected a whole number from 0 up"),
         ({"factor_names": ["a", "a"]}, "a occur twice"),
         ({"factor_names": ["a"]}, "1 factor names for 2"),
     ],
@@ -255,3 +255,21 @@ def test_tiers_are_the_metrics_that_train_nothing_the_usual_ones_and_all() -> No
     mixed = plan(representation, metrics=["quick", "mig", "dci[lasso]"])
     assert mixed.tasks == (*quick.tasks, ("dci", {"model": "lasso"}))
     assert 0 < quick.seconds < default.seconds < every.seconds
+
+
+def test_continuous_factors_are_scored_without_bins_where_the_metric_can() -> None:
+    rng = np.random.default_rng(0)
+    age, kind = rng.normal(size=400), rng.integers(0, 3, size=400)
+    representation = unknot.Representation(np.stack([age, kind], axis=1), {"age": age, "kind": kind})
+    names = plan(representation, metrics="default").ids
+    assert {"mig[neighbours=3]", "mig_sup[neighbours=3]", "modularity[neighbours=3]", "dcimig[bins=20]"} <= set(
+        names
+    )
+    assert "mig[bins=20]" in plan(representation, metrics="quick").ids
+    assert "mig[bins=20]" in plan(representation, metrics="mig").ids
+    assert "mig[bins=20]" in plan(representation.with_factors(["kind"]), metrics="default").ids
+    card = unknot.score(representation, metrics=["mig_sup[neighbours=3]", "modularity[neighbours=3]"], bootstrap=2)
+    assert all(value > 0.9 for value in card.values().values())
+    assert all(
+        record.interval is None for record in card.records.values()
+    )  # repeated rows are each other's neighbours

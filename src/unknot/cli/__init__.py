@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from unknot import __version__
+from unknot.cli.compare import compare
 from unknot.cli.data import app as data
 from unknot.cli.demo import demo
 from unknot.cli.docstrings import joined
@@ -95,7 +96,20 @@ app = typer.Typer(
 app.command()(score)
 app.command()(metrics)
 app.command(cls=WhenAsked)(train)
-for _function in (models, recipes, encode, rank, study, results, report, explore, leaderboard, papers, demo):
+for _function in (
+    compare,
+    models,
+    recipes,
+    encode,
+    rank,
+    study,
+    results,
+    report,
+    explore,
+    leaderboard,
+    papers,
+    demo,
+):
     app.command()(_function)
 app.add_typer(task, name="task")
 app.add_typer(data, name="data")

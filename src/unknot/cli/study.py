@@ -86,9 +86,22 @@ def study(options: StudyOptions) -> None:
     finally:
         engine.close()
     _summary(state, len(plan.runs), console)
+    _answer(folder, console)
     echo(folder)
     if state.failures:
         raise typer.Exit(1)
+
+
+def _answer(folder: Path, console: "Console") -> None:
+    """What the study found, and where to look on; a page that cannot be read says so itself."""
+    from rich.text import Text
+
+    from unknot.reports.study_words import answer
+    from unknot.studies.folder import StudyFolder
+
+    for sentence in answer(StudyFolder(folder)):
+        console.print(Text(sentence))
+    console.print(Text(f"unknot report {folder} shows all of it as a page.", style="dim"))
 
 
 def results(

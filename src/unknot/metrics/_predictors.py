@@ -7,16 +7,20 @@ the caller ordered them.
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unknot.errors import check_known, extras
 from unknot.metrics._logistic import standardised, unit_range
-from unknot.metrics.arrays import Floats
+from unknot.metrics.arrays import WIDE, Floats
 from unknot.metrics.inputs import Rng, Rows
 from unknot.processes.threads import one_thread
+
+if TYPE_CHECKING:
+    from unknot.metrics.boosting import BoostedTrees
 
 ALPHAS = (1e-4, 1e-3, 1e-2, 0.1, 0.2, 0.4, 0.8, 1.0)  # penalties that the lasso chooses from
 
@@ -40,21 +44,38 @@ def canonical_order(latents: Floats) -> list[int]:
     return sorted(range(latents.shape[1]), key=lambda i: latents[:, i].tobytes())
 
 
-def boosted(rows: Rows, *, rounds: int = 100, exact: bool = True, rng: Rng = 0) -> Fitted:
+def boosted(
+    rows: Rows, *, rounds: int = 100, exact: bool = True, above_chance: bool = False, rng: Rng = 0
+) -> Fitted:
     """Gradient boosted trees; see `boosting`."""
-    from unknot.metrics.boosting import fit_trees, tabulate
+    from unknot.metrics.boosting import fit_trees, screen, tabulate
 
     generator = np.random.default_rng(rng)
     columns = canonical_order(rows.latents)
     table = tabulate(rows.latents[:, columns])
+    fit = partial(fit_trees, table, rounds=rounds, exact=exact, screened=screen(table), rng=generator)
     latents_test, factors_test, _ = rows.held_out
     importance, train, test = _empty(rows)
     for j, codes in enumerate(rows.factors.T):
-        trees = fit_trees(table, codes, rounds=rounds, exact=exact, rng=generator)
+        trees = fit(codes)
         importance[columns, j] = trees.importances
+        if above_chance:
+            importance[columns, j] = _above(trees, fit(generator.permutation(codes)))
         train[j] = np.mean(trees.fitted == codes)
         test[j] = np.mean(trees.predict(latents_test[:, columns]) == factors_test[:, j])
     return Fitted(importance, train, test)
+
+
+def _above(trees: "BoostedTrees", null: "BoostedTrees") -> Floats:
+    """Importances, but 0 where they are no larger than what trees find in shuffled labels.
+
+    A latent has to stand as far above the largest of the null as that stands above their mean: of many latents
+    without information one is always the largest.
+    """
+    chance = null.importances * null.decrease
+    decreases = trees.importances * trees.decrease
+    decreases[decreases <= 2 * chance.max() - chance.mean()] = 0.0
+    return decreases / decreases.sum() if decreases.any() else decreases
 
 
 def forest(rows: Rows, *, rng: Rng = 0) -> Fitted:
@@ -85,7 +106,8 @@ def forest_regression(rows: Rows, *, rng: Rng = 0) -> Fitted:
         fits = [cross_val_score(trees(*choice), z, y[:, j], **options).mean() for choice in FORESTS]
         model = trees(*FORESTS[int(np.argmax(fits))]).fit(z, y[:, j])
         importance[columns, j] = model.feature_importances_
-        train[j], test[j], uniform[j] = _explained(model, z, y[:, j], z_test, y_test[:, j])
+        guesses = model.predict(z), model.predict(z_test)
+        train[j], test[j], uniform[j] = _explained(guesses[0], y[:, j], guesses[1], y_test[:, j])
     return Fitted(importance, train, test, {"informativeness_uniform": float(uniform.mean())})
 
 
@@ -112,27 +134,42 @@ def lightgbm(rows: Rows, *, rounds: int = 100, rng: Rng = 0) -> Fitted:
 
 def lasso(rows: Rows, *, scaling: str = "standard") -> Fitted:
     """Absolute coefficients of a linear model with an l1 penalty, which ten-fold cross-validation chooses."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LassoCV
-
     scales = {"standard": standardised, "minmax": unit_range}
     check_known("scaling of dci", scaling, scales)
     z, z_test = scales[scaling](rows.latents, rows.held_out.latents)
     y, y_test = scales[scaling](rows.numbers, rows.held_out.numbers)
-    importance, train, test = _empty(rows)
-    alphas, uniform = np.empty(rows.n_factors), np.empty(rows.n_factors)
-    with warnings.catch_warnings(), one_thread():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for j in range(rows.n_factors):
-            # Cyclic descent draws nothing; without a seed of its own it would move NumPy's global one.
-            model = LassoCV(alphas=ALPHAS, cv=min(10, len(z)), tol=1e-8, max_iter=10_000, random_state=0)
-            model.fit(z, y[:, j])
-            importance[:, j], alphas[j] = np.abs(model.coef_), model.alpha_
-            train[j], test[j], uniform[j] = _explained(model, z, y[:, j], z_test, y_test[:, j])
+    fit = _lasso_by_products if z.shape[1] > WIDE else _lasso_by_rows  # the same optimum, sooner
+    weights, intercepts, alphas = fit(z, y, min(10, len(z)))
+    train, test, uniform = _explained(z @ weights + intercepts, y, z_test @ weights + intercepts, y_test)
     about: dict[str, Any] = {"alpha": rows.spread(alphas)}
     if scaling == "minmax":
         about["informativeness_uniform"] = float(uniform.mean())
-    return Fitted(importance, train, test, about)
+    return Fitted(np.abs(weights), train, test, about)
+
+
+def _lasso_by_products(z: Floats, y: Floats, folds: int) -> tuple[Floats, Floats, Floats]:
+    """Coefficients (d, k), intercepts (k,) and penalties (k,)."""
+    from unknot.metrics.lasso_cv import lasso_cv
+
+    mean, level = z.mean(axis=0), y.mean(axis=0)
+    weights, alphas = lasso_cv(z - mean, y - level, ALPHAS, folds)
+    return weights, level - mean @ weights, alphas
+
+
+def _lasso_by_rows(z: Floats, y: Floats, folds: int) -> tuple[Floats, Floats, Floats]:
+    """Coefficients (d, k), intercepts (k,) and penalties (k,)."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LassoCV
+
+    models = []
+    with warnings.catch_warnings(), one_thread():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for column in y.T:
+            # Cyclic descent draws nothing; without a seed of its own it would move NumPy's global one.
+            model = LassoCV(alphas=ALPHAS, cv=folds, tol=1e-8, max_iter=10_000, random_state=0)
+            models.append(model.fit(z, column))
+    weights, intercepts, alphas = zip(*((m.coef_, m.intercept_, m.alpha_) for m in models), strict=True)
+    return np.stack(weights, axis=1), np.array(intercepts), np.array(alphas)
 
 
 def _classified(rows: Rows, rng: Rng, make: Callable[[int], Any]) -> Fitted:
@@ -150,11 +187,15 @@ def _classified(rows: Rows, rng: Rng, make: Callable[[int], Any]) -> Fitted:
     return Fitted(importance, train, test)
 
 
-def _explained(model: Any, z: Floats, y: Floats, z_test: Floats, y_test: Floats) -> tuple[float, float, float]:
+def _explained(fit: Floats, y: Floats, fit_test: Floats, y_test: Floats) -> tuple[Floats, Floats, Floats]:
     """Share of variance explained on training and test rows, and on training rows if the variance were 1/12."""
-    errors = [float(np.mean((model.predict(a) - b) ** 2)) for a, b in ((z, y), (z_test, y_test))]
-    train, test = (max(0.0, 1.0 - error / float(y.var())) for error in errors)
-    return train, test, max(0.0, 1.0 - 12.0 * errors[0])  # 1/12 is the variance of a uniform factor
+    errors, errors_test = ((a - b) ** 2 for a, b in ((fit, y), (fit_test, y_test)))
+    error, variance = errors.mean(axis=0), y.var(axis=0)
+    train, test = (
+        np.maximum(0.0, 1.0 - error / variance),
+        np.maximum(0.0, 1.0 - errors_test.mean(axis=0) / variance),
+    )
+    return train, test, np.maximum(0.0, 1.0 - 12.0 * error)  # 1/12 is the variance of a uniform factor
 
 
 def _empty(rows: Rows) -> tuple[Floats, Floats, Floats]:

@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics.arrays import Bools, Floats, Ints
+from unknot.metrics.arrays import WIDE, Bools, Floats, Ints
 from unknot.metrics.inputs import Rng
 
 BINS = 256
 RATE = 0.1  # share of each Newton step that is taken
+COARSE = 64  # bins at most by which wide codes are screened
+SPARSE = 0.25  # share of entries outside the most common bins, below which the others are listed
 RESOLUTION = np.float32(1e-7)  # values closer than this cannot be split, as in scikit-learn
 
 
@@ -37,6 +39,58 @@ class Table(NamedTuple):
     distinct: Bools  # (d, n) whether the next value in `order` is larger
     edges: Floats  # (d, BINS) threshold between each bin and the next
     counts: NDArray[np.int32]  # (d, BINS) rows in each bin
+
+
+class Screen(NamedTuple):
+    """Latents in few bins, by which the split of a node is looked for among the promising latents only."""
+
+    bins: NDArray[np.uint8]  # (n, d), none if entries are listed
+    by_latent: NDArray[np.uint8]  # (d, n), none if entries are listed
+    rows: Ints  # (n + 1,) where in `entries` each row starts
+    entries: NDArray[np.int32]  # start of the latent plus bin, of all entries that are not in the most common bin
+    common: Ints  # (d,) start of the latent plus the most common bin
+    starts: Ints  # (d + 1,) where the bins of each latent start
+    counts: Ints  # (bins of all latents,) rows in each
+
+
+def screen(table: Table) -> Screen | None:
+    """The screen of a wide code; None for up to 100 latents, all of which are looked at closely."""
+    d, n = table.x.shape
+    if d <= WIDE:
+        return None
+    bins, common = np.zeros((d, n), dtype=np.uint8), np.zeros(d, dtype=np.int64)
+    counts = []
+    for f in range(d):
+        cuts = np.flatnonzero(table.distinct[f]) + 1
+        counts.append(np.diff(_coarse_cuts(cuts, n), prepend=0, append=n))
+        bins[f, table.order[f]] = np.repeat(np.arange(len(counts[f])), counts[f])
+        common[f] = counts[f].argmax()
+    starts = np.append(0, np.cumsum([len(own) for own in counts]))
+    other = bins != common[:, None]
+    about = starts[:-1] + common, starts, np.concatenate(counts)
+    if other.mean() > SPARSE:
+        return Screen(bins.T.copy(), bins, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32), *about)
+    row, latent = np.nonzero(other.T)
+    entries = (starts[latent] + bins[latent, row]).astype(np.int32)
+    return Screen(bins[:0], bins[:0], np.append(0, np.cumsum(other.sum(axis=0))), entries, *about)
+
+
+def _coarse_cuts(cuts: Ints, n: int) -> Ints:
+    """At most 63 of the positions between two values.
+
+    They lie close together at both ends, where few rows make a split, and the most common value has a bin of its own.
+    """
+    if len(cuts) < COARSE:
+        return cuts
+    edges = np.concatenate([[0], cuts, [n]])
+    most = int(np.diff(edges).argmax())
+    low, high = edges[most : most + 2]
+    others = n - (high - low)
+    ends = np.geomspace(1, others / 40, 16)
+    ranks = np.concatenate([ends, np.linspace(others / 40, others - others / 40, 30)[1:-1], others - ends])
+    ranks = np.where(ranks <= low, ranks, ranks + (high - low))
+    near = cuts[np.minimum(np.searchsorted(cuts, np.round(ranks)), len(cuts) - 1)]
+    return np.unique(np.concatenate([near, cuts[max(most - 1, 0) : most + 1]]))
 
 
 def tabulate(latents: Floats) -> Table:
@@ -81,11 +135,13 @@ class BoostedTrees:
     Attributes:
         classes: the codes that occurred in training.
         importances: (d,) share of the squared error that splits on each latent took away; zeros without splits.
+        decrease: what all splits took away.
         fitted: (n,) predicted codes of the training rows.
     """
 
     classes: Ints
     importances: Floats
+    decrease: float
     fitted: Ints
     prior: Floats = field(repr=False)  # (trees per round,)
     features: NDArray[np.int32] = field(repr=False)  # (rounds, trees per round, inner nodes)
@@ -112,6 +168,7 @@ def fit_trees(
     rounds: int = 100,
     depth: int = 3,
     exact: bool = True,
+    screened: Screen | None = None,
     rng: Rng = 0,
 ) -> BoostedTrees:
     """Fit the codes (n,) of one factor on tabulated latents.
@@ -122,6 +179,8 @@ def fit_trees(
         rounds: boosting rounds.
         depth: of every tree.
         exact: whether splits may lie between any two values, or only between bins (faster, other numbers).
+        screened: of the same latents, where they are many: a split is looked for among the latents whose root of the
+            gain comes within a fifth of the best one's when they are cut into 64 bins; at most 64 latents.
         rng: decides between equally good latents.
 
     >>> latents = np.arange(12.0)[:, None]
@@ -132,7 +191,7 @@ def fit_trees(
     if not 1 <= depth <= 10 or rounds < 0:
         raise UnknotError(f"boosting: depth {depth} and rounds {rounds}; expected depth 1..10 and rounds >= 0.")
     from unknot.metrics.kernels.gbt import residuals
-    from unknot.metrics.kernels.gbt_trees import grow_round
+    from unknot.metrics.kernels.gbt_trees import grow_round, grow_screened_round
 
     classes, y = np.unique(codes, return_inverse=True)
     logs = np.log(np.bincount(y) / len(y))
@@ -149,11 +208,16 @@ def fit_trees(
     for t in range(rounds):  # compiled code cannot be interrupted, so it comes back after every round
         residuals(raw, y, by_class, by_row)
         trees = (features[t], thresholds[t], values[t])
-        grow_round(raw, (by_class, by_row), tuple(table), exact, RATE, trees, decreases, state)
+        if screened is None:
+            grow_round(raw, (by_class, by_row), tuple(table), exact, RATE, trees, decreases, state)
+        else:
+            both = tuple(table), tuple(screened)
+            grow_screened_round(raw, (by_class, by_row), both, exact, RATE, trees, decreases, state)
     decreases = np.maximum(decreases, 0.0)
     return BoostedTrees(
         classes=classes,
         importances=decreases / decreases.sum() if decreases.sum() > 0 else decreases,
+        decrease=float(decreases.sum()),
         fitted=_decide(raw, classes),
         prior=prior,
         features=features,

@@ -4,13 +4,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unknot.errors import check_known
+from unknot.errors import UnknotError, check_known
 from unknot.metrics import _predictors
 from unknot.metrics._importance import completeness, disentanglement
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.score import Facts, Score
 
 Model = Literal["gbt", "gbt_fast", "lightgbm", "forest", "forest_regression", "lasso"]
+BOOSTED = ("gbt", "gbt_fast")
 REGRESSIONS = ("forest_regression", "lasso")
 TINY = 1e-11  # added to importances, so that what rounding leaves of a dead latent has D_i = 0
 
@@ -24,9 +25,9 @@ TINY = 1e-11  # added to importances, so that what rounding leaves of a dead lat
     "Representations, ICLR",
     cost="seconds",
     also={"completeness": "compactness", "informativeness": "explicitness"},
-    identity=("model",),
+    identity=("model", "above_chance"),
     invariances=frozenset({"latents"}),
-    widest=150,
+    widest=400,
 )
 def dci(
     latents: Any,
@@ -35,6 +36,7 @@ def dci(
     latents_test: Any = None,
     factors_test: Any = None,
     model: Model = "gbt",
+    above_chance: bool = False,
     rounds: int = 100,
     scaling: Literal["standard", "minmax"] = "standard",
     rng: Rng = 0,
@@ -66,9 +68,14 @@ def dci(
             "lasso": |coefficients| of a linear model.
             The last two are for factors whose order means something: numbers are predicted as they were given, and
             informativeness is max(0, 1 - MSE / variance).
+        above_chance: of boosted trees: importances that shuffled labels could have are 0 (twice the time). Without it,
+            each of many latents has a little importance by chance, and their sum is what D and C see.
         rounds: of boosting; 100 in the literature.
         scaling: of the lasso's latents and factors: "standard", or "minmax" as in the code of Zaidi et al.
         rng: decides between equally good latents, draws the forest, splits off missing test rows.
+
+    The trees of more than 100 latents look for splits among those that are promising in few bins, which moves D, C and
+    I by about as much as another `rng` does.
 
     Edge cases: constant factors are left out; a class that only test rows have counts as an error; a dead latent has
     D_i = 0 and weight 0; without any importance D = C = 0. One factor leaves D undefined, one latent C: NaN, with
@@ -86,11 +93,13 @@ def dci(
     (1.0, 1.0, 1.0)
     """
     check_known("model of dci", model, get_args(Model))
+    if above_chance and model not in BOOSTED:
+        raise UnknotError(f"dci: above_chance is of {' and '.join(BOOSTED)}; model is '{model}'.")
     continuous: Literal["keep", "bin"] = "keep" if model in REGRESSIONS else "bin"
     rows = prepare("dci", latents, factors, latents_test, factors_test, rng=rng, continuous=continuous)
     if model in REGRESSIONS:
         rows.note_continuous("predicted as a number")
-    fitted = _fit(rows, model, rounds, scaling, rng)
+    fitted = _fit(rows, model, above_chance, rounds, scaling, rng)
     total = fitted.importance.sum()
     value, per_latent = disentanglement(fitted.importance + TINY)
     complete, per_factor = completeness(fitted.importance + TINY)
@@ -111,10 +120,11 @@ def dci(
     )
 
 
-def _fit(rows: Rows, model: str, rounds: int, scaling: str, rng: Rng) -> _predictors.Fitted:
+def _fit(rows: Rows, model: str, above_chance: bool, rounds: int, scaling: str, rng: Rng) -> _predictors.Fitted:
     match model:
         case "gbt" | "gbt_fast":
-            return _predictors.boosted(rows, rounds=rounds, exact=model == "gbt", rng=rng)
+            exact = model == "gbt"
+            return _predictors.boosted(rows, rounds=rounds, exact=exact, above_chance=above_chance, rng=rng)
         case "lightgbm":
             return _predictors.lightgbm(rows, rounds=rounds, rng=rng)
         case "forest":

@@ -5,7 +5,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unknot.errors import check_known
+from unknot.errors import UnknotError, check_known
+from unknot.metrics._neighbours import rows_information
 from unknot.metrics.arrays import Floats
 from unknot.metrics.inputs import Rows, prepare
 from unknot.metrics.kernels.columns import Binning, binned_information
@@ -22,7 +23,9 @@ Normaliser = Literal["factor", "code"]
     chance="about 0; the bias of counting cancels in the gap (0.0005 for noise at 10,000 rows)",
     reference="Chen et al. 2018, Isolating Sources of Disentanglement in VAEs, arXiv:1802.04942",
     per_factor=True,
-    identity=("bins",),
+    identity=("bins", "neighbours"),
+    instead_of={"neighbours": "bins"},
+    continuous={"neighbours": 3},
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def mig(
@@ -30,6 +33,7 @@ def mig(
     factors: Any,
     *,
     bins: int | str = 20,
+    neighbours: int | None = None,
     normaliser: Normaliser = "factor",
     bias_correction: bool = False,
 ) -> Score:
@@ -41,6 +45,10 @@ def mig(
     the score alone, other monotone maps do not, and one outlier can empty most bins. A code that repeats every
     latent scores 0 by design.
 
+    With `neighbours`, I is an estimate from nearest neighbours (Ross 2014 for classes, Kraskov et al. 2004 for
+    measurements), and what a latent knows of a measurement, which has no entropy, is 1 - exp(-2 I): R^2, if both were
+    jointly normal.
+
     Edge cases: constant factors are left out of the mean and listed in `parts["skipped"]`; a latent without
     variance knows nothing; with one latent the runner-up counts as 0 and `parts["notes"]` says so.
     Departs from the paper: bins of the posterior mean instead of samples of the posterior, as all public code.
@@ -50,28 +58,34 @@ def mig(
         factors: (n, k).
         bins: how many bins of equal width each latent gets; "zero+10", for codes that are mostly zero, gives 0 a bin
             of its own and cuts what is not zero into 10 bins of equal count: `mig[zero+10]`.
+        neighbours: information from nearest neighbours instead of bins: latents and measurements stay real numbers,
+            `mig[neighbours=3]`.
         normaliser: "factor" divides by H(y_j), as the paper; "code" divides each I(z_i; y_j) by the entropy of
             the binned latent before the gap is taken, as the code of Zaidi et al. 2022 does.
         bias_correction: subtract the bias (B - 1)(K - 1) / (2 n) from every I, never below 0.
 
     Returns:
         Score with `parts["per_factor"]` (k,), `parts["mutual_information"]` (d, k) and `parts["entropy"]` (k,)
-        in nats, and `parts["best_latent"]` (k,).
+        in nats, NaN for what has none, and `parts["best_latent"]` (k,).
 
     >>> factors = np.stack(np.meshgrid(range(4), range(3)), axis=-1).reshape(-1, 2)
     >>> round(mig(factors[:, ::-1] * 1.0, factors).value, 6)
     1.0
     """
-    rows, information, shares = shared_information("mig", latents, factors, bins, normaliser, bias_correction)
+    how = bins, neighbours, normaliser, bias_correction
+    rows, information, shares = shared_information("mig", latents, factors, *how)
     ranked = np.sort(np.vstack([np.zeros(rows.n_factors), shares]), axis=0)
     per_factor = ranked[-1] - ranked[-2]
     rows.notes.extend(_ceilings(rows, bins))
     if len(information) == 1:
         rows.notes.append("one latent only: there is no runner-up, so the gap is all that the latent knows.")
+    entropy = factor_entropy(rows.factors, rows.sizes)
+    if neighbours is not None:
+        entropy[rows.continuous] = np.nan
     parts = {
         "per_factor": per_factor,
         "mutual_information": information,
-        "entropy": factor_entropy(rows.factors, rows.sizes),
+        "entropy": entropy,
         "best_latent": information.argmax(axis=0),
     }
     return rows.score(per_factor.mean(), parts, bins=bins, normaliser=normaliser)
@@ -90,10 +104,24 @@ def _ceilings(rows: Rows, bins: int | str) -> Iterator[str]:
 
 
 def shared_information(
-    who: str, latents: Any, factors: Any, bins: int | str, normaliser: str, bias_correction: bool
+    who: str,
+    latents: Any,
+    factors: Any,
+    bins: int | str,
+    neighbours: int | None,
+    normaliser: str,
+    bias_correction: bool,
 ) -> tuple[Rows, Floats, Floats]:
     """The rows, I(z_i; y_j) (d, k) in nats, and the same as a share of what the normaliser names."""
     check_known(f"normaliser of {who}", normaliser, get_args(Normaliser))
+    if neighbours is not None:
+        if normaliser != "factor" or bias_correction:
+            raise UnknotError(
+                f"{who}: neighbours is {neighbours}, and normaliser 'code' and bias_correction are for bins; leave "
+                "them out, or neighbours."
+            )
+        rows = prepare(who, latents, factors, continuous="keep")
+        return rows, *rows_information(who, rows, neighbours)
     rows = prepare(who, latents, factors)
     information = binned_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction)
     whole = factor_entropy(rows.factors, rows.sizes) if normaliser == "factor" else information.entropy[:, None]

@@ -16,7 +16,9 @@ from unknot.metrics.score import Facts, Score
     chance="near 0, above it by the spread of the counting bias over factors (0.0005 for noise at 10,000 rows)",
     reference="Li et al. 2020, Progressive Learning and Disentanglement of Hierarchical Representations, "
     "arXiv:2002.10549",
-    identity=("bins",),
+    identity=("bins", "neighbours"),
+    instead_of={"neighbours": "bins"},
+    continuous={"neighbours": 3},
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def mig_sup(
@@ -24,6 +26,7 @@ def mig_sup(
     factors: Any,
     *,
     bins: int | str = 20,
+    neighbours: int | None = None,
     normaliser: Normaliser = "factor",
     bias_correction: bool = False,
 ) -> Score:
@@ -41,6 +44,8 @@ def mig_sup(
         latents: (n, d).
         factors: (n, k).
         bins: how many bins of equal width each latent gets, or "zero+10", see `mig`.
+        neighbours: information from nearest neighbours instead of bins: latents and measurements stay real numbers,
+            `mig_sup[neighbours=3]`; see `mig`.
         normaliser: "factor" divides by H(y_j), as the authors; "code" by the entropy of the binned latent, as the
             code of Zaidi et al. 2022 does.
         bias_correction: subtract the bias (B - 1)(K - 1) / (2 n) from every I, never below 0.
@@ -53,7 +58,8 @@ def mig_sup(
     >>> round(mig_sup(np.hstack([factors, factors]) * 1.0, factors).value, 6)
     1.0
     """
-    rows, information, shares = shared_information("mig_sup", latents, factors, bins, normaliser, bias_correction)
+    how = bins, neighbours, normaliser, bias_correction
+    rows, information, shares = shared_information("mig_sup", latents, factors, *how)
     gone = dead(rows.latents)
     per_latent = np.full(len(shares), np.nan)
     if rows.n_factors == 1:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.metrics.inputs import prepare
 from unknot.metrics.kernels.columns import binned_information
+from unknot.metrics.mig import shared_information
 from unknot.metrics.score import Facts, Score
 
 
@@ -18,11 +18,19 @@ from unknot.metrics.score import Facts, Score
     "min_mi takes such latents out",
     reference="Ridgeway and Mozer 2018, Learning Deep Disentangled Embeddings with the F-Statistic Loss, "
     "arXiv:1802.05312",
-    identity=("bins",),
+    identity=("bins", "neighbours"),
+    instead_of={"neighbours": "bins"},
+    continuous={"neighbours": 3},
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
 )
 def modularity(
-    latents: Any, factors: Any, *, bins: int | str = 20, min_mi: float = 0.0, bias_correction: bool = False
+    latents: Any,
+    factors: Any,
+    *,
+    bins: int | str = 20,
+    neighbours: int | None = None,
+    min_mi: float = 0.0,
+    bias_correction: bool = False,
 ) -> Score:
     """Whether each latent knows about one factor only.
 
@@ -39,6 +47,8 @@ def modularity(
         latents: (n, d).
         factors: (n, k).
         bins: how many bins of equal width each latent gets, or "zero+10", see `mig`.
+        neighbours: information from nearest neighbours instead of bins: latents and measurements stay real numbers,
+            `modularity[neighbours=3]`; see `mig`.
         min_mi: latents whose largest bias-corrected M_ij is below this many nats count as knowing nothing.
         bias_correction: subtract the bias (B - 1)(K - 1) / (2 n) from every I, never below 0.
 
@@ -52,13 +62,15 @@ def modularity(
     """
     if not min_mi >= 0:
         raise UnknotError(f"modularity: min_mi is {min_mi}; expected nats, at least 0.")
-    rows = prepare("modularity", latents, factors)
-    table = (rows.latents, rows.factors, rows.sizes, bins)
-    information = binned_information(*table, correct=bias_correction).mutual
+    how = bins, neighbours, "factor", bias_correction
+    rows, information, _ = shared_information("modularity", latents, factors, *how)
     most = information.max(axis=1)
     alive = most > 0
     if min_mi > 0:
-        weak = binned_information(*table, correct=True).mutual.max(axis=1) < min_mi
+        weak = most < min_mi
+        if neighbours is None and not bias_correction:
+            table = rows.latents, rows.factors, rows.sizes, bins
+            weak = binned_information(*table, correct=True).mutual.max(axis=1) < min_mi
         alive &= ~weak
         if weak.any():
             named = ", ".join(map(str, np.flatnonzero(weak)))

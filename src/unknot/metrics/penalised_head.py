@@ -11,9 +11,9 @@ from unknot.metrics.ridge import Gram, best_penalties
 from unknot.processes.threads import one_thread
 
 Singles = NDArray[np.float32]
-FOLDS = 5
-JUDGES = 2_000  # rows that judge a penalty: as many folds as hold them, all of them if there are fewer
-FIRST = 30.0  # the strongest penalty tried, relative to that of least squares
+FOLDS, REPEATS = 5, 4  # parts of the rows, and how often at most few rows are cut into them anew
+JUDGES = 2_000  # rows that judge a penalty: as many folds as hold them
+FIRST = 300.0  # the strongest penalty tried, relative to that of least squares
 STEP = 10.0**0.5  # from one penalty to the next
 LONGEST = 20  # penalties in a row
 PATIENCE = 2  # weaker penalties in a row that are no better, before the search ends
@@ -51,7 +51,7 @@ class PenalisedHeads:
         self.gram = gram
         # Rows (n, r + 1) in the basis of the tridiagonal form, the last column for the bias.
         self.inputs = np.ones((len(gram.x), gram.x.shape[1] + 1), dtype=np.float32)
-        self.inputs[:, :-1] = gram.turn(gram.x.T).T
+        self.inputs[:, :-1] = gram.turn(gram.x.T.astype(np.float32)).T
         self.columns = np.ascontiguousarray(self.inputs.T)
 
     def fit(self, classes: Ints, n_classes: int, rng: np.random.Generator) -> PenalisedHead:
@@ -59,11 +59,12 @@ class PenalisedHeads:
 
         Penalties fall from one that is strong for least squares on the class indicators, each starting where the one
         before ended, until two in a row have no more rows right; where no more are right than by guessing the most
-        common class, and of penalties with as many right, the log-loss decides. Folds are fifths of the rows; all
-        five judge where there are few rows, as many as hold 2,000 where there are more.
+        common class, and of penalties with as many right, the log-loss decides. Folds are fifths of the rows, as
+        many as hold 2,000; up to four cuts into fifths where there are fewer rows.
         """
         n = len(classes)
-        folds = np.array_split(rng.permutation(n), min(FOLDS, n))
+        repeats = min(REPEATS, -(-JUDGES // n))
+        folds = [part for _ in range(repeats) for part in np.array_split(rng.permutation(n), min(FOLDS, n))]
         judges = folds[: -(-JUDGES // max(1, len(folds[0])))]
         seen = np.ones((len(judges), n), dtype=np.float32)
         for row, fold in zip(seen, judges, strict=True):

@@ -205,7 +205,7 @@ def r2(
     R²_j = 1 - MSE_j(test) / variance_j(all rows),     R² = mean_j R²_j,     in (-inf, 1]
 
     "linear" is least squares, which fits noise where latents are many; "ridge" is least squares with a penalty that
-    generalised cross-validation on the training rows chooses for each factor (`parts["penalty"]`), right at any
+    leave-one-out cross-validation on the training rows chooses for each factor (`parts["penalty"]`), right at any
     width; "mlp" is the paper's network, 40-40-40 ReLU units trained by Adam on the squared
     error for 8 epochs. Factors are scaled to [0, 1] by their range; class numbers of an unordered factor are
     numbers too, so its R² depends on how they were given.

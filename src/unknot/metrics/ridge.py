@@ -6,14 +6,18 @@ well conditioned: choosing a penalty costs next to nothing.
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats
 from unknot.metrics.heads import standardiser
 from unknot.processes.threads import one_thread
 
+Real = TypeVar("Real", np.float32, np.float64)
+ROWS = 4_096  # left out one by one at a time
 PENALTIES = 61  # tried between the two ends of the grid
 WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
 
@@ -56,17 +60,18 @@ class Gram:
             raise UnknotError(f"ridge: LAPACK's dsytrd refused the Gram matrix of the latents with code {info}.")
         return cls(x, x_test, diagonal, beside, (packed[1:, :-1], tau))
 
-    def turn(self, columns: Floats, *, back: bool = False) -> Floats:
-        """The product Q' columns (r, k), or Q columns."""
-        from scipy.linalg import lapack
+    def turn(self, columns: NDArray[Real], *, back: bool = False) -> NDArray[Real]:
+        """The product Q' columns (r, k), or Q columns, in the precision of the columns."""
+        from scipy.linalg import get_lapack_funcs
 
-        reflectors, tau = self.reflectors
         result = np.array(columns, order="F")
+        reflectors, tau = (part.astype(result.dtype, copy=False) for part in self.reflectors)
         if len(tau):
             how = ("L", "N" if back else "T", reflectors, tau, result[1:])
-            room = int(lapack.dormqr(*how, lwork=-1)[1][0])
+            ormqr = get_lapack_funcs("ormqr", (result,))
+            room = int(ormqr(*how, lwork=-1)[1][0])
             with one_thread():
-                result[1:] = lapack.dormqr(*how, lwork=room)[0]
+                result[1:] = ormqr(*how, lwork=room)[0]
         return result
 
     def solve(self, columns: Floats, penalty: float) -> Floats:
@@ -90,18 +95,41 @@ class Gram:
 def ridge(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
     """Predictions (m, k) of the held-out rows by ridge regression, and the penalty (k,) of each target.
 
-    |y - b - X w|^2 + penalty |w|^2 is minimised, each target with its own penalty, see `best_penalties`.
+    |y - b - X w|^2 + penalty |w|^2 is minimised, each target with its own penalty, see `leave_one_out`.
 
     Args:
         gram: of the latents.
         targets: (n, k) of the training rows.
     """
-    projected, penalties = best_penalties(gram, targets)
+    projected, near = best_penalties(gram, targets)
+    penalties = leave_one_out(gram, targets - targets.mean(axis=0), projected, near)
     weights = np.column_stack(
         [gram.solve(projected[:, [j]], float(penalty))[:, 0] for j, penalty in enumerate(penalties)]
     )
     with one_thread():
         return gram.x_test @ gram.turn(weights, back=True) + targets.mean(axis=0), penalties
+
+
+def leave_one_out(gram: Gram, targets: Floats, projected: Floats, near: Floats) -> Floats:
+    """The penalty (k,) of each centred target (n, k) that predicts every row best from the others.
+
+    Tried are half powers of ten, up to a hundred times those `near`, which generalised cross-validation chooses: it
+    takes all rows to be alike, and trusts features that few rows have too far. The error of a row that is left out is
+    its residual over 1 - h, with h the row's entry on the diagonal of the hat matrix.
+    """
+    low, high = float(near.min()), float(near.max()) * 100
+    penalties = np.geomspace(high, low, round(2 * np.log10(high / low)) + 1)
+    weights = [gram.solve(projected, penalty) for penalty in penalties]
+    errors = np.zeros((len(penalties), targets.shape[1]))
+    for first in range(0, len(targets), ROWS):
+        part = slice(first, first + ROWS)
+        rows = gram.turn(gram.x[part].T)
+        for p, penalty in enumerate(penalties):
+            rest = 1 - 1 / len(targets) - (rows * gram.solve(rows, penalty)).sum(axis=0)
+            residuals = targets[part] - rows.T @ weights[p]
+            errors[p] += ((residuals / np.maximum(rest, 1e-6)[:, None]) ** 2).sum(axis=0)
+    result: Floats = penalties[errors.argmin(axis=0)]
+    return result
 
 
 def best_penalties(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:

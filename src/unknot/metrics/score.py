@@ -12,6 +12,7 @@ from unknot.reading.arguments import checked
 Measure = Literal[
     "modularity", "compactness", "explicitness", "holistic", "robustness", "independence", "fairness"
 ]
+Cost = Literal["instant", "seconds", "minutes"]
 COUNTED = re.compile(r"[a-z]+\+\d+")  # such as zero+10
 Invariance = Literal["rows", "latents", "sign", "scale", "shift", "rotation"]
 
@@ -51,7 +52,8 @@ class Facts:
         reference: the paper.
         cost: "instant" (no training, well under a second), "seconds" or "minutes" at 10,000 rows.
         also: scalar entries of `parts` that belong beside the headline in a table, with what each measures.
-        identity: the options that are part of the metric's identity, such as ("bins",).
+        identity: the options that are part of the metric's identity, such as ("bins",); one that is None is not named.
+        instead_of: option of the identity -> the one whose place it takes, in the name too, where it is given.
         invariances: what may be done to the input without moving the value.
         labels: whether factors are needed at all.
         per_factor: whether the value is the mean of `parts["per_factor"]`, each of which comes from its own factor
@@ -59,6 +61,8 @@ class Facts:
         asked: whether it runs only when asked for by name: it takes minutes, or another metric reports its number.
         wide: the options that the default suite scores wide codes (more than 100 latents) with, asked for or not;
             None where they are the usual ones.
+        continuous: the options that the default suite scores continuous factors with, unless the code is wide; a
+            variant of these options takes seconds. None where they are the usual ones.
         widest: how many latents take about half a minute at 10,000 rows; the default suite leaves the metric out of
             wider codes. None if any number will do.
         power: of the number of latents, with which its time grows.
@@ -71,14 +75,16 @@ class Facts:
     chance: str | float
     reference: str
     higher_is_better: bool = True
-    cost: Literal["instant", "seconds", "minutes"] = "instant"
+    cost: Cost = "instant"
     also: Mapping[str, Measure] = field(default_factory=dict)
     identity: tuple[str, ...] = ()
+    instead_of: Mapping[str, str] = field(default_factory=dict)
     invariances: frozenset[Invariance] = frozenset({"rows", "latents"})
     labels: bool = True
     per_factor: bool = False
     asked: bool = False
     wide: Mapping[str, Any] | None = None
+    continuous: Mapping[str, Any] | None = None
     widest: int | None = None
     power: int = 1
     version: int = 1
@@ -91,6 +97,10 @@ class Facts:
     def seconds(self, latents: int) -> float:
         """About how long 10,000 rows of so many latents take, where `widest` says how it grows; else 0."""
         return 0.0 if self.widest is None else 30.0 * (latents / self.widest) ** self.power
+
+    def cost_of(self, options: Mapping[str, Any]) -> Cost:
+        """What a variant costs."""
+        return "seconds" if any(options.get(name) is not None for name in self.continuous or ()) else self.cost
 
     def __call__(self, function: F) -> F:
         """Record the facts beside the metric they decorate, which then refuses options of wrong types."""
@@ -116,9 +126,12 @@ def identity(metric: Metric, **options: Any) -> str:
     Words stand bare, numbers with their name, and a switch is named when it is on.
     """
     parameters = inspect.signature(metric).parameters
-    words = []
+    words: list[str] = []
+    replaced = {other for name, other in metric.facts.instead_of.items() if options.get(name) is not None}
     for name in metric.facts.identity:
         value = options.get(name, parameters[name].default)
+        if value is None or name in replaced:
+            continue
         if isinstance(value, bool):
             words += [name] if value else []
         else:

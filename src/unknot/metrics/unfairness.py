@@ -9,7 +9,7 @@ import numpy as np
 from unknot.errors import UnknotError
 from unknot.metrics._predictors import canonical_order
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.boosting import fit_trees, tabulate
+from unknot.metrics.boosting import fit_trees, screen, tabulate
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.interventions import InterventionSource, TableSource
 from unknot.metrics.score import Facts, Score
@@ -28,7 +28,7 @@ _FACTS = Facts(
     cost="seconds",
     also={"max": "fairness"},
     invariances=frozenset({"latents"}),
-    widest=150,
+    widest=400,
 )
 
 
@@ -153,7 +153,8 @@ def _classifiers(rows: Rows, rounds: int, rng: np.random.Generator) -> Predict:
     """One classifier per factor, as a function of its number and of latents."""
     columns = canonical_order(rows.latents)
     table = tabulate(rows.latents[:, columns])
-    trees = [fit_trees(table, codes, rounds=rounds, rng=rng) for codes in rows.factors.T]
+    screened = screen(table)
+    trees = [fit_trees(table, codes, rounds=rounds, screened=screened, rng=rng) for codes in rows.factors.T]
     return lambda j, latents: trees[j].predict(latents[:, columns])
 
 

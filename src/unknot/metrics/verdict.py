@@ -84,11 +84,11 @@ def least_shares(rows: Rows, n_latents: int) -> Floats:
 
     Twice the number of rows times the information of a latent that knows nothing is chi-squared.
     """
-    from scipy.stats import chi2
+    from scipy.special import chdtri
 
     n = (rows.factors != UNKNOWN).sum(axis=0)
     freedom = (BINS - 1) * (rows.sizes - 1)
-    excess = (chi2.isf(NOISE / n_latents, freedom) - freedom) / (2 * n)
+    excess = (chdtri(freedom, NOISE / n_latents) - freedom) / (2 * n)
     entropy = np.array([factor_entropy(y[y != UNKNOWN][:, None], size[None])[0] for y, size in _columns(rows)])
     least: Floats = np.maximum(FOUND, excess / entropy)
     return least

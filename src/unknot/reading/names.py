@@ -25,7 +25,7 @@ def as_cell(value: Any) -> Any:
     r"""A value as a cell of a CSV: visible, and with an apostrophe in front of what a spreadsheet takes for a formula.
 
     >>> as_cell("=1+1"), as_cell("-0.5"), as_cell("shape"), as_cell(-0.5), as_cell("\t=1")
-    ("'=1+1", '-0.5', 'shape', -0.5, '\\\\t=1')
+    ("'=1+1", '-0.5', 'shape', -0.5, '\\t=1')
     """
     if not isinstance(value, str):
         return value

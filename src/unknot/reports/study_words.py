@@ -47,6 +47,11 @@ def summary(study: StudyFolder, places: Mapping[str, float], related: Mapping[st
     return [_size(study), *_best(study, places), *_settings(study), *_agreement(study, related)]
 
 
+def answer(study: StudyFolder) -> list[str]:
+    """Which run and which setting to keep, with labels and without; empty where nothing was scored."""
+    return [*_best(study, mean_places(study)), *_settings(study)]
+
+
 def _size(study: StudyFolder) -> str:
     runs = study.runs
     counts = runs["status"].value_counts()

@@ -147,7 +147,7 @@ def likeness(codes: Sequence[Informative]) -> Floats:
 
     >>> z = np.random.default_rng(0).normal(size=(100, 2))
     >>> likeness([informative(code, method="spearman") for code in (z, -z, z @ [[1, 1], [1, -1]])]).round(1)
-    array([0.9, 0.9, 0.6])
+    array([0.8, 0.8, 0.4])
     """
     n = len(codes)
     pairs = np.full((n, n), np.nan)  # predictor by target

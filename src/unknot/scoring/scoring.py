@@ -20,7 +20,7 @@ from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE
 from unknot.metrics.held_out import third_of_groups
-from unknot.metrics.inputs import Checked, checked_latents, column_names, prepare
+from unknot.metrics.inputs import Checked, Rows, checked_latents, column_names, prepare
 from unknot.metrics.score import Facts, Score, identity, parse_identity
 from unknot.metrics.verdict import information_shares, least_shares, verdicts
 from unknot.progress import Progress, silent
@@ -118,7 +118,8 @@ def plan(
         metrics: which, by short or full name (`"mig"`, `"dci[lasso]"`), or a tier: `"quick"` for those that train
             nothing, `"default"`, or `"all"`. Left out, or by default, all that apply, but for those
             that take minutes or whose number another one reports (`facts.asked`). Slots (n, k, d) are scored by their
-            mean, and not by metrics that look at single latents (`facts.of_slots`). More than 100 latents are scored
+            mean, and not by metrics that look at single latents (`facts.of_slots`). Where a factor is continuous, some
+            are scored by variants that cut nothing into bins (`facts.continuous`). More than 100 latents are scored
             by variants that are right for them (`facts.wide`), without those that would take too long there
             (`facts.widest`); the notes of the plan say which.
         exclude: which ones not.
@@ -151,8 +152,7 @@ def plan(
             "score", Checked(latents), representation.labels, test, representation.labels_test, gaps=True
         )
     representation = replace(representation, latents=latents, latents_test=latents_test)
-    width = representation.latents.shape[1]
-    tasks = _choose(metrics, exclude, labelled=rows is not None, width=width, slots=bool(slots))
+    tasks = _choose(metrics, exclude, rows, representation.latents.shape[1], slots=bool(slots))
     by_width = not metrics or "default" in metrics
     return Plan(representation, rows, tasks, seed, limit, bootstrap, by_width=by_width, slots=slots)
 
@@ -180,7 +180,7 @@ def run(todo: Plan, *, jobs: int = 1, progress: Progress = silent) -> Iterator[R
     from unknot.processes.pool import spread
 
     costs = ("minutes", "seconds", "instant")  # longest first keeps all processes busy to the end
-    slow_first = sorted(todo.tasks, key=lambda task: costs.index(METRICS[task[0]].facts.cost))
+    slow_first = sorted(todo.tasks, key=lambda task: costs.index(METRICS[task[0]].facts.cost_of(task[1])))
     try:
         for done, record in enumerate(spread(_run_task, todo, slow_first, min(jobs, total)), start=1):
             progress("scoring", done, total)
@@ -228,8 +228,15 @@ def _gathered(
 
 
 def _choose(
-    metrics: Sequence[str] | str | None, exclude: Sequence[str] | str, *, labelled: bool, width: int, slots: bool
+    metrics: Sequence[str] | str | None,
+    exclude: Sequence[str] | str,
+    rows: Rows | None,
+    width: int,
+    *,
+    slots: bool,
 ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    """The metrics that are asked for with their options, those of a tier as fits the factors and so many latents."""
+    labelled, measured = rows is not None, rows is not None and bool(rows.continuous.any())
     metrics = [metrics] if isinstance(metrics, str) else metrics
     exclude = [exclude] if isinstance(exclude, str) else exclude
     left_out = {parse_identity(text, METRICS)[0] for text in exclude}
@@ -239,7 +246,7 @@ def _choose(
         if (labelled or not metric.facts.labels) and (metric.facts.of_slots or not slots)
     }
     if metrics:
-        wanted = [task for text in metrics for task in _tasks(text, applies, width)]
+        wanted = [task for text in metrics for task in _tasks(text, applies, width, measured)]
         wanted = [task for at, task in enumerate(wanted) if task not in wanted[:at]]
         needing = [name for name, _ in wanted if METRICS[name].facts.labels]
         if needing and not labelled:
@@ -247,20 +254,24 @@ def _choose(
                 f"score: {', '.join(needing)} needs factors, and there are none; give a file of factors."
             )
     else:
-        wanted = _tasks("default", applies, width)
+        wanted = _tasks("default", applies, width, measured)
     chosen = tuple((name, options) for name, options in wanted if name not in left_out)
     if not chosen:
         raise UnknotError("score: every metric is excluded; nothing is left to compute.")
     return chosen
 
 
-def _tasks(text: str, applies: Mapping[str, Facts], width: int) -> list[tuple[str, dict[str, Any]]]:
-    """The metric of a name, or those of a tier."""
+def _tasks(
+    text: str, applies: Mapping[str, Facts], width: int, measured: bool
+) -> list[tuple[str, dict[str, Any]]]:
+    """The metric of a name, or those of a tier; those of quick ones cut measurements into bins."""
     if text not in TIERS:
         name, options = parse_identity(text, METRICS)
         return [(name, dict(options))]
     usual = {
-        name: dict(facts.wide or {}) if width > WIDE else {}
+        name: dict(
+            (facts.wide if width > WIDE else facts.continuous if measured and text != "quick" else None) or {}
+        )
         for name, facts in applies.items()
         if text == "all"
         or ((not facts.asked or (facts.wide is not None and width > WIDE)) and not too_wide(facts, width))
@@ -286,7 +297,7 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
                     "side on purpose with flattened() or --flatten-slots."
                 )
             result = _score(todo, name, options, {} if shared is None else shared)
-            if todo.bootstrap and metric.facts.cost == "instant":
+            if todo.bootstrap and metric.facts.cost_of(options) == "instant":
                 interval = _interval(todo, name, options, result)
         except UnknotError as error:
             refused = str(error)
@@ -308,20 +319,20 @@ def _score(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any, 
 
     def scored(data: Data) -> Score:
         data = data.split(todo.seed) if apart else data
-        return _call(todo, name, data.capped(_cap(todo, name), todo.seed), options)
+        return _call(todo, name, data.capped(_cap(todo, name, options), todo.seed), options)
 
     data = whole(todo.representation, tested)
     if metric.facts.labels and data.gaps:
         return score_with_gaps(identity(metric, **options), metric.facts, data, scored)
-    key = _cap(todo, name), tested, apart
+    key = _cap(todo, name, options), tested, apart
     if key not in shared:
         shared[key] = (data.split(todo.seed) if apart else data).capped(key[0], todo.seed)
     return _call(todo, name, shared[key], options)
 
 
-def _cap(todo: Plan, name: str) -> int | None:
+def _cap(todo: Plan, name: str, options: Mapping[str, Any]) -> int | None:
     """How many rows a metric sees at most."""
-    free = todo.limit is not None or METRICS[name].facts.cost == "instant"
+    free = todo.limit is not None or METRICS[name].facts.cost_of(options) == "instant"
     return todo.limit if free else TRAIN_ROWS + TEST_ROWS
 
 
@@ -343,27 +354,37 @@ def _interval(todo: Plan, name: str, options: Mapping[str, Any], result: Score) 
     """
     if not np.isfinite(result.value):
         return None
-    metric, rng = METRICS[name], np.random.default_rng([todo.seed, todo.bootstrap])
-    takes_test = "latents_test" in signature(metric).parameters
-    data = whole(todo.representation, takes_test and todo.representation.latents_test is not None)
-    gaps = metric.facts.labels and data.gaps
-    data = data if gaps else data.capped(_cap(todo, name), todo.seed)
-    data = data.split(todo.seed) if takes_test else data
-
-    def value(rows: Data) -> float:
-        if not gaps:
-            return _call(todo, name, rows, options).value
-        call = partial(_call, todo, name, options=options)
-        return score_with_gaps(name, metric.facts, rows.capped(_cap(todo, name), todo.seed), call).value
-
-    draws = []
-    for _ in range(todo.bootstrap):
-        # a resample of few rows can lose a factor's only other value; what cannot be scored is drawn no interval from
-        with suppress(UnknotError):
-            draws.append(value(data.resampled(rng)))
-    draws = [draw for draw in draws if np.isfinite(draw)]
+    rng = np.random.default_rng([todo.seed, todo.bootstrap])
+    draws = [draw for draw in resampled(todo, name, options, todo.bootstrap, rng) if np.isfinite(draw)]
     if len(draws) < max(2, todo.bootstrap // 2):
         return None
     spread = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
-    ends = np.clip(result.value + spread, *metric.facts.bounds)
+    ends = np.clip(result.value + spread, *METRICS[name].facts.bounds)
     return float(ends[0]), float(ends[1])
+
+
+def resampled(
+    todo: Plan, name: str, options: Mapping[str, Any], n: int, rng: np.random.Generator
+) -> Iterator[float]:
+    """The values of a metric on n resamples of the rows, or of their groups; NaN of one that cannot be scored.
+
+    Representations of as many rows, with generators of one seed, are given the same resamples.
+    """
+    metric = METRICS[name]
+    takes_test = "latents_test" in signature(metric).parameters
+    data = whole(todo.representation, takes_test and todo.representation.latents_test is not None)
+    gaps = metric.facts.labels and data.gaps
+    data = data if gaps else data.capped(_cap(todo, name, options), todo.seed)
+    data = data.split(todo.seed) if takes_test else data
+    for _ in range(n):
+        rows = data.resampled(rng)
+        value = np.nan
+        # a resample of few rows can lose a factor's only other value; what cannot be scored is drawn no interval from
+        with suppress(UnknotError), warnings.catch_warnings(action="ignore", category=UnknotWarning):
+            if gaps:
+                call = partial(_call, todo, name, options=options)
+                rows = rows.capped(_cap(todo, name, options), todo.seed)
+                value = score_with_gaps(name, metric.facts, rows, call).value
+            else:
+                value = _call(todo, name, rows, options).value
+        yield value

@@ -156,7 +156,8 @@ def _scoring(store: Store) -> tuple[float, bool]:
                 seen.setdefault(id_, []).append(float(score["seconds"]))
     known = {id_: sum(times) / len(times) for id_, times in seen.items()}
     left = [id_ for run in store.runs for id_ in (store.unscored(run) if store.trained(run) else run.metrics)]
-    guess = {id_: COSTS[METRICS[parse_identity(id_, METRICS)[0]].facts.cost] for id_ in {*left}}
+    variants = {id_: parse_identity(id_, METRICS) for id_ in {*left}}
+    guess = {id_: COSTS[METRICS[name].facts.cost_of(options)] for id_, (name, options) in variants.items()}
     costs = guess | known
     return sum(costs[id_] for id_ in left), bool(known)
 

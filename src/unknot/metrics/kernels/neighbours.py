@@ -1,9 +1,11 @@
-"""The compiled inside of `neighbour_information`: one sort per latent serves all factors."""
+"""The compiled inside of information from nearest neighbours, of classes and of measurements."""
 
 import numpy as np
 from numba import njit
 
 from unknot.metrics.arrays import Floats, Ints
+
+ROUNDING = 1e-9  # share of a distance: steps of a scale, such as 0.1, are equal up to this
 
 
 @njit(cache=True)
@@ -103,4 +105,88 @@ def class_information(ordered: Floats, classes: Ints, size: int, neighbours: int
                     last += np.searchsorted(everything[last:upper], high, side="left")
                 inside = last - first
             total += psi[last_own - first_own] - psi[inside] - psi[m]
+    return float(max(0.0, psi[n] + total / n))
+
+
+@njit(cache=True)
+def _nearer(ordered: Floats, centre: float, reach: float) -> int:
+    """How many sorted values are nearer to a centre than `reach`."""
+    low, high = 0, len(ordered)  # the first that is near enough, or above the centre
+    while low < high:
+        middle = (low + high) // 2
+        if centre - ordered[middle] < reach:
+            high = middle
+        else:
+            low = middle + 1
+    first, high = low, len(ordered)
+    while low < high:
+        middle = (low + high) // 2
+        if ordered[middle] - centre < reach:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first
+
+
+@njit(cache=True)
+def _distances(x: Floats, y: Floats, begin: Ints, end: Ints, i: int, near: Floats) -> None:
+    """Fill in the distances, rising, from row i to its nearest neighbours: the larger of those along x and y.
+
+    Rows are in the order of x, and of y where x is equal, so that both ways can be left once they are too far.
+    """
+    near[:] = np.inf
+    last, left, right = len(near) - 1, i - 1, i + 1
+    while left >= 0 or right < len(x):
+        to_left = x[i] - x[left] if left >= 0 else np.inf
+        to_right = x[right] - x[i] if right < len(x) else np.inf
+        j, along = (left, to_left) if to_left <= to_right else (right, to_right)
+        if along >= near[last]:
+            break
+        distance = max(along, abs(y[j] - y[i]))
+        at = last
+        if distance < near[at]:
+            while at > 0 and near[at - 1] > distance:
+                near[at] = near[at - 1]
+                at -= 1
+            near[at] = distance
+            far = False
+        else:
+            far = along == 0.0  # further on, rows of equal x are further away still
+        if j == left:
+            left = begin[i] - 1 if far else left - 1
+        else:
+            right = end[i] if far else right + 1
+
+
+@njit(cache=True)
+def measured_information(x: Floats, y: Floats, ordered: Floats, neighbours: int, psi: Floats) -> float:
+    """Mutual information in nats of two measurements (n,).
+
+    Args:
+        x: rising.
+        y: of the same rows, rising where x is equal.
+        ordered: y in order.
+        neighbours: which nearest neighbour sets the scale.
+        psi: digamma of 0..n, of which 0 is not used.
+    """
+    n = len(x)
+    begin, end = _ties(x)
+    same = np.ones(n, dtype=np.int64)  # rows that are equal in both
+    first = 0
+    for r in range(1, n + 1):
+        if r == n or x[r] != x[first] or y[r] != y[first]:
+            same[first:r] = r - first
+            first = r
+    near, total = np.empty(min(neighbours, n - 1)), 0.0
+    for i in range(n):
+        _distances(x, y, begin, end, i, near)
+        reach = near[-1]
+        if reach > 0:
+            reach *= 1 - ROUNDING
+            both = 1 + int((near < reach).sum())
+            of_x, of_y = _nearer(x, x[i], reach), _nearer(ordered, y[i], reach)
+        else:
+            both, of_x = same[i], end[i] - begin[i]
+            of_y = np.searchsorted(ordered, y[i], side="right") - np.searchsorted(ordered, y[i], side="left")
+        total += psi[both] - psi[of_x] - psi[of_y]
     return float(max(0.0, psi[n] + total / n))

@@ -98,13 +98,15 @@ def seventh(own: Own) -> Pieces:
 
 
 def similarity(own: Own) -> Pieces:
-    """How alike single latents of two runs are: in the pair that UDR likes best, and in the one it likes least."""
+    """How alike single latents of two runs are: of the run that UDR likes best, and of the one it likes least."""
     column = _versions(own)
     name, ranked = next(iter(column.items()))
     rows = own.table[own.table[ranked].notna()].sort_values(ranked, kind="stable")
     yield (
-        "Two runs of one setting that disentangle have matrices with one strong cell in each row and column. By Lasso, "
-        f"and by Spearman, of the runs with the highest and the lowest {name}, each with the next seed of its setting."
+        "The paper explains by these figures how two models are compared. Two runs that disentangle the same factors "
+        "have a matrix with one strong cell in each row and column. Rows are the informative latents of the run with "
+        f"the highest, and of that with the lowest {name}, columns those of another seed of its setting; by Lasso, and "
+        "by Spearman's correlation."
     )
     drawn = False
     for word, row in (("highest", rows.iloc[-1:]), ("lowest", rows.iloc[:1])):
@@ -190,7 +192,7 @@ FIGURES = (
     Figure("Table 1", "UDR and MIG", first),
     Figure("Table 2", "how many comparisons are needed", second),
     Figure("Table 7", "UDR and supervised metrics", seventh),
-    Figure("Figures 4 and 5", "latents of one run beside those of another", similarity),
+    Figure("Figures 4 and 5", "similarity of the latents of two runs", similarity),
     Figure("Figure 6", "rank correlations of UDR and supervised metrics", agreement),
     Figure("Figure 11", "UDR and what a code is good for", tasks),
     Figure("Figure 12", "UDR by setting", by_setting),

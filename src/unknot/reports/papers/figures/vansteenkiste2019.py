@@ -19,7 +19,7 @@ from unknot.tasks.reasoning.options import WHO
 from unknot.tasks.reasoning.page import LEAST, SHORTCUTS, study_section
 from unknot.tasks.reasoning.task import REASONING
 from unknot.tasks.result import TaskResult
-from unknot.worlds.puzzles.puzzles import CHANCE
+from unknot.worlds.puzzles.puzzles import CHANCE, Relations
 
 REASONERS = 30  # of the paper for each input that is not learnt
 STEPS = (1_000, 5_000, 10_000, 100_000)  # of the scatter plots of the paper
@@ -35,7 +35,7 @@ METRICS = {
 }
 RECONSTRUCTION = "reconstruction"
 INPUTS = ("onehot", "integer", "cnn")
-PUZZLES = 3
+FIXED: tuple[Relations, ...] = (1, 2, 3)  # factors in each row of a puzzle
 
 
 def inputs(own: Own) -> Pieces:
@@ -91,7 +91,7 @@ def over_training(own: Own) -> Pieces:
 
 
 def reconstructions(own: Own) -> Pieces:
-    """Images and what the best, the middle and the worst run by reconstruction error make of them."""
+    """Reconstruction errors by model, and what the best, the middle and the worst run make of images."""
     pictures: list[Content] = []
     for world, rows in _worlds(own):
         known = rows.assign(error=_errors(own, rows)).dropna(subset=["error"]).sort_values("error", kind="stable")
@@ -116,7 +116,10 @@ def reconstructions(own: Own) -> Pieces:
                 pictures.append(Picture(run.picture("reconstructions").read_bytes(), caption))
     if not pictures:
         raise Lacks("no model of the study reconstructs its input", "models, with a VAE,")
-    yield "Images of training, and below each what a run makes of it; the error is what training minimised."
+    yield (
+        "The error at the end of training, which training minimised among other things, by model; a dot is a run. Then "
+        "images of training, and below each what the best, the middle and the worst run make of it."
+    )
     yield from pictures
 
 
@@ -196,19 +199,23 @@ def scatters(own: Own) -> Pieces:
 
 
 def puzzles(own: Own) -> Pieces:
-    """Some puzzles with their answers, the right one marked."""
+    """Puzzles in which one, two and three factors are fixed along rows, with their answers, the right one marked."""
     results = own.task_results(WHO)
     shown = {result.world: result for result in results.values()}
-    yield "Three rows of panels, the last panel of which is asked for, and six answers; the right one is marked."
+    yield (
+        "Three rows of panels, the last panel of which is asked for, and six answers; the right one is marked. Drawn "
+        "as the puzzles of the study were, with one, two and three factors that stay the same along each row."
+    )
     for world, result in shown.items():
-        kept = ("relations", "alternatives", "reject_distinct", "classes")
+        kept = ("alternatives", "reject_distinct", "classes")
         options = {name: result.settings[name] for name in kept if name in result.settings}
         try:
             source = REASONING.source_of(None, world)
-            for seed in range(PUZZLES):
-                chosen = REASONING.options(input="onehot", solved=True, seed=seed, **options)
+            for fixed in FIXED:
+                chosen = REASONING.options(input="onehot", solved=True, relations=fixed, **options)
                 if REASONING.preview is not None:
-                    yield Picture.of(REASONING.preview(source, chosen, silent), f"{world}, puzzle {seed}.")
+                    drawn = REASONING.preview(source, chosen, silent)
+                    yield Picture.of(drawn, f"{world}: {fixed} factor{'s' * (fixed != 1)} fixed in each row.")
         except UnknotError as error:
             yield f"{world}: no puzzles are drawn ({error})"
 
@@ -216,11 +223,11 @@ def puzzles(own: Own) -> Pieces:
 FIGURES = (
     Figure("Figures 2 and 11", "accuracy over training, by what a reasoner sees", inputs),
     Figure("Figures 3 to 6 and 14 to 17", "which scores foretell how fast reasoning is learnt", over_training),
-    Figure("Figure 7", "reconstructions", reconstructions),
+    Figure("Figure 7", "reconstruction errors, and reconstructions", reconstructions),
     Figure("Figure 8", "rank correlation of metrics", agreement),
     Figure("Figures 9 and 10", "scores by model", distributions),
     Figure("Figures 12 and 13", "scores beside accuracy", scatters),
-    Figure("Figures 18 to 20", "puzzles", puzzles),
+    Figure("Figures 18 to 20", "puzzles with one, two and three fixed factors", puzzles),
 )
 
 

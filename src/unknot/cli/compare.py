@@ -1,0 +1,107 @@
+"""`unknot compare`: is one representation better than another, or is it luck?"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from unknot.cli.bar import progress_bar
+from unknot.cli.options import CSV, JSON, argument, option, takes
+from unknot.cli.output import check_targets, echo, plain_console, put, stoppable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from unknot.scoring.comparison import Comparison
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What is compared, how, and where the result goes."""
+
+    representations: list[Path] = argument("Two or more files of latents, or runs, of the same factors.")
+    metrics: Sequence[str] = option(("quick",), "Which, such as mig,mcc; those that train nothing.", "--metrics,")
+    resamples: int = option(200, "Of the rows.")
+    margin: float = option(0.0, "Differences up to this count as none.")
+    fail_below: float | None = option(
+        None, "Exit with 1 if any after the first is surely worse, by more than this."
+    )
+    seed: int = option(0, "Decides resamples, splits and draws.")
+    json: str = option("", JSON)
+    csv: str = option("", CSV)
+
+
+@takes(CompareOptions)
+def compare(options: CompareOptions) -> None:
+    """Compare representations: differences of scores, with intervals, and whether they may be luck."""
+    from unknot.encoders.encoding import representation_of
+    from unknot.files import as_json
+    from unknot.scoring.comparison import compare
+    from unknot.scoring.scoring import run_of
+
+    check_targets(options.representations, {"--json": options.json, "--csv": options.csv})
+    quiet = "-" in (options.json, options.csv)
+    with progress_bar() as progress, stoppable("interrupted; nothing was compared."):
+        files = {}
+        for path in options.representations:
+            run = run_of(path)
+            files[str(path)] = path if run is None else representation_of(run, progress=progress)
+        result = compare(
+            files,
+            metrics=options.metrics,
+            resamples=options.resamples,
+            margin=options.margin,
+            seed=options.seed,
+            progress=progress,
+        )
+    if options.json:
+        put(options.json, as_json(asdict(result)))
+    if options.csv:
+        put(options.csv, result.to_frame().to_csv(index=False))
+    if not quiet:
+        _show(result, plain_console())
+    lost = [] if options.fail_below is None else _lost(result, options.fail_below)
+    for text in lost:
+        echo(f"unknot: {text}", err=True)
+    if lost:
+        raise typer.Exit(1)
+
+
+def _show(result: "Comparison", console: "Console") -> None:
+    from rich.text import Text
+
+    from unknot.reports.kit.terminal import plain_table
+
+    rows = "the same rows" if result.paired else "other rows"
+    console.print(
+        Text(f"{len(result.names)} representations of {rows}, {result.resamples} resamples", style="bold")
+    )
+    numbers = ("first", "second", "difference", "95 % interval", "p (Holm)", "smallest seen")
+    pairs = len(result.names) > 2
+    columns = ("metric", *(["pair"] if pairs else []), *numbers, "the second is")
+    table = plain_table(*columns, right=list(numbers))
+    for each in result.differences:
+        pair = [Text(f"{Path(each.first).stem}, {Path(each.second).stem}")] if pairs else []
+        cells = [f"{value:.3f}" for value in (*each.values, each.difference)]
+        cells += [f"{each.low:.3f}..{each.high:.3f}", f"{each.p_holm:.3f}", f"{each.smallest:.3f}"]
+        table.add_row(Text(each.metric), *pair, *cells, each.verdict)
+    console.print(table)
+    if pairs:
+        for metric in result.metrics:
+            places = sorted(result.ranks(metric).items(), key=lambda item: item[1])
+            words = [f"{Path(n).stem} {a if a == b else f'{a}-{b}'}" for n, (a, b) in places]
+            console.print(Text(f"places by {metric}: {', '.join(words)}"))
+    for note in result.notes:
+        console.print(Text(f"note: {note}", style="dim"))
+
+
+def _lost(result: "Comparison", least: float) -> list[str]:
+    """What is surely worse than in the first representation, by more than may be."""
+    return [
+        f"{each.second} is worse than {each.first} by {abs(each.difference):.3f} in {each.metric} (95 % interval "
+        f"{each.low:.3f} to {each.high:.3f}), where {least:g} is allowed."
+        for each in result.differences
+        if each.first == result.names[0] and each.verdict == "worse" and abs(each.difference) > least
+    ]

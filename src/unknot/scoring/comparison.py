@@ -1,0 +1,234 @@
+"""Better, or luck? Differences of scores between representations, with resamples of their rows.
+
+Where the rows are the same, both are given the same resamples, so that what they share falls out of the difference.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unknot.errors import UnknotError
+from unknot.metrics import METRICS
+from unknot.metrics.arrays import Floats
+from unknot.metrics.score import identity
+from unknot.progress import Progress, silent
+from unknot.reading.arguments import checked
+from unknot.representation import Representation, read_representation
+from unknot.scoring.scorecard import Plan
+from unknot.scoring.scoring import plan, resampled, run
+from unknot.statistics.correlations import holm
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+LEVEL = 0.05  # of errors that are accepted
+ENDS = (0.025, 0.975, 0.05, 0.95)  # of the interval, and of the one that tells equals
+SEEN = 2.8  # standard errors: a difference that 80 % of such comparisons would call one
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One metric of two representations.
+
+    Attributes:
+        metric: its full name.
+        first: name of one of them.
+        second: name of the other.
+        values: of both.
+        difference: the second's value less the first's.
+        low: end of the 95 % interval of the difference.
+        high: its other end.
+        p: that a difference as large comes about where there is none, by a normal approximation.
+        p_holm: the same, corrected for all metrics and pairs that were compared.
+        smallest: the difference that would have been noticed in four of five cases.
+        verdict: "better" or "worse" of the second, "equal" within the margin, or "undecided".
+    """
+
+    metric: str
+    first: str
+    second: str
+    values: tuple[float, float]
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    smallest: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Representations against each other.
+
+    Attributes:
+        names: of the representations.
+        differences: of all pairs by all metrics.
+        paired: whether their rows are the same.
+        resamples: how many.
+        notes: what was left out or assumed.
+    """
+
+    names: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    paired: bool
+    resamples: int
+    notes: tuple[str, ...] = ()
+
+    def ranks(self, metric: str) -> dict[str, tuple[int, int]]:
+        """Name -> the best and the worst place it may have by a metric, as far as the rows can tell."""
+        better, worse = dict.fromkeys(self.names, 0), dict.fromkeys(self.names, 0)
+        known = [each for each in self.differences if each.metric == metric]
+        if not known:
+            raise UnknotError(f"compare: {metric} was not compared; there are {', '.join(self.metrics)}.")
+        for each in known:
+            if each.verdict in ("better", "worse"):
+                ahead, behind = (each.second, each.first)[:: 1 if each.verdict == "better" else -1]
+                better[behind] += 1
+                worse[ahead] += 1
+        return {name: (1 + better[name], len(self.names) - worse[name]) for name in self.names}
+
+    @property
+    def metrics(self) -> list[str]:
+        """Full names of the metrics, in their order."""
+        return list(dict.fromkeys(each.metric for each in self.differences))
+
+    def to_frame(self) -> "DataFrame":
+        """A row for each difference."""
+        from pandas import DataFrame
+
+        return DataFrame([asdict(each) for each in self.differences])
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(index=False, float_format="{:.3f}".format))
+
+
+@checked
+def compare(
+    representations: Mapping[str, Any],
+    *,
+    metrics: Sequence[str] | str = "quick",
+    resamples: int = 200,
+    margin: float = 0.0,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Comparison:
+    """Compare representations metric by metric: how large is each difference, and may it be luck?
+
+    Rows are drawn with replacement, whole groups where there are groups. The interval is the spread of the differences
+    of the resamples about the difference itself, and says how it would move on other rows, not with other seeds of
+    training.
+
+    Args:
+        representations: name -> `Representation`, or the path of its file; two or more.
+        metrics: which, as in `unknot.score`; those that train nothing if left out. One that trains is trained anew on
+            each resample.
+        resamples: how many.
+        margin: differences within it count as none: "equal" is said where the whole 90 % interval lies inside.
+        seed: decides resamples, splits and whatever a metric draws.
+        progress: told how many metrics are done.
+
+    >>> import unknot
+    >>> latents, factors = unknot.examples.toy_m2(copies=20)
+    >>> noisy = latents + np.random.default_rng(0).normal(size=latents.shape)
+    >>> of = {"clean": unknot.Representation(latents, factors), "noisy": unknot.Representation(noisy, factors)}
+    >>> [each.verdict for each in unknot.compare(of, metrics="mcc").differences]
+    ['worse']
+    """
+    if len(representations) < 2:
+        raise UnknotError(f"compare: got {len(representations)} representation; expected two or more.")
+    if resamples < 20:
+        raise UnknotError(f"compare: resamples is {resamples}; expected at least 20.")
+    if not margin >= 0:
+        raise UnknotError(f"compare: margin is {margin}; expected 0 or more.")
+    names = tuple(representations)
+    plans = {name: _plan(name, given, metrics, seed) for name, given in representations.items()}
+    paired, notes = _pairing(plans)
+    found: dict[str, dict[str, tuple[float, Floats]]] = {}
+    tasks = plans[names[0]].tasks
+    for done, (metric, options) in enumerate(tasks):
+        id_ = identity(METRICS[metric], **options)
+        progress("comparing", done, len(tasks), metric=id_)
+        values, refused = _values(plans, metric, options, resamples, seed, paired)
+        if refused:
+            notes.append(f"{id_} is left out: {refused}")
+        else:
+            found[id_] = values
+    progress("comparing", len(tasks), len(tasks))
+    return Comparison(names, tuple(_differences(names, found, margin)), paired, resamples, tuple(notes))
+
+
+def _plan(name: str, given: Any, metrics: Sequence[str] | str, seed: int) -> Plan:
+    representation = given if isinstance(given, Representation) else read_representation(given)
+    try:
+        return plan(representation, metrics=metrics, seed=seed)
+    except UnknotError as error:
+        raise UnknotError(f"{name}: {error}") from None
+
+
+def _pairing(plans: Mapping[str, Plan]) -> tuple[bool, list[str]]:
+    """Whether all have the same rows in the same order, as far as their factors tell; and what is to be noted."""
+    (name, first), *others = plans.items()
+    for other, todo in others:
+        known, own = first.representation, todo.representation
+        if known.factor_names != own.factor_names:
+            raise UnknotError(
+                f"compare: {name} has the factors {', '.join(known.factor_names) or 'none'} and {other} has "
+                f"{', '.join(own.factor_names) or 'none'}; scores of different factors are no comparison."
+            )
+        same = known.latents.shape[0] == own.latents.shape[0] and all(
+            (a is None) == (b is None) and (a is None or np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+            for a, b in (
+                (known.factors, own.factors),
+                (known.factors_test, own.factors_test),
+                (known.groups, own.groups),
+            )
+        )
+        if not same:
+            return False, [f"{name} and {other} are of other rows, or in another order: resampled apart."]
+    return True, []
+
+
+def _values(
+    plans: Mapping[str, Plan], metric: str, options: Mapping[str, Any], resamples: int, seed: int, paired: bool
+) -> tuple[dict[str, tuple[float, Floats]], str]:
+    """Of each representation the score and those of its resamples; or why one of them has none."""
+    values = {}
+    for at, (name, todo) in enumerate(plans.items()):
+        (record,) = run(Plan(todo.representation, todo.rows, ((metric, options),), todo.seed))
+        if record.score is None or not np.isfinite(record.score.value):
+            return {}, f"{name}: {record.refused or 'the score is undefined'}"
+        rng = np.random.default_rng([seed, resamples, 0 if paired else at])
+        values[name] = record.score.value, np.array(list(resampled(todo, metric, options, resamples, rng)))
+    return values, ""
+
+
+def _differences(
+    names: Sequence[str], found: Mapping[str, Mapping[str, tuple[float, Floats]]], margin: float
+) -> Iterator[Difference]:
+    from scipy.stats import norm
+
+    rows = []
+    for id_, values in found.items():
+        for first, second in combinations(names, 2):
+            difference = values[second][0] - values[first][0]
+            draws = values[second][1] - values[first][1]
+            draws = draws[np.isfinite(draws)]
+            spread = float(draws.std(ddof=1)) if len(draws) > 1 else np.nan
+            ends = difference + np.quantile(draws, ENDS) - draws.mean() if len(draws) else np.full(4, np.nan)
+            p = 2 * norm.sf(abs(difference) / spread) if spread > 0 else float(difference == 0)
+            rows.append((id_, first, second, (values[first][0], values[second][0]), difference, ends, p, spread))
+    corrected: Sequence[float] | Floats = holm([row[6] for row in rows]) if rows else ()
+    for (id_, first, second, both, difference, ends, p, spread), p_holm in zip(rows, corrected, strict=True):
+        higher = METRICS[id_.partition("[")[0]].facts.higher_is_better
+        verdict = "undecided"
+        if margin and -margin < ends[2] and ends[3] < margin:
+            verdict = "equal"
+        elif p_holm < LEVEL and abs(difference) > margin:
+            verdict = "better" if (difference > 0) == higher else "worse"
+        low, high = float(ends[0]), float(ends[1])
+        numbers = float(difference), low, high, float(p), float(p_holm), SEEN * spread
+        yield Difference(id_, first, second, both, *numbers, verdict)

@@ -1,0 +1,85 @@
+"""Differences between representations: found where they are, and not where they are luck."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import unknot
+from unknot import Representation, UnknotError
+from unknot.cli import app
+
+FACTORS = np.column_stack([np.random.default_rng(9).integers(0, size, 600) for size in (4, 5)])
+
+
+def _code(noise: float, seed: int, factors: np.ndarray = FACTORS) -> Representation:
+    rng = np.random.default_rng(seed)
+    return Representation(factors + noise * rng.normal(size=factors.shape), factors, ("x", "y"))
+
+
+def test_a_difference_is_found_with_an_interval_that_holds_it() -> None:
+    result = unknot.compare({"clear": _code(0.2, 0), "noisy": _code(0.5, 1)}, metrics=["mig", "mutual_info_score"])
+    mig, independence = result.differences
+    scores = [
+        unknot.score(_code(noise, seed), metrics=["mig"])["mig"].value for noise, seed in ((0.2, 0), (0.5, 1))
+    ]
+    assert mig.values == tuple(scores) and mig.difference == pytest.approx(scores[1] - scores[0])
+    assert mig.verdict == "worse" and mig.low <= mig.difference <= mig.high < 0
+    assert independence.difference < 0 and independence.verdict == "better"  # less is better
+
+
+def test_luck_is_not_taken_for_a_difference() -> None:
+    alarms = 0
+    for seed in range(40):
+        pair = {"a": _code(0.4, 2 * seed), "b": _code(0.4, 2 * seed + 1)}
+        (difference,) = unknot.compare(pair, metrics=["mcc"], resamples=40, seed=seed).differences
+        alarms += difference.p < 0.05
+    assert alarms <= 7  # of 40, where 2 are expected: eight or more come about once in 1,000
+
+
+def test_pairs_are_resampled_together() -> None:
+    a = _code(0.4, 0)
+    alike = Representation(
+        np.asarray(a.latents) + 0.02 * np.random.default_rng(5).normal(size=(600, 2)), FACTORS, ("x", "y")
+    )
+    order = np.random.default_rng(0).permutation(600)
+    shuffled = Representation(alike.latents[order], FACTORS[order], ("x", "y"))
+    paired, apart = (unknot.compare({"a": a, "b": other}, metrics=["mcc"]) for other in (alike, shuffled))
+    assert paired.paired and not apart.paired and "resampled apart" in apart.notes[0]
+    widths = [each.differences[0].high - each.differences[0].low for each in (paired, apart)]
+    assert widths[0] < 0.5 * widths[1]
+
+
+def test_equal_is_said_within_a_margin() -> None:
+    pair = {"a": _code(0.3, 0), "b": _code(0.3, 1)}
+    (difference,) = unknot.compare(pair, metrics=["mcc"], margin=0.1).differences
+    assert difference.verdict == "equal"
+
+
+def test_places_are_ranges_where_rows_cannot_tell() -> None:
+    codes = {"clear": _code(0.1, 0), "worse": _code(0.8, 1), "as bad": _code(0.8, 2)}
+    ranks = unknot.compare(codes, metrics=["mcc"]).ranks("mcc[pearson]")
+    assert ranks == {"clear": (1, 1), "worse": (2, 3), "as bad": (2, 3)}
+
+
+def test_the_command_is_a_gate(tmp_path: Path) -> None:
+    for name, noise, seed in (("base", 0.2, 0), ("same", 0.2, 1), ("lost", 0.4, 2)):
+        _code(noise, seed).write(tmp_path / f"{name}.npz")
+    words = ["compare", str(tmp_path / "base.npz")]
+    gate = ["--metrics", "mcc,mig", "--fail-below", "0.01"]
+    fine = CliRunner().invoke(app, [*words, str(tmp_path / "same.npz"), *gate, "--json", str(tmp_path / "c.json")])
+    assert fine.exit_code == 0 and "2 representations of the same rows" in fine.output
+    assert (tmp_path / "c.json").is_file()
+    lost = CliRunner().invoke(app, [*words, str(tmp_path / "lost.npz"), *gate])
+    assert lost.exit_code == 1 and "is worse than" in lost.output and "in mcc[pearson]" in lost.output
+
+
+def test_bad_input_is_refused() -> None:
+    a = _code(0.2, 0)
+    with pytest.raises(UnknotError, match="expected two or more"):
+        unknot.compare({"a": a})
+    with pytest.raises(UnknotError, match="resamples is 3; expected at least 20"):
+        unknot.compare({"a": a, "b": a}, resamples=3)
+    with pytest.raises(UnknotError, match="a has the factors x, y and b has p, q"):
+        unknot.compare({"a": a, "b": Representation(a.latents, FACTORS, ("p", "q"))})
