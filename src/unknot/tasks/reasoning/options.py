@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Annotated, Any, Literal
 
@@ -161,8 +162,7 @@ class ReasoningOptions(Options):
 
     def baselines(self, factors: FactorSpace) -> dict[str, dict[int, float]]:
         """What solvers get that learn nothing: solver -> number of fixed factors, 0 for all -> accuracy."""
-        puzzles = self.puzzles(factors, BASELINE_PUZZLES, np.random.default_rng([self.seed, 4]))
-        return accuracies(puzzles, factors, relations=self.relations, alternatives=self.alternatives)
+        return _baselines(factors, self.relations, self.alternatives, self.reject_distinct, self.seed)
 
     def examinations(self) -> set[int]:
         """The steps after which a reasoner is examined."""
@@ -182,3 +182,13 @@ def _width_and_depth(name: str, text: str, *, least: int) -> tuple[int, int]:
         expected = f"width x depth, such as 256x2, with a depth of at least {least}"
         raise UnknotError(who=WHO, field=name, value=text, expected=expected)
     return width, depth
+
+
+@lru_cache(maxsize=16)  # the runs of a study share them
+def _baselines(
+    factors: FactorSpace, relations: Relations, alternatives: Alternatives, reject_distinct: bool, seed: int
+) -> dict[str, dict[int, float]]:
+    rng = np.random.default_rng([seed, 4])
+    kinds: dict[str, Any] = {"relations": relations, "alternatives": alternatives}
+    puzzles = draw_puzzles(factors, BASELINE_PUZZLES, rng, **kinds, reject_distinct=reject_distinct)
+    return accuracies(puzzles, factors, **kinds)
