@@ -1,7 +1,7 @@
 """Wide and sparse codes, beside the straightforward way on the same job, or on a smaller one where that is impossible.
 
-    python benchmarks/wide.py                  a tenth of the rows of each job
-    python benchmarks/wide.py --full           a million rows; needs 8 GB and ten minutes
+    python benchmarks/wide.py                  a tenth of the rows of each job, and 768 latents
+    python benchmarks/wide.py --full           a million rows, and 4,096 latents; needs 8 GB and an hour
 
 Ratios are of CPU time. Each job runs in a process of its own, which says how much memory it took at most.
 """
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -100,6 +100,91 @@ def thresholds(n: int) -> list[str]:
     ]
 
 
+def dense_code(n: int, d: int, sizes: Sequence[int], noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rectified random features of factors, with noise of their own and in common."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, sizes, size=(n, len(sizes)))
+    own = np.hstack([np.eye(size)[column] for size, column in zip(sizes, y.T, strict=True)])
+    hidden = np.tanh(own @ rng.normal(size=(own.shape[1], 64)) / 2)
+    apart = rng.normal(size=(n, 32)) @ rng.normal(size=(32, d)) / 3 + noise * rng.normal(size=(n, d))
+    return np.maximum(hidden @ rng.normal(size=(64, d)) / 4 + apart, 0), y
+
+
+def suite(d: int) -> list[str]:
+    """Each metric of the default suite on 10,000 + 5,000 rows of d latents and five factors, one at a time."""
+    import unknot
+    from unknot.scoring.scoring import plan, run
+
+    z, y = dense_code(15_000, d, (10, 10, 10, 8, 4), 1.0)
+    z = z.astype(np.float32)
+
+    def planned(first: int, second: int, width: int) -> Any:
+        train, test = slice(0, first), slice(first, second)
+        rows = unknot.Representation(
+            z[train, :width], y[train], latents_test=z[test, :width], factors_test=y[test]
+        )
+        return plan(rows)
+
+    list(run(planned(300, 500, 120)))  # compiles, or loads what was compiled before
+    todo = planned(10_000, 15_000, d)
+    times, start = {}, time.process_time()
+    for record in run(todo):
+        times[record.id] = time.process_time() - start
+        start = time.process_time()
+    lines = [f"  {name:40} {spent:6.1f} s" for name, spent in times.items()]
+    whole = f"the default suite of {len(times)} metrics at {d} latents: {sum(times.values()):.0f} s of one core"
+    return [whole, *lines, *todo.notes]
+
+
+def trees(n: int) -> list[str]:
+    """`dci[gbt]` of 768 latents and ten factors, beside the trees that look at all latents, of one factor."""
+    from unknot.metrics.boosting import fit_trees, screen, tabulate
+    from unknot.metrics.dci import dci
+    from unknot.metrics.kernels.information import entropy
+
+    z, y = dense_code(n + 5_000, 768, [10] * 10, 1.0)
+    dci(z[:300], y[:300, :2], rounds=2)
+    fit_trees(tabulate(z[:300]), y[:300, 0], rounds=2)
+    fast, score = seconds(lambda: dci(z[:n], y[:n], latents_test=z[n:], factors_test=y[n:]))
+    table = tabulate(z[:n])
+    some, screened = seconds(lambda: fit_trees(table, y[:n, 0], screened=screen(table)))
+    slow, every = seconds(lambda: fit_trees(table, y[:n, 0]))
+    complete = [1 - float(entropy(forest.importances)) / np.log(768) for forest in (screened, every)]
+    right = [float(np.mean(forest.predict(z[n:]) == y[n:, 0])) for forest in (screened, every)]
+    return [
+        f"dci[gbt], {n} x 768 x 10 factors of 10 values: {fast:.0f} s; D {score.value:.3f}",
+        f"one factor: {some:.1f} s screened, {slow:.1f} s on all latents, {slow / some:.1f} x; "
+        f"C {complete[0]:.4f} and {complete[1]:.4f}, I {right[0]:.4f} and {right[1]:.4f}",
+    ]
+
+
+def noise(n: int, d: int) -> list[str]:
+    """What latents without information score by metrics whose chance level is 0."""
+    from unknot.metrics import METRICS
+
+    rng = np.random.default_rng(0)
+    z, y = rng.normal(size=(n, d)).astype(np.float32), rng.integers(0, (10, 8, 4), size=(n, 3))
+    options: dict[str, Any] = {"med": {"informativeness": False}, "r2": {"readout": "ridge"}}
+    names = ("snc", "mig", "mig_sup", "dcimig", "sap", "med", "r2")
+    values = {name: METRICS[name](z, y, **options.get(name, {})).value for name in names}
+    return [f"noise, {n} x {d}: " + ", ".join(f"{name} {value:.4f}" for name, value in values.items())]
+
+
+def gaps(n: int) -> list[str]:
+    """Metrics of each factor by itself, of 512 latents and 40 factors whose labels are missing in 30 % of the rows."""
+    import unknot
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 10, size=(n, 40)).astype(np.float64)
+    z = rng.normal(size=(n, 512)).astype(np.float32)
+    z[:, :40] += y
+    y[rng.random(y.shape) < 0.3] = np.nan
+    metrics = ["mig", "jemmig", "sap[regression]"]
+    unknot.score(z[:400, :120], y[:400, :3], metrics=metrics)
+    spent, _ = seconds(lambda: unknot.score(z, y, metrics=metrics))
+    return [f"{', '.join(metrics)}, {n} x 512 x 40 factors, 30 % of labels missing: {spent:.0f} s"]
+
+
 def probes(n: int, d: int) -> list[str]:
     """Linear probes with a penalty chosen by cross-validation, beside scikit-learn's."""
     from sklearn.linear_model import LogisticRegressionCV, RidgeCV
@@ -107,13 +192,8 @@ def probes(n: int, d: int) -> list[str]:
     from unknot.metrics.probes import linear_accuracy
     from unknot.metrics.r2 import full_variance, r2, r2_per_factor
 
-    rng = np.random.default_rng(0)
     sizes = np.array([10, 8, 4])
-    y = rng.integers(0, sizes, size=(n + 2_000, 3))
-    own = np.hstack([np.eye(size)[column] for size, column in zip(sizes, y.T, strict=True)])
-    hidden = np.tanh(own @ rng.normal(size=(own.shape[1], 64)) / 2)
-    noise = rng.normal(size=(len(y), 32)) @ rng.normal(size=(32, d)) / 3 + 5 * rng.normal(size=(len(y), d))
-    z = np.maximum(hidden @ rng.normal(size=(64, d)) / 4 + noise, 0)
+    z, y = dense_code(n + 2_000, d, tuple(sizes), 5.0)
     train, test = (z[:n], y[:n]), {"latents_test": z[n:], "factors_test": y[n:]}
     x, x_test = ((a - z[:n].mean(axis=0)) / z[:n].std(axis=0) for a in (z[:n], z[n:]))
     scaled = y / (sizes - 1)
@@ -157,7 +237,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Print times, ratios, differences and memory."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="all rows")
-    n = 1_000_000 if parser.parse_args(arguments).full else 100_000
+    full = parser.parse_args(arguments).full
+    n = 1_000_000 if full else 100_000
     with tempfile.TemporaryDirectory() as folder:
         jobs: list[tuple[Any, ...]] = [
             (write, str(Path(folder) / "latents.npy"), n),
@@ -165,7 +246,12 @@ def main(arguments: list[str] | None = None) -> None:
             (information, "sparse", n, folder),
             (thresholds, n),
             (probes, 2_000, 1_280),
+            (suite, 768),
+            (trees, 10_000 if full else 1_000),
+            (noise, 10_000, 16_384 if full else 1_024),
+            (gaps, n // 5),
         ]
+        jobs += [(suite, 4_096)] if full else []
         for job, *options in jobs:
             with ProcessPoolExecutor(1, get_context("spawn")) as process:
                 for line in process.submit(job, *options).result():

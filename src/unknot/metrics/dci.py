@@ -27,7 +27,7 @@ TINY = 1e-11  # added to importances, so that what rounding leaves of a dead lat
     also={"completeness": "compactness", "informativeness": "explicitness"},
     identity=("model", "above_chance"),
     invariances=frozenset({"latents"}),
-    widest=150,
+    widest=400,
 )
 def dci(
     latents: Any,

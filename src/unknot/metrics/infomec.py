@@ -22,6 +22,7 @@ Estimator = Literal["neighbours", "bins", "discrete"]
     chance="not 0: estimation noise is compared with its own maximum",
     reference="Hsu et al. 2023, Disentanglement via Latent Quantization, arXiv:2305.18378",
     cost="seconds",
+    widest=2_700,
     also={"infoc": "compactness", "infoe": "explicitness"},
     identity=("estimator",),
     invariances=frozenset({"rows", "latents", "sign", "shift"}),

@@ -51,7 +51,7 @@ class PenalisedHeads:
         self.gram = gram
         # Rows (n, r + 1) in the basis of the tridiagonal form, the last column for the bias.
         self.inputs = np.ones((len(gram.x), gram.x.shape[1] + 1), dtype=np.float32)
-        self.inputs[:, :-1] = gram.turn(gram.x.T).T
+        self.inputs[:, :-1] = gram.turn(gram.x.T.astype(np.float32)).T
         self.columns = np.ascontiguousarray(self.inputs.T)
 
     def fit(self, classes: Ints, n_classes: int, rng: np.random.Generator) -> PenalisedHead:

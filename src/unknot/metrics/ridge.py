@@ -6,14 +6,17 @@ well conditioned: choosing a penalty costs next to nothing.
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats
 from unknot.metrics.heads import standardiser
 from unknot.processes.threads import one_thread
 
+Real = TypeVar("Real", np.float32, np.float64)
 ROWS = 4_096  # left out one by one at a time
 PENALTIES = 61  # tried between the two ends of the grid
 WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
@@ -57,17 +60,18 @@ class Gram:
             raise UnknotError(f"ridge: LAPACK's dsytrd refused the Gram matrix of the latents with code {info}.")
         return cls(x, x_test, diagonal, beside, (packed[1:, :-1], tau))
 
-    def turn(self, columns: Floats, *, back: bool = False) -> Floats:
-        """The product Q' columns (r, k), or Q columns."""
-        from scipy.linalg import lapack
+    def turn(self, columns: NDArray[Real], *, back: bool = False) -> NDArray[Real]:
+        """The product Q' columns (r, k), or Q columns, in the precision of the columns."""
+        from scipy.linalg import get_lapack_funcs
 
-        reflectors, tau = self.reflectors
         result = np.array(columns, order="F")
+        reflectors, tau = (part.astype(result.dtype, copy=False) for part in self.reflectors)
         if len(tau):
             how = ("L", "N" if back else "T", reflectors, tau, result[1:])
-            room = int(lapack.dormqr(*how, lwork=-1)[1][0])
+            ormqr = get_lapack_funcs("ormqr", (result,))
+            room = int(ormqr(*how, lwork=-1)[1][0])
             with one_thread():
-                result[1:] = lapack.dormqr(*how, lwork=room)[0]
+                result[1:] = ormqr(*how, lwork=room)[0]
         return result
 
     def solve(self, columns: Floats, penalty: float) -> Floats:

@@ -28,7 +28,7 @@ _FACTS = Facts(
     cost="seconds",
     also={"max": "fairness"},
     invariances=frozenset({"latents"}),
-    widest=150,
+    widest=400,
 )
 
 

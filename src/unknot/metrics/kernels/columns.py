@@ -25,7 +25,7 @@ from unknot.metrics.kernels.information import (
 
 JOINT = 128  # joint values of a group of factors that are counted as one
 ROOM = 2**26  # bytes of tables held at once
-ROWS = 8_192  # rows whose codes stay in the cache
+ROWS = 512  # rows whose latents stay in the cache while they are turned into columns
 
 
 @dataclass(frozen=True)
