@@ -164,7 +164,7 @@ def test_a_run_can_be_stopped_between_metrics() -> None:
         ({"limit": 1}, "at least two rows"),
         ({"bootstrap": 1}, "number of resamples"),
         ({"jobs": 0}, "at least one process"),
-        ({"seed": -1}, "seed is -1; expected 0 or more"),
+        ({"seed": -1}, "seed is -1; expected a whole number from 0 up"),
         ({"factor_names": ["a", "a"]}, "a occur twice"),
         ({"factor_names": ["a"]}, "1 factor names for 2"),
     ],
