@@ -35,8 +35,9 @@ def test_log_variances_and_source_are_kept_and_flattened_with_the_latents(tmp_pa
     np.testing.assert_array_equal(slots.logvars, slots.latents)
     with pytest.raises(UnknotError, match=r"logvars has shape \(5, 2\), latents \(6, 2\)"):
         Representation(LATENTS, logvars=LATENTS[:5])
-    np.savez(tmp_path / "odd.npz", latents=LATENTS, source="not JSON")
-    assert read_representation(tmp_path / "odd.npz").source == {}
+    for source in ("not JSON", "[" * 100_000 + "]" * 100_000):
+        np.savez(tmp_path / "odd.npz", latents=LATENTS, source=source)
+        assert read_representation(tmp_path / "odd.npz").source == {}
 
 
 @pytest.mark.parametrize(
@@ -230,6 +231,9 @@ def _bad(tmp_path: Path, case: str) -> Path:
         case "csv semicolons":
             path = tmp_path / "bad.csv"
             path.write_text("latent_0;factor_y\n1,5;2\n")
+        case "csv long field":
+            path = tmp_path / "bad.csv"
+            path.write_text(f"latent_0,factor_y\n{'1' * 200_000},1\n")
         case "csv spaces":
             path = tmp_path / "bad.csv"
             np.savetxt(path, LATENTS)
@@ -267,6 +271,7 @@ def _bad(tmp_path: Path, case: str) -> Path:
         ("csv semicolons", "is separated by ';'"),
         ("csv spaces", "is separated by spaces"),
         ("csv header only", "has no rows"),
+        ("csv long field", "latents hold large_string; expected columns of numbers"),
         ("csv words", "latents hold large_string; expected columns of numbers"),
         ("safetensors", "cannot be read as a safetensors file"),
         ("npy", "cannot be read as the array 'bad'"),

@@ -29,7 +29,9 @@ COMMANDS = {  # a few seconds of work each; {stage} is the folder with files to 
     "--evaluation-batches 2 -o reasoning",
 }
 HOW = ("Ctrl-C", "Ctrl-C", "Ctrl-C twice", "SIGINT", "SIGTERM", "SIGTERM", "SIGKILL", "SIGKILL")
-PATIENCE = 20.0  # seconds in which a command has to end, and whatever it has started with it
+PATIENCE = (
+    20.0  # seconds in which a command has to end, and whatever it has started; on a slow machine, its own time
+)
 TIMES = {
     "seconds",
     "training_seconds",
@@ -57,8 +59,8 @@ def kill_all(kills: int, seed: int, output: Path) -> int:
         name, how, when = rng.choice(list(COMMANDS)), rng.choice(HOW), rng.uniform(0, 1.05)
         if number in lines:
             continue
-        seconds, result = calm[name]
-        faults = killed(name, how, when * seconds, stage, output / "killed", result)
+        seconds = calm[name][0]
+        faults = killed(name, how, when, stage, output / "killed", *calm[name])
         about = f"{name}, {how} after {when * seconds:.1f} of {seconds:.1f} s"
         lines[number] = f"{number}: {about}: {'; '.join(faults) or 'fine'}"
         record.write_text("".join(f"{lines[n]}\n" for n in sorted(lines)))
@@ -67,22 +69,24 @@ def kill_all(kills: int, seed: int, output: Path) -> int:
     return bad
 
 
-def killed(name: str, how: str, after: float, stage: Path, folder: Path, expected: dict[str, str]) -> list[str]:
+def killed(
+    name: str, how: str, when: float, stage: Path, folder: Path, seconds: float, expected: dict[str, str]
+) -> list[str]:
     """What was wrong after a command had been killed, and after the same command had been given again."""
     shutil.rmtree(folder, ignore_errors=True)
     shared = _shared_memory()
     process = _start(name, stage, folder)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(after)
+        process.wait(when * seconds)
     over = process.returncode is not None
     if not over:
         _strike(process.pid, how)
     faults = []
     try:
-        process.wait(PATIENCE)
+        process.wait(max(PATIENCE, seconds))
     except subprocess.TimeoutExpired:
         faults.append(f"does not end after {how}")
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + max(PATIENCE, seconds)
     while (left := session(process.pid)) and time.monotonic() < deadline:
         time.sleep(0.1)
     if left:

@@ -1,27 +1,28 @@
 """A short run of the attack: some of the cases of one seed, those that need nothing trained."""
 
+import re
 from itertools import count, islice
 from pathlib import Path
 
+from tests.fuzz.calls import metric
 from tests.fuzz.judge import kind_of, random_of
 from tests.fuzz.run import summary, verdicts
 from tests.fuzz.stage import build_files
 
-SEED, CASES = 0, 200
+SEED, CASES = 0, 120
 LIGHT = {"arrays", "study_file", "result_files", "picture_folder", "metric", "function"}
 
 
-def test_two_hundred_hostile_inputs_end_well(tmp_path: Path) -> None:
+def test_hostile_inputs_end_well_and_a_number_is_the_same_case_in_every_process(tmp_path: Path) -> None:
     numbers = islice((n for n in count() if kind_of(random_of(SEED, n)) in LIGHT), CASES)
     reached = list(verdicts(numbers, SEED, build_files(tmp_path / "stage"), jobs=2))
     assert len(reached) == CASES
     assert not any(verdict.faults for verdict in reached), summary(reached, SEED)
+    for verdict in reached:
+        rng = random_of(SEED, verdict.number)
+        if kind_of(rng) == "metric":
+            assert _without_addresses(verdict.about) == _without_addresses(f"metric: {metric(rng)}")
 
 
-def test_a_number_is_always_the_same_case(tmp_path: Path) -> None:
-    stage = build_files(tmp_path / "stage")
-    numbers = [n for n in range(40) if kind_of(random_of(SEED, n)) == "metric"][:3]
-    first, second = (
-        {verdict.number: verdict.about for verdict in verdicts(numbers, SEED, stage, jobs=1)} for _ in range(2)
-    )
-    assert first == second
+def _without_addresses(text: str) -> str:
+    return re.sub("0x[0-9a-fA-F]*", "", text)

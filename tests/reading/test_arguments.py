@@ -63,6 +63,7 @@ def test_what_the_annotations_say_passes(named: dict[str, Any]) -> None:
         ("rng", -1),
         ("file", 5),
         ("file", "\ud800"),
+        ("file", "n" * 300),
         ("make", 5),
     ],
 )

@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import get_args
@@ -258,10 +259,15 @@ def _constants(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
     constants = []
     for world, images, name in dict.fromkeys((entry.world, entry.images, entry.split) for entry in entries):
         if world in WORLDS and not name.startswith(OWN_SPLIT):  # a split by hand is not known here
-            split = named_split(name, WORLDS[world].factors, WORLDS[world].conventions.rule)
-            r2 = constant_r2(split)
+            r2 = _constant(world, name)
             constants.append(BoardEntry(world, images, name, CONSTANT, r2, False, "computed from the split"))
     return constants
+
+
+@cache
+def _constant(world: str, split: str) -> float:
+    """What a constant scores; a second or two, however many boards it stands on."""
+    return constant_r2(named_split(split, WORLDS[world].factors, WORLDS[world].conventions.rule))
 
 
 def _ranked(entries: Sequence[BoardEntry]) -> list[BoardEntry]:
