@@ -288,6 +288,7 @@ def test_a_recipe_fills_in_what_was_not_typed_and_a_wrong_one_is_refused(tmp_pat
         ("--recipe", "quik"): "unknown recipe 'quik'; did you mean 'quick'",
         ("--recipe", "quick", "--model", "cnn"): "recipe 'quick': is not made for cnn",
         ("--recipe", "quick", "--preset", "mahon2024"): "leave out one",
+        ("--starts", "1"): "run: starts is 1; input should be greater than or equal to 2",
         ("--pressure", "24"): "run: pressure is '24'; expected two numbers above zero",
     }.items():
         refused = CliRunner().invoke(app, [*words, *wrong])

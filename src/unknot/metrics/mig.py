@@ -94,13 +94,14 @@ def mig(
 def _ceilings(rows: Rows, bins: int | str) -> Iterator[str]:
     """Factors with more classes than a latent has bins, which keep a perfect latent below 1."""
     total = Binning.of(bins).total
-    for column, size, entropy in zip(rows.kept, rows.sizes, factor_entropy(rows.factors, rows.sizes), strict=True):
-        most = np.log(total) / entropy
-        if size > total and most < 1:
-            yield (
-                f"factor '{rows.names[column]}' has {size} classes, and a latent {total} bins: its gap is {most:.2f} "
-                f"at most. bins={size} leaves room for all."
-            )
+    most = np.log(total) / factor_entropy(rows.factors, rows.sizes)
+    short = [
+        f"{rows.names[column]} ({size} classes) {value:.2f}"
+        for column, size, value in zip(rows.kept, rows.sizes, most, strict=True)
+        if size > total and value < 1
+    ]
+    if short:
+        yield f"{total} bins hold fewer values than some factors have; the gap is at most: {', '.join(short)}."
 
 
 def shared_information(

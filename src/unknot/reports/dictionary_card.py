@@ -27,6 +27,7 @@ VALUES = {
     "udr": "UDR with other seeds",
 }
 CONCEPTS = ("concept", "best", "area", "dense", "parts", "F1", "all parts", "absorbed by", "share")
+BESIDE = ("metric", "codes", "dense activations")
 AGREEMENT = ("dictionary", "other", "MCC", "at most", "proven", "UDR")
 
 
@@ -51,12 +52,10 @@ def show_dictionary(card: DictionaryCard, console: "Console", dense: Mapping[str
         _print(console, CONCEPTS, list(_concept_rows(card)), words=("concept", "parts", "absorbed by"))
     if card.agreement:
         console.print()
-        rows = [[p.first, p.second, p.mcc, p.bound, "yes" if p.exact else "no", p.udr] for p in card.agreement]
-        _print(console, AGREEMENT, rows, words=("dictionary", "other", "proven"))
+        _print(console, AGREEMENT, _agreement_rows(card), words=("dictionary", "other", "proven"))
     if dense:
         console.print()
-        rows = [[metric, *values] for metric, values in dense.items()]
-        _print(console, ("metric", "codes", "dense activations"), rows, words=("metric",))
+        _print(console, BESIDE, _beside_rows(dense), words=("metric",))
     for note in card.notes:
         console.print(Text(f"note: {note}", style="dim"))
 
@@ -76,14 +75,10 @@ def dictionary_section(card: DictionaryCard, dense: Mapping[str, Sequence[Any]])
         groups: list[list[Cell]] = [[len(group), _named(group)] for group in card.duplicates]
         grids.append(Grid(("latents", "that have one direction"), groups, name="duplicates"))
     if card.agreement:
-        pairs: list[list[Cell]] = [
-            [p.first, p.second, p.mcc, p.bound, "yes" if p.exact else "no", p.udr] for p in card.agreement
-        ]
         caption = "MCC: mean size of the cosines of directions, matched one to one. At most: no matching has more."
-        grids.append(Grid(AGREEMENT, pairs, caption, name="agreement"))
+        grids.append(Grid(AGREEMENT, _agreement_rows(card), caption, name="agreement"))
     if dense:
-        beside: list[list[Cell]] = [[metric, *values] for metric, values in dense.items()]
-        grids.append(Grid(("metric", "codes", "dense activations"), beside, name="beside"))
+        grids.append(Grid(BESIDE, _beside_rows(dense), name="beside"))
     return Section("The dictionary", list(card.notes), grids)
 
 
@@ -100,6 +95,14 @@ def _concept_rows(card: DictionaryCard) -> Iterator[list[Cell]]:
             _named(concept.absorbed_by),
             concept.absorbed,
         ]
+
+
+def _agreement_rows(card: DictionaryCard) -> list[list[Cell]]:
+    return [[p.first, p.second, p.mcc, p.bound, "yes" if p.exact else "no", p.udr] for p in card.agreement]
+
+
+def _beside_rows(dense: Mapping[str, Sequence[Any]]) -> list[list[Cell]]:
+    return [[metric, *values] for metric, values in dense.items()]
 
 
 def _named(latents: Sequence[int]) -> str:

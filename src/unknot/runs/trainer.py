@@ -177,9 +177,7 @@ class Trainer:
     def _seed_default(self, seed: int) -> None:
         """Seed layers that take no generator, such as dropout in anyone's own model."""
         if self.device.type == "cpu":
-            torch.default_generator.manual_seed(
-                seed
-            )  # alone: to note the seed for absent GPUs takes a tenth of a step
+            torch.default_generator.manual_seed(seed)  # alone: there are no GPUs to note it for
         else:
             torch.manual_seed(seed)
 

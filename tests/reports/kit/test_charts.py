@@ -100,3 +100,19 @@ def test_labels_that_fit_are_not_cut(label: str) -> None:
     svg = box_plot("mig", [(label, [Dot(1.0, "")])])
     assert f">{label}<" in svg
     assert f">{label}<" in hinton(np.ones((1, 1)), [label]) or len(label) > 20
+
+
+def test_numbers_below_an_axis_never_run_into_each_other() -> None:
+    drawn = box_plot("reconstruction error", [("vae", [Dot(v, "run") for v in (2129.28, 2129.31, 2129.33)])])
+    numbers = re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="middle"[^>]*>([^<]+)<', drawn)
+    ends = [(float(x) - 3 * len(words), float(x) + 3 * len(words)) for x, words in numbers]
+    assert numbers and all(ends[i][1] < ends[i + 1][0] for i in range(len(ends) - 1))
+
+
+def test_a_scatter_of_scores_has_numbers_below_and_one_of_counts_whole_ones() -> None:
+    def below(*across: float) -> list[str]:
+        drawn = scatter("runs", [Dot(float(i), "run", across=x) for i, x in enumerate(across)], "score", "height")
+        return re.findall(r'text-anchor="middle"[^>]*>([^<]+)<', drawn)
+
+    assert below(0.12, 0.47) == ["0.2", "0.3", "0.4"]
+    assert below(2, 3, 4) == ["2", "3", "4"]

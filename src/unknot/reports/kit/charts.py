@@ -48,7 +48,8 @@ def scatter(title: str, dots: Sequence[Dot], x_name: str, y_name: str, best: Seq
     """Dots by two numbers; those whose label is among the `best` stand out."""
     known = [dot for dot in dots if math.isfinite(dot.value) and math.isfinite(dot.across)]
     height = 260
-    x = Scale.of([dot.across for dot in known], 48, WIDTH - 14, whole=True)
+    places = [dot.across for dot in known]
+    x = Scale.of(places, 48, WIDTH - 14, whole=all(float(place).is_integer() for place in places))
     y = Scale.of([dot.value for dot in known], height - 40, 30)
     body = [text(0, 14, title, "title"), *across(x, 26, height - 38), *upright(y, 44, WIDTH - 10)]
     body.append(text(WIDTH - 14, height - 4, x_name, "soft", anchor="end"))

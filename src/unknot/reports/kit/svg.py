@@ -8,6 +8,7 @@ from html import escape
 WIDTH = 340
 LETTER = 7.1  # width of a letter in pixels, by a font that runs wide
 BOLD = 8.3  # of titles
+DIGIT = 6.0  # of a character of a number on an axis
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,15 @@ class Scale:
 
 
 def across(scale: Scale, top: float, bottom: float) -> Iterator[str]:
-    """Lines at the ticks of a horizontal scale, with their numbers below."""
+    """Lines at the ticks of a horizontal scale, with their numbers below: as many as stand apart."""
+    free = -math.inf
     for value in scale.ticks:
-        x = scale(value)
+        x, words = scale(value), tick(value)
         yield f'<path class="axis" d="M{x:.1f} {top}V{bottom}"/>'
-        yield text(x, bottom + 14, tick(value), "small soft", anchor="middle")
+        half = DIGIT * len(words) / 2
+        if x - half > free:
+            free = x + half + DIGIT
+            yield text(x, bottom + 14, words, "small soft", anchor="middle")
 
 
 def upright(scale: Scale, left: float, right: float) -> Iterator[str]:
