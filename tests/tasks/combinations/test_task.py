@@ -337,3 +337,10 @@ def test_every_recipe_trains_both_heads(recipe: str) -> None:
     result = combinations(true_factors, telling(), held_out=PAIR[:1], rows=240, pair_only=True, recipe=recipe)
     assert set(result.values) >= {"mlp_random_both", "mlp_novel_both", "linear_random_both", "linear_novel_both"}
     assert all(0 <= row["accuracy"] <= 1 for row in result.tables["answers"])
+
+
+def test_whole_numbers_of_any_size_are_classes() -> None:
+    factors = np.array([[1e19, 0.0], [2e19, 1.0], [1e19, 1.0], [2e19, 0.0]])
+    rows = FileRows(Representation(np.zeros((4, 2)), factors, ("id", "x")), "all", 0)
+    assert rows.space.shape == (2, 2)
+    assert "10000000000000000000, 20000000000000000000" in rows.notes[0]

@@ -99,9 +99,9 @@ class FileRows:
                 raise UnknotError(
                     f"{WHO}: factor '{name}' holds real numbers; classes are needed. Leave it out or bin it."
                 )
-            values, codes = np.unique(labels[:, j].astype(np.int64), return_inverse=True)
+            values, codes = np.unique(labels[:, j], return_inverse=True)
             if not np.array_equal(values, np.arange(len(values))):
-                shown = ", ".join(map(str, values[:6])) + (", ..." if len(values) > 6 else "")
+                shown = ", ".join(str(int(value)) for value in values[:6]) + (", ..." if len(values) > 6 else "")
                 self.notes.append(f"The values of '{name}' ({shown}) are numbered 0, 1, 2, ... as its classes.")
             kind: Literal["constant", "ordinal"] = "constant" if len(values) == 1 else "ordinal"
             factors.append(Factor(name, len(values), kind, tuple(float(v) for v in values)))
