@@ -145,3 +145,9 @@ def test_groups_of_any_kind_are_numbered_and_none_is_missing() -> None:
     assert group_codes(np.array([7, 7, 3]), "score").tolist() == [7, 7, 3]
     with pytest.raises(UnknotError, match=r"1 row\(s\) have no group"):
         group_codes(["p", None], "score")
+
+
+@pytest.mark.parametrize("names", [("a",), ("a", "b", "c")])
+def test_words_need_one_name_for_each_factor(names: tuple[str, ...]) -> None:
+    with pytest.raises(UnknotError, match=f"{len(names)} factor names for 2 factors"):
+        labels_of(np.array([["cat", "x"], ["dog", "y"]]), who="score", names=names)

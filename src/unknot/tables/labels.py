@@ -125,6 +125,8 @@ def labels_of(
     if array.ndim != 2:
         raise UnknotError(f"{who}: factors has shape {array.shape}; expected (n_samples, n_factors).")
     own = tuple(names) or _numbered(array, prefix)
+    if len(own) != array.shape[1]:
+        raise UnknotError(f"{who}: {len(own)} factor names for {array.shape[1]} factors; give one name each.")
     parts = [(name, column_of(array[:, j], f"{who}: factor '{name}'")) for j, name in enumerate(own)]
     return _joined(who, parts, missing, frozenset(continuous), ())
 
