@@ -38,3 +38,8 @@ def test_noise_of_any_width_is_at_chance():
     assert score.value == pytest.approx(0.5, abs=0.02)
     assert score.parts["copies"] == 0 and len(score.parts["shared_latents"]) == 0
     assert score.parts["accuracy_of_best"].max() < 0.4
+
+
+def test_latents_beyond_single_precision_are_scored_without_a_warning() -> None:
+    factors = np.arange(60)[:, None] % 2
+    assert best_auroc(1e40 * (factors + 0.1 * np.arange(60)[:, None] / 60), factors).value == 1.0

@@ -27,7 +27,7 @@ class SingleLatents:
 
     area: NDArray[np.float32]
     balanced_accuracy: NDArray[np.float32]
-    cut: NDArray[np.float32]
+    cut: Floats
     above: Bools
 
 
@@ -99,5 +99,6 @@ def copies(latents: Floats) -> Bools:
 
 
 def _empty(d: int, size: int) -> SingleLatents:
-    area, accuracy, cut = (np.empty((d, size), dtype=np.float32) for _ in range(3))
+    area, accuracy = (np.empty((d, size), dtype=np.float32) for _ in range(2))
+    cut = np.empty((d, size))
     return SingleLatents(area, accuracy, cut, np.empty((d, size), dtype=np.bool_))
