@@ -8,13 +8,16 @@ import pytest
 import unknot
 from unknot import Representation, TaskResult, UnknotError
 
-RNG = np.random.default_rng(0)
 NAME = "<b>x</b>"
 
 
 def _representation() -> Representation:
-    factors = np.column_stack([RNG.integers(0, 3, 300), RNG.integers(0, 4, 300)])
-    return Representation(factors + 0.1 * RNG.normal(size=factors.shape), factors, (NAME, "y"))
+    factors = np.column_stack(
+        [np.random.default_rng(0).integers(0, 3, 300), np.random.default_rng(0).integers(0, 4, 300)]
+    )
+    return Representation(
+        factors + 0.1 * np.random.default_rng(0).normal(size=factors.shape), factors, (NAME, "y")
+    )
 
 
 def test_a_scorecard() -> None:
@@ -27,11 +30,11 @@ def test_a_scorecard() -> None:
     assert [text.get_text() for text in axes.get_yticklabels()] == [NAME, "y"]
     plt.close("all")
     with pytest.raises(UnknotError, match="needs factors"):
-        unknot.score(RNG.normal(size=(50, 2))).plot()
+        unknot.score(np.random.default_rng(0).normal(size=(50, 2))).plot()
 
 
 def test_a_ranking() -> None:
-    models = {f"{NAME} {i}": RNG.normal(size=(300, 3)) for i in range(3)}
+    models = {f"{NAME} {i}": np.random.default_rng(0).normal(size=(300, 3)) for i in range(3)}
     ranking = unknot.rank(models, method="spearman")
     assert len(ranking.to_frame()) == 3 and repr(ranking).startswith("Ranking of 3 models by UDR (spearman)")
     assert NAME not in ranking._repr_html_() and ranking.best.removeprefix(NAME) in ranking._repr_html_()
