@@ -28,8 +28,9 @@ def test_nothing_heavy_is_imported_before_it_is_used(program: str) -> None:
     assert not _loaded(program) & set(HEAVY)
 
 
-def test_importing_unknot_imports_no_numpy_either() -> None:
-    assert "numpy" not in _loaded("import unknot")
+@pytest.mark.parametrize("program", ["import unknot", "import unknot.cli"])
+def test_neither_the_package_nor_its_help_imports_numpy(program: str) -> None:
+    assert "numpy" not in _loaded(program)
 
 
 def test_scoring_mig_needs_no_compiler_and_no_learner() -> None:

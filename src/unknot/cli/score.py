@@ -14,7 +14,6 @@ from unknot.cli.bar import progress_bar
 from unknot.cli.options import CSV, JSON, argument, option, takes
 from unknot.cli.output import check_targets, echo, keep_with_run, plain_console, put
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.examples import located
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,6 +64,7 @@ class ScoreOptions:
 @takes(ScoreOptions)
 def score(options: ScoreOptions) -> None:
     """Score a representation: is it disentangled, compact, explicit?"""
+    from unknot.examples import located
     from unknot.metrics import METRICS, parse_identity
     from unknot.scoring.scoring import TIERS, plan, run_of, scorecard
 
