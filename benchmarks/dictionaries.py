@@ -8,27 +8,11 @@ most to decide. Ratios are of CPU time.
 """
 
 import argparse
-import resource
-import sys
-import time
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from wide import gigabytes, seconds
 
 WIDTH = 768
-
-
-def seconds(action: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of an action, and its result."""
-    start = time.process_time()
-    result = action()
-    return time.process_time() - start, result
-
-
-def gigabytes() -> float:
-    """The most memory that this process has held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)
 
 
 def dictionaries(n: int) -> tuple[np.ndarray, np.ndarray]:
