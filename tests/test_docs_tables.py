@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -163,44 +164,40 @@ def papers_table() -> str:
     return _table(("name", "paper", "question"), rows)
 
 
-def papers_here_table() -> str:
-    """What of each paper is here."""
-    rows = []
-    for paper in PAPERS.values():
-        commands = (f"unknot {command}" for command in paper.commands)
-        columns = (paper.metrics, paper.tasks, commands, paper.models, paper.worlds)
-        rows.append((f"`{paper.key}`", *(", ".join(f"`{name}`" for name in names) or "-" for names in columns)))
-    return _table(("name", "metrics", "tasks", "commands", "models", "worlds"), rows)
-
-
 def papers_repeated_table() -> str:
     """The commands that repeat each paper."""
     rows = []
     for paper in PAPERS.values():
         parts = (f"`make reproduce PART={part}`" for part in paper.parts)
-        rows.append((f"`{paper.key}`", f"`{paper.full}`", f"`{paper.small}`", ", ".join(parts)))
+        rows.append((f"[`{paper.key}`]({paper.key}.md)", f"`{paper.full}`", f"`{paper.small}`", ", ".join(parts)))
     return _table(("name", "in full size", "in small", "measured here"), rows)
 
 
-def papers_tables_table() -> str:
-    """The published tables of each paper."""
-    rows = []
-    for key in PAPERS:
-        rows += [(f"`{key}`", f"`{name}`", each.where, each.caption) for name, each in tables(key).items()]
-    return _table(("paper", "table", "where", "what it holds"), rows)
+def paper_here(key: str) -> str:
+    """What of a paper is here."""
+    paper = PAPERS[key]
+    commands = [f"unknot {command}" for command in paper.commands]
+    kinds = {"metrics": paper.metrics, "tasks": paper.tasks, "commands": commands}
+    kinds |= {"models": paper.models, "worlds": paper.worlds}
+    rows = [(kind, ", ".join(f"`{name}`" for name in names)) for kind, names in kinds.items() if names]
+    return f"{paper.citation}\n\n{_table(('here', 'by the names that commands take'), rows)}"
 
 
-def papers_claims_table() -> str:
-    """What each paper says, and what its own tables say of it."""
-    claims = [(key, claim) for key in PAPERS for claim in recompute(key).claims]
-    rows = [(f"`{key}`", claim.text, claim.where, f"**{claim.verdict}**", claim.why) for key, claim in claims]
-    return _table(("paper", "claim", "where", "verdict", "why"), rows)
+def paper_claims(key: str) -> str:
+    """What a paper says, and what its own tables say of it."""
+    rows = [(claim.text, claim.where, f"**{claim.verdict}**", claim.why) for claim in recompute(key).claims]
+    return _table(("claim", "where", "verdict", "why"), rows)
 
 
-def papers_figures_table() -> str:
-    """The tables and figures of each paper that a study makes."""
-    rows = [(f"`{key}`", figure.number, figure.title) for key, of in FIGURES.items() for figure in of]
-    return _table(("paper", "made", "what it shows"), rows)
+def paper_tables(key: str) -> str:
+    """The published tables of a paper."""
+    rows = [(f"`{name}`", each.where, each.caption) for name, each in tables(key).items()]
+    return _table(("table", "where", "what it holds"), rows)
+
+
+def paper_figures(key: str) -> str:
+    """The tables and figures of a paper that a study makes."""
+    return _table(("made", "what it shows"), [(figure.number, figure.title) for figure in FIGURES[key]])
 
 
 def models_table() -> str:
@@ -261,11 +258,12 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "guessing": ("splits.md", guessing_table),
     "combinations": ("splits.md", combinations_table),
     "papers": ("papers.md", papers_table),
-    "papers_here": ("papers.md", papers_here_table),
     "papers_repeated": ("papers.md", papers_repeated_table),
-    "papers_tables": ("papers.md", papers_tables_table),
-    "papers_claims": ("papers.md", papers_claims_table),
-    "papers_figures": ("papers.md", papers_figures_table),
+    **{
+        f"{key}_{make.__name__.removeprefix('paper_')}": (f"{key}.md", partial(make, key))
+        for key in PAPERS
+        for make in (paper_here, paper_claims, paper_tables, paper_figures)
+    },
 }
 
 

@@ -42,6 +42,12 @@ def test_total_correlation_of_two_latents_by_hand():
     assert gaussian_total_correlation(correlated(0.6, (4, 0.01))).value == pytest.approx(-0.5 * math.log(1 - 0.36))
 
 
+def test_wasserstein_grows_with_the_variance_to_any_size():
+    z = np.random.default_rng(0).normal(size=(60, 3)) @ [[1, 0.5, 0], [0, 1, 0.5], [0, 0, 1]]
+    plain, huge = (gaussian_wasserstein_correlation(scale * z).value for scale in (1.0, 2.0**260))
+    assert huge == plain * 2.0**520  # an eigenvalue is a variance squared, which has no float here
+
+
 def test_wasserstein_of_two_unit_latents_by_hand():
     # S has eigenvalues 1.6 and 0.4 and D is the identity: W = 2 * 2 - 2 (sqrt 1.6 + sqrt 0.4).
     expected = 4 - 2 * (math.sqrt(1.6) + math.sqrt(0.4))

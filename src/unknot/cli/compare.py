@@ -29,6 +29,7 @@ class CompareOptions:
         None, "Exit with 1 if any after the first is surely worse, by more than this."
     )
     seed: int = option(0, "Decides resamples, splits and draws.")
+    jobs: int = option(1, "Processes.")
     json: str = option("", JSON)
     csv: str = option("", CSV)
 
@@ -54,6 +55,7 @@ def compare(options: CompareOptions) -> None:
             resamples=options.resamples,
             margin=options.margin,
             seed=options.seed,
+            jobs=options.jobs,
             progress=progress,
         )
     if options.json:

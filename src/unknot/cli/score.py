@@ -53,6 +53,7 @@ class ScoreOptions:
     seed: int = option(0, "Decides splits, resamples and draws.")
     limit: int | None = option(None, "Use at most this many rows.")
     bootstrap: int = option(0, "Resamples for 95 % intervals of training-free metrics.")
+    null: int | None = option(None, "Permutations that measure chance; unasked, 10 below 1,000 rows.")
     jobs: int = option(1, "Processes.")
     flatten_slots: bool = option(False, "Lay slots (n, k, d) side by side.")
     json: str = option("", JSON)
@@ -102,6 +103,7 @@ def score(options: ScoreOptions) -> None:
                 seed=options.seed,
                 limit=options.limit,
                 bootstrap=options.bootstrap,
+                null=options.null,
             )
         except UnknotError as error:
             raise UnknotError(f"{latents}: {error}") from None
@@ -197,6 +199,7 @@ def _dense_scores(options: ScoreOptions, card: "Scorecard") -> "dict[str, list[f
             metrics=list(codes),
             seed=options.seed,
             limit=options.limit,
+            null=0,
         )
     dense = scorecard(todo, _run(todo, options.jobs)[0]).values()
     return {metric: [value, dense.get(metric)] for metric, value in codes.items()}

@@ -189,10 +189,14 @@ def _wide_pairs(codes: Codes, bins: int, correct: bool) -> Floats:
 def _wasserstein(covariance: Floats) -> float:
     if len(covariance) < 2:
         return 0.0
+    unit = 4.0 ** (
+        np.frexp(covariance.max())[1] // 2
+    )  # variances from 1e154 have no square; a power of 4 rounds nothing
+    covariance = covariance / unit
     scale = np.sqrt(np.diag(covariance))
     eigenvalues = np.linalg.eigvalsh(covariance * np.outer(scale, scale))
     roots = np.sqrt(np.maximum(eigenvalues, 0.0)).sum()
-    return max(0.0, 2.0 * float(np.trace(covariance) - roots))
+    return max(0.0, 2.0 * float(unit * (np.trace(covariance) - roots)))
 
 
 def _covariance(who: str, latents: Any) -> tuple[Floats, list[str]]:

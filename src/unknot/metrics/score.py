@@ -49,6 +49,7 @@ class Facts:
         bounds: smallest and largest value the definition allows.
         higher_is_better: direction.
         chance: what a code that knows nothing about the factors gets, in words or as a number.
+        chance_part: the entry of `parts` that has the chance level by a formula, a number or one for each factor.
         reference: the paper.
         cost: "instant" (no training, well under a second), "seconds" or "minutes" at 10,000 rows.
         also: scalar entries of `parts` that belong beside the headline in a table, with what each measures.
@@ -75,6 +76,7 @@ class Facts:
     chance: str | float
     reference: str
     higher_is_better: bool = True
+    chance_part: str = ""
     cost: Cost = "instant"
     also: Mapping[str, Measure] = field(default_factory=dict)
     identity: tuple[str, ...] = ()

@@ -92,14 +92,15 @@ def published(path: Path | str | None = None) -> list[BoardEntry]:
         return [_published(row, path) for row in rows]
 
 
-def _shipped(name: str) -> list[BoardEntry]:
+@cache
+def _shipped(name: str) -> tuple[BoardEntry, ...]:
     rows = table("schott2022", name)
     rows[["value", "spread"]] = (rows[["value", "spread"]] / 100).round(4)
     cells = rows[["dataset", "split", "printed", "value", "spread", "source", "doubt"]]
-    return [
+    return tuple(
         BoardEntry(world, _images(world), split, model, r2, False, source, doubt, spread=spread)
         for world, split, model, r2, spread, source, doubt in cells.itertuples(index=False, name=None)
-    ]
+    )
 
 
 def _published(row: dict[str, str], path: Path | str) -> BoardEntry:

@@ -17,8 +17,9 @@ from unknot.metrics.score import identity
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
+from unknot.scoring.redrawn import holds_out, redrawn
 from unknot.scoring.scorecard import Plan
-from unknot.scoring.scoring import plan, resampled, run
+from unknot.scoring.scoring import plan, run
 from unknot.statistics.correlations import holm
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 LEVEL = 0.05  # of errors that are accepted
 ENDS = (0.025, 0.975, 0.05, 0.95)  # of the interval, and of the one that tells equals
 SEEN = 2.8  # standard errors: a difference that 80 % of such comparisons would call one
+Values = dict[str, tuple[float, Floats]]  # representation -> its score, and those of resamples
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ def compare(
     resamples: int = 200,
     margin: float = 0.0,
     seed: int = 0,
+    jobs: int = 1,
     progress: Progress = silent,
 ) -> Comparison:
     """Compare representations metric by metric: how large is each difference, and may it be luck?
@@ -129,6 +132,7 @@ def compare(
         resamples: how many.
         margin: differences within it count as none: "equal" is said where the whole 90 % interval lies inside.
         seed: decides resamples, splits and whatever a metric draws.
+        jobs: number of processes; the numbers do not change.
         progress: told how many metrics are done.
 
     >>> import unknot
@@ -147,17 +151,15 @@ def compare(
     names = tuple(representations)
     plans = {name: _plan(name, given, metrics, seed) for name, given in representations.items()}
     paired, notes = _pairing(plans)
-    found: dict[str, dict[str, tuple[float, Floats]]] = {}
     tasks = plans[names[0]].tasks
-    for done, (metric, options) in enumerate(tasks):
-        id_ = identity(METRICS[metric], **options)
+    drawn = {}
+    for done, (id_, values, refused) in enumerate(
+        _all_values(_Work(plans, resamples, seed, paired), tasks, jobs), 1
+    ):
         progress("comparing", done, len(tasks), metric=id_)
-        values, refused = _values(plans, metric, options, resamples, seed, paired)
-        if refused:
-            notes.append(f"{id_} is left out: {refused}")
-        else:
-            found[id_] = values
-    progress("comparing", len(tasks), len(tasks))
+        drawn[id_] = values
+        notes += [f"{id_} is left out: {refused}"] if refused else []
+    found = {id_: drawn[id_] for id_ in (identity(METRICS[m], **options) for m, options in tasks) if drawn[id_]}
     return Comparison(names, tuple(_differences(names, found, margin)), paired, resamples, tuple(notes))
 
 
@@ -192,23 +194,44 @@ def _pairing(plans: Mapping[str, Plan]) -> tuple[bool, list[str]]:
     return True, []
 
 
-def _values(
-    plans: Mapping[str, Plan], metric: str, options: Mapping[str, Any], resamples: int, seed: int, paired: bool
-) -> tuple[dict[str, tuple[float, Floats]], str]:
-    """Of each representation the score and those of its resamples; or why one of them has none."""
+@dataclass(frozen=True)
+class _Work:
+    """What the comparison of one metric needs."""
+
+    plans: Mapping[str, Plan]
+    resamples: int
+    seed: int
+    paired: bool
+
+
+def _all_values(
+    work: _Work, tasks: Sequence[tuple[str, Mapping[str, Any]]], jobs: int
+) -> Iterator[tuple[str, Values, str]]:
+    if jobs < 1:
+        raise UnknotError(f"compare: jobs is {jobs}; expected at least one process.")
+    if jobs == 1 or len(tasks) == 1:
+        return (_values(work, task) for task in tasks)
+    from unknot.processes.pool import spread
+
+    return spread(_values, work, tasks, min(jobs, len(tasks)))
+
+
+def _values(work: _Work, task: tuple[str, Mapping[str, Any]]) -> tuple[str, Values, str]:
+    """A metric, of each representation its score and those of resamples; or none, and why one of them has none."""
+    metric, options = task
+    id_ = identity(METRICS[metric], **options)
     values = {}
-    for at, (name, todo) in enumerate(plans.items()):
-        (record,) = run(Plan(todo.representation, todo.rows, ((metric, options),), todo.seed))
+    for at, (name, todo) in enumerate(work.plans.items()):
+        (record,) = run(Plan(todo.representation, todo.rows, (task,), todo.seed))
         if record.score is None or not np.isfinite(record.score.value):
-            return {}, f"{name}: {record.refused or 'the score is undefined'}"
-        rng = np.random.default_rng([seed, resamples, 0 if paired else at])
-        values[name] = record.score.value, np.array(list(resampled(todo, metric, options, resamples, rng)))
-    return values, ""
+            return id_, {}, f"{name}: {record.refused or 'the score is undefined'}"
+        rng = np.random.default_rng([work.seed, work.resamples, 0 if work.paired else at])
+        draws = redrawn(todo, metric, options, work.resamples, rng, held_out=holds_out(record.score))
+        values[name] = record.score.value, np.array(list(draws))
+    return id_, values, ""
 
 
-def _differences(
-    names: Sequence[str], found: Mapping[str, Mapping[str, tuple[float, Floats]]], margin: float
-) -> Iterator[Difference]:
+def _differences(names: Sequence[str], found: Mapping[str, Values], margin: float) -> Iterator[Difference]:
     from scipy.stats import norm
 
     rows = []

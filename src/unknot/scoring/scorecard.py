@@ -13,6 +13,7 @@ from unknot.metrics.score import Facts, Score, identity
 from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
 from unknot.scoring.answers import Answer, answers, in_a_sentence
+from unknot.scoring.chance import Chance, as_fields
 from unknot.scoring.factor_facts import Missing, dependence, dependence_sentences, missing_labels
 from unknot.scoring.score_row import Entry, rows_of
 
@@ -36,6 +37,7 @@ class Record:
         refused: why there is no score.
         interval: 95 % bootstrap interval of the value, if asked for.
         warnings: what was said while it ran.
+        chance: what the metric gives by chance, as measured or by a formula; None where neither is known.
     """
 
     id: str
@@ -46,6 +48,14 @@ class Record:
     refused: str = ""
     interval: tuple[float, float] | None = None
     warnings: tuple[str, ...] = ()
+    chance: Chance | None = None
+
+    @property
+    def chance_record(self) -> dict[str, Any] | None:
+        """The chance level as plain values, with the share above it."""
+        if self.chance is None or self.score is None:
+            return None
+        return self.chance.record(self.score.value, METRICS[self.name].facts)
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,7 @@ class Plan:
     seed: int = 0
     limit: int | None = None
     bootstrap: int = 0
+    null: int | None = 0  # permutations that measure chance; None for few, where rows are few
     by_width: bool = (
         False  # whether the metrics are those of the default suite, which depends on the number of latents
     )
@@ -183,6 +194,7 @@ class Scorecard:
             if record.score is None:
                 yield record.id, about, {}
             else:
+                about |= as_fields(record.chance_record)
                 yield record.id, about | {"value": record.score.value}, record.score.parts
 
     @property
