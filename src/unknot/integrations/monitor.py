@@ -42,6 +42,7 @@ class Monitor:
         metrics: which, by name.
         every: steps between two scores.
         share: of the time since the first step that scoring may take; a score that would take more is left out.
+            1 sets no limit.
         log: called with the values and the step.
     """
 
@@ -64,8 +65,7 @@ class Monitor:
         if every < 1 or not 0 < share <= 1:
             raise UnknotError(f"monitor: every is {every} and share {share}; expected 1 or more, and up to 1.")
         self.inputs, self.factors, self.metrics = inputs, factors, list(metrics)
-        self.every, self.share, self.log = every, share, log
-        self._encode = encode or _outputs
+        self.every, self.share, self.log, self._encode = every, share, log, encode or _outputs
         self.history: list[dict[str, float]] = []
         self.seconds = 0.0  # spent on scores
         self._started: float | None = None
@@ -79,7 +79,9 @@ class Monitor:
         """Score if it is time to, and there is time for it; None if not."""
         now = time.perf_counter()
         self._started = now if self._started is None else self._started
-        if step % self.every or self.seconds + self._last > self.share * (now - self._started):
+        if step % self.every or (
+            self.share < 1 and self.seconds + self._last > self.share * (now - self._started)
+        ):
             return None
         return self.score(model, step)
 
