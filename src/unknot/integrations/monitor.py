@@ -77,11 +77,9 @@ class Monitor:
 
     def __call__(self, model: Any, step: int) -> dict[str, float] | None:
         """Score if it is time to, and there is time for it; None if not."""
-        now = time.perf_counter()
-        self._started = now if self._started is None else self._started
-        if step % self.every or (
-            self.share < 1 and self.seconds + self._last > self.share * (now - self._started)
-        ):
+        self._started = self._started or time.perf_counter()
+        spare = self.share * (time.perf_counter() - self._started) - self.seconds
+        if step % self.every or (self.share < 1 and self._last > spare):
             return None
         return self.score(model, step)
 
