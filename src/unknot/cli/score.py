@@ -60,6 +60,7 @@ class ScoreOptions:
     csv: str = option("", CSV)
     plot: Path | None = option(None, "Draw a Hinton diagram into this picture.")
     html: Path | None = option(None, "Write one page with everything, to read or to send.")
+    save_baseline: Path | None = option(None, "Keep the scores, to compare others with: unknot compare FILE ...")
     log: str = option("", LOG)
 
 
@@ -71,6 +72,7 @@ def score(options: ScoreOptions) -> None:
     from unknot.scoring.scoring import TIERS, plan, run_of, scorecard
 
     targets = {"--json": options.json, "--csv": options.csv, "--plot": options.plot, "--html": options.html}
+    targets["--save-baseline"] = options.save_baseline
     inputs = [options.file, options.factors_file, options.decoder, options.dense]
     check_targets([*inputs, *map(Path, (*options.others, *options.other_codes))], targets)
     if options.decoder is None and (options.dense or options.others or options.other_codes):
@@ -126,6 +128,10 @@ def score(options: ScoreOptions) -> None:
         own = {"factors": options.factors, "flatten_slots": options.flatten_slots}
         keep = partial(keep_scores, run, card, latents, **{name: value for name, value in own.items() if value})
         keep_with_run(run, "the scores are", keep, err=quiet)
+    if options.save_baseline is not None and not interrupted:
+        from unknot.scoring.baselines import baseline, write_baseline
+
+        write_baseline(baseline(card), options.save_baseline)
     if interrupted:
         console.print(f"interrupted: {len(records)} of {len(todo.tasks)} metrics are done.")
         raise typer.Exit(130)
