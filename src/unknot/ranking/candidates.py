@@ -13,6 +13,7 @@ import numpy as np
 from unknot.encoders.encoding import representation_of
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
+from unknot.examples import located
 from unknot.metrics.arrays import Floats
 from unknot.reading.arguments import must_be
 from unknot.reading.arrays import as_array
@@ -172,7 +173,7 @@ def kl_of(representation: Representation) -> Floats | None:
 
 def _inside(model: Any) -> list[Any]:
     """The runs, or else the files, in a folder that is no run itself; anything else is one model."""
-    if not isinstance(model, str | Path) or not Path(model).is_dir() or Run.at(model).begun:
+    if not isinstance(model, str | Path) or not located(model).is_dir() or Run.at(model).begun:
         return [model]
     inside = Run.inside(model) or sorted(Path(model).glob("*.npz"))
     if not inside:
