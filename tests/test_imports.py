@@ -37,6 +37,7 @@ LAYERS = (
     ("ranking",),
     ("tasks",),
     ("studies",),
+    ("integrations", "torchmetrics"),
     ("reports",),
     ("cli",),
     ("__main__",),

@@ -192,3 +192,10 @@ def test_classes_score_the_same_beside_a_measurement(table):
     beside = infomec(latents, np.column_stack([factors, latents[:, 2] ** 3]), explicitness=False)
     information = [score.parts["normalised_information"] for score in (alone, beside)]
     np.testing.assert_array_equal(information[0], information[1][:, :2])
+
+
+def test_neighbours_of_discrete_latents_are_noted():
+    factors = np.random.default_rng(0).integers(0, 4, size=(200, 2))
+    notes = infomec(factors * 1.0, factors, explicitness=False).parts["notes"]
+    assert "2 latent(s) take few values" in notes[0]
+    assert not infomec(factors * 1.0, factors, estimator="discrete", explicitness=False).parts["notes"]

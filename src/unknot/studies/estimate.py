@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from unknot.models.model import Model
     from unknot.runs.batches import Feed
 
-TRIAL = 1.0  # seconds of steps that are timed, after two that are not
+TRIAL = 1.0  # seconds of steps that are timed, after two that are not; a longer one is not repeated
 ROWS = 256  # images that are encoded in a trial
 FEW, SLOW = 2, 5.0  # a step of more seconds than this is not done whole, but with so few images
 TIMED = 20  # finished results of a task whose times are read
@@ -54,6 +54,11 @@ class Speed:
     step: float
     row: float
 
+    @classmethod
+    def of_steps(cls, step: float, batch_size: int) -> "Speed":
+        """The speed that steps tell of; a row costs about a third of its share of one."""
+        return cls(step, step / batch_size / 3)
+
 
 def estimate(store: Store, *, data: Path | None = None) -> Estimate:
     """What is left of a study, in seconds of one processor."""
@@ -61,6 +66,7 @@ def estimate(store: Store, *, data: Path | None = None) -> Estimate:
     speeds = _finished(store)
     measured, tried, unknown = len(speeds), 0, 0
     train = encode = 0.0
+    slow: dict[tuple[Any, ...], Speed] = {}
     for run in store.runs:
         if "encode" not in left[run.id]:
             continue
@@ -69,8 +75,14 @@ def estimate(store: Store, *, data: Path | None = None) -> Estimate:
             continue
         kind = _kind(run.spec)
         if kind not in speeds:
-            speeds[kind] = trial(run.spec, data=data)
-            tried += 1
+            of_model = kind[1:]  # a slow step is the model's; what its world adds counts for nothing
+            if of_model in slow:
+                speeds[kind] = slow[of_model]
+            else:
+                speeds[kind] = trial(run.spec, data=data)
+                tried += 1
+            if speeds[kind].step > SLOW:
+                slow[of_model] = speeds[kind]
         rows = 15_000 if store.plan.study.rows == "all" else int(store.plan.study.rows)
         encode += rows * (2 if run.spec.split else 1) * speeds[kind].row
         train += run.spec.updates * speeds[kind].step if "train" in left[run.id] else 0.0
@@ -89,7 +101,7 @@ def estimate(store: Store, *, data: Path | None = None) -> Estimate:
 
 
 def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
-    """Time a few training steps, and the encoding of a few images; where those take long, with few images at a time."""
+    """Time a few training steps and the encoding of a few images; where those take long, one step with few images."""
     import torch
 
     from unknot.models.codes import represent
@@ -105,25 +117,28 @@ def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
             _step(few, model, feed(few, model, world), Path(folder, "few"), 0.0) * full.batch_size / few.batch_size
         )
         batches = feed(full, model, world)
-        slow = step > SLOW
-        if not slow:
-            step = _step(full, model, batches, Path(folder, "all"), TRIAL)
-        rows, rng = FEW if slow else ROWS, np.random.default_rng(0)
+        if step > SLOW:
+            return Speed.of_steps(step, full.batch_size)
+        step = _step(full, model, batches, Path(folder, "all"), TRIAL)
+        rows, rng = ROWS, np.random.default_rng(0)
         since = time.perf_counter()
         represent(model.eval(), batches.tensor(batches.region.sample(rows, rng), rng))
         return Speed(step, (time.perf_counter() - since) / rows)
 
 
 def _step(spec: RunSpec, model: "Model", batches: "Feed", folder: Path, seconds: float) -> float:
-    """Seconds for one step, over at least so many of them after two that are not timed."""
+    """Seconds for one step, over at least so many of them after two that are not timed; of a slow one, the first."""
     import torch
 
     from unknot.runs.trainer import Trainer
 
     trainer = Trainer(Run.create(folder, spec), model, batches, torch.device("cpu"))
     trainer.model.train()
-    trainer.advance()
-    trainer.advance()
+    for _ in range(2):
+        since = time.perf_counter()
+        trainer.advance()
+        if (took := time.perf_counter() - since) > TRIAL:
+            return took
     steps, since = 0, time.perf_counter()
     while not steps or time.perf_counter() - since < seconds:
         trainer.advance()
@@ -137,7 +152,7 @@ def _kind(s: RunSpec) -> tuple[Any, ...]:
 
 
 def _finished(store: Store) -> dict[tuple[Any, ...], Speed]:
-    """Speeds of finished runs; a row costs about a third of its share of a training step."""
+    """Speeds of finished runs."""
     times: dict[tuple[Any, ...], list[float]] = {}
     for run in store.runs:
         took = store.run(run).minutes
@@ -145,7 +160,7 @@ def _finished(store: Store) -> dict[tuple[Any, ...], Speed]:
             times.setdefault(_kind(run.spec), []).append(took * 60 / run.spec.updates)
     sizes = {_kind(run.spec): run.spec.batch_size for run in store.runs}
     means = {kind: sum(steps) / len(steps) for kind, steps in times.items()}
-    return {kind: Speed(step, step / sizes[kind] / 3) for kind, step in means.items()}
+    return {kind: Speed.of_steps(step, sizes[kind]) for kind, step in means.items()}
 
 
 def _scoring(store: Store) -> tuple[float, bool]:
