@@ -7,8 +7,9 @@ import numpy as np
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import WIDE, Bools, Floats
-from unknot.metrics.inputs import Rng, Rows, dead, prepare
+from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.kernels.information import factor_entropy, mutual_information, width_information
+from unknot.metrics.latents import dead
 from unknot.metrics.penalised_head import PenalisedHeads
 from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
