@@ -229,9 +229,10 @@ def _explicitness(rows: Rows, discrete: bool, held_out: bool, max_iter: int, rng
 
 
 def _explained(x: Floats, y: Floats, x_test: Floats, y_test: Floats) -> Floats:
-    """R² (k,) on test rows of least squares on standardised latents."""
+    """The share (k,) of the squared error of the training mean on test rows that least squares takes away."""
+    apart = y_test - y.mean(axis=0)
     with one_thread():
         weights = np.linalg.lstsq(x, y - y.mean(axis=0), rcond=None)[0]
-        errors = (y_test - y.mean(axis=0) - x_test @ weights) ** 2
-    result: Floats = 1 - errors.mean(axis=0) / y_test.var(axis=0)
+        errors = (apart - x_test @ weights) ** 2
+    result: Floats = 1 - errors.mean(axis=0) / np.maximum((apart**2).mean(axis=0), np.finfo(float).tiny)
     return result
