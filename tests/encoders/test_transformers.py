@@ -40,7 +40,7 @@ def test_a_fitted_transformer_is_an_encoder(transformer, rows: np.ndarray) -> No
 
 
 def test_one_that_is_not_fitted_says_so() -> None:
-    with pytest.raises(UnknotError, match="PCA cannot transform rows .*not fitted"):
+    with pytest.raises(UnknotError, match=r"PCA cannot transform rows .*not fitted"):
         unknot.encode(PCA(3), WORLD, rows=20)
 
 
