@@ -27,6 +27,7 @@ Estimator = Literal["neighbours", "bins", "discrete"]
     also={"infoc": "compactness", "infoe": "explicitness"},
     identity=("estimator",),
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
+    assumes=("independent factors", "informed latents", "unmixed latents"),
 )
 def infomec(
     latents: Any,
