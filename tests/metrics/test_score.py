@@ -58,5 +58,10 @@ def test_a_name_that_cannot_be_read_is_refused(text: str, message: str) -> None:
         parse_identity(text, METRICS)
 
 
+def test_the_full_name_of_every_metric_is_read_back() -> None:
+    for name, metric in METRICS.items():
+        assert parse_identity(identity(metric), METRICS)[0] == name
+
+
 def test_a_score_is_a_number_where_one_is_needed() -> None:
     assert float(Score(0.25, {"notes": []})) == 0.25

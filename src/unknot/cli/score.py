@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.options import CSV, JSON, argument, option, takes
+from unknot.cli.options import CSV, JSON, LOG, argument, option, takes
 from unknot.cli.output import check_targets, echo, keep_with_run, plain_console, put
 from unknot.errors import UnknotError, UnknotWarning
 
@@ -61,6 +61,7 @@ class ScoreOptions:
     plot: Path | None = option(None, "Draw a Hinton diagram into this picture.")
     html: Path | None = option(None, "Write one page with everything, to read or to send.")
     save_baseline: Path | None = option(None, "Keep the scores, to compare others with: unknot compare FILE ...")
+    log: str = option("", LOG)
 
 
 @takes(ScoreOptions)
@@ -78,6 +79,10 @@ def score(options: ScoreOptions) -> None:
         raise UnknotError(
             "--dense, --others and --other-codes are for dictionaries; name the decoder: --decoder FILE."
         )
+    if options.log:
+        from unknot.integrations.trackers import check_tracker
+
+        check_tracker(options.log)
     for name in (*options.metrics, *options.exclude):
         if name not in TIERS or name in options.exclude:
             parse_identity(name, METRICS)
@@ -255,6 +260,12 @@ def _write(
             sections.append(dictionary_section(dictionary, dense))
         named = [run.folder] if run else filter(None, [options.file, options.factors_file])
         write_score_page(options.html, record, [str(path) for path in named], sections)
+    if options.log:
+        from unknot.integrations.trackers import tracking
+
+        about = {"file": options.file, "rows": len(card.plan.representation.latents), "seed": options.seed}
+        with tracking(options.log, run.folder.name if run else options.file.stem, about) as log:
+            log(card.values(), run.spec.updates if run else 0)
     plot = options.plot or (run.picture("hinton") if run else None)
     if plot is not None and card.shares is not None:
         from unknot.reports.kit.hinton import hinton_figure

@@ -188,13 +188,14 @@ def parse_identity(text: str, metrics: Mapping[str, Metric]) -> tuple[str, dict[
     metric = metrics[name]
     parameters = inspect.signature(metric).parameters
     words = [n for n in metric.facts.identity if isinstance(parameters[n].default, str)]
+    counted = [n for n in metric.facts.identity if _is_counted(parameters[n])]
     options: dict[str, Any] = {}
     for item in filter(None, (inside or "").split(",")):
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals and key in parameters and isinstance(parameters[key].default, bool):
             value = "True"
-        elif not equals and COUNTED.fullmatch(key):
-            key, value = next((n for n in metric.facts.identity if _is_counted(parameters[n])), ""), key
+        elif not equals and counted and COUNTED.fullmatch(key):
+            key, value = counted[0], key
         elif not equals:
             key, value = words.pop(0) if words else "", key
         if key not in (*metric.facts.identity, *switches(metric)):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.examples import located
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE
 from unknot.metrics.held_out import third_of_groups
@@ -92,7 +93,7 @@ def score(
 
 def run_of(latents: Any) -> "Run | None":
     """The run that is to be scored, if it is one; what a run needs is not imported for arrays and files."""
-    file = isinstance(latents, str | Path) and not Path(latents).is_dir()
+    file = isinstance(latents, str | Path) and not located(latents).is_dir()
     if file or isinstance(latents, np.ndarray | Representation):
         return None
     from unknot.encoders.source import Source
