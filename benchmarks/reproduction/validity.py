@@ -117,6 +117,30 @@ def _shuffled_few(rng: np.random.Generator) -> Drawn:
     return np.column_stack(made) * 1.0, labels
 
 
+def _lagged(rng: np.random.Generator) -> Drawn:
+    lags = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
+    numbers = rng.multivariate_normal(np.zeros(4), 0.6**lags, ROWS)
+    labels = np.digitize(numbers, (-1.0, -0.4, 0.1, 0.6, 1.2))
+    return labels * 1.0, labels
+
+
+def _frequent_first(rng: np.random.Generator) -> Drawn:
+    shares = 1 / np.arange(1, 9)
+    labels = rng.choice(8, size=(ROWS, 3), p=shares / shares.sum())
+    return labels * 1.0, labels
+
+
+def _squared(rng: np.random.Generator) -> Drawn:
+    labels = rng.integers(0, (6, 9, 12), size=(ROWS, 3))
+    return labels**2.0, labels
+
+
+def _few_dependent(rng: np.random.Generator) -> Drawn:
+    hidden = rng.integers(0, 5, size=(350, 1))
+    labels = np.where(rng.random((350, 4)) < 0.6, hidden, rng.integers(0, 5, size=(350, 4)))
+    return labels * 1.0, labels
+
+
 TUNED = {
     "independent": _independent,
     "correlated": _correlated,
@@ -127,8 +151,17 @@ TUNED = {
     "unbalanced": _unbalanced,
     "few rows": _few_rows,
     "folded": _circular,
+    "chained": _chained,
+    "bell": _bell,
+    "coarse": _coarse,
+    "shuffled": _shuffled_few,
 }
-HELD_OUT = {"chained": _chained, "bell": _bell, "coarse": _coarse, "shuffled": _shuffled_few}
+HELD_OUT = {
+    "lagged": _lagged,
+    "frequent first": _frequent_first,
+    "squared": _squared,
+    "few and dependent": _few_dependent,
+}
 
 
 def codes(made: Numbers, rng: np.random.Generator) -> Iterator[tuple[str, Numbers]]:

@@ -45,3 +45,17 @@ def test_advice_is_of_the_metrics_on_the_card_and_in_its_record() -> None:
     assert advice.metrics == ("mig_sup",) and "conditional_mig" in str(advice)
     assert scorecard_record(scorecard(todo, []))["advice"][0]["text"] == str(advice)
     assert plan(unknot.Representation(latents, factors), metrics=["explicitness"]).advice == []
+
+
+def test_gaps_constants_and_single_rows_are_looked_over() -> None:
+    latents, factors = misleading("unmixed latents", n=400)
+    gappy = factors.astype(float)
+    gappy[::7, 0] = np.nan
+    assert "unmixed latents" in {
+        a.assumption for a in plan(unknot.Representation(latents, gappy), metrics=["mcc"]).advice
+    }
+    constant = np.hstack([latents, np.full((400, 2), 3.0)])
+    assert plan(unknot.Representation(constant, factors), metrics=["mcc", "modularity"]).advice
+    nearly = factors[:, :2].astype(float)
+    nearly[200:, 0], nearly[:199, 1] = np.nan, np.nan  # one row has both labels
+    assert plan(unknot.Representation(latents, nearly), metrics=["sap"]).advice == []

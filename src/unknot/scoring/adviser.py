@@ -21,8 +21,9 @@ from unknot.reading.arrays import Sparse
 ROWS = 5_000  # are enough to look at
 BINS = 20
 DEPENDENT = 0.05  # of a factor, known from another one
-CROWDED = 0.3  # share of a factor that bins of equal width miss and those of equal count find
+CROWDED = 0.2  # share of a factor that bins of equal width miss and those of equal count find
 NOT_LINEAR = 0.5  # by which the correlation of a latent with class numbers is below that with classes
+MOST_CLASSES = 500  # of all factors together, for which an additive model takes no time
 TELLING = 0.3  # share of what the other factors leave of a latent, from which it tells of a factor
 IDLE = 0.25  # of the latents
 BIAS = 0.1  # of a factor, known to noise by counting
@@ -59,12 +60,12 @@ class Advice:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What is looked at, of at most so many rows."""
+    """What is looked at: rows that have all labels, not too many."""
 
     rows: Rows
-    latents: Floats
     alive: Bools
-    shares: Floats  # (d, k) in bins of equal width, corrected
+    entropy: Floats  # (k,) of the factors
+    shares: Floats  # (d, k) of the entropy, in bins of equal width, corrected
     dependence: Floats
 
     @property
@@ -73,15 +74,10 @@ class _Seen:
 
     @cached_property
     def tells(self) -> Bools:
-        """Which latent tells of which factor (d, k), beyond what the other factors tell of it."""
-        z, codes = self.complete()
-        tells: Bools = given_others(replace(self.rows, latents=z, factors=codes)) > TELLING
+        """Which latent tells of which factor (d, k); unless classes are many, beyond what other factors tell of it."""
+        told = given_others(self.rows) if self.rows.sizes.sum() <= MOST_CLASSES else self.shares
+        tells: Bools = told > TELLING
         return tells
-
-    def complete(self) -> tuple[Floats, Any]:
-        """Latents and codes of the rows that have all labels."""
-        there = (self.rows.factors != UNKNOWN).all(axis=1)
-        return self.latents[there], self.rows.factors[there]
 
 
 def advise(
@@ -98,13 +94,14 @@ def advise(
     if isinstance(latents, Sparse) or latents.shape[1] > WIDE:
         return []
     step = -(-len(latents) // ROWS)
-    z = np.asarray(latents[::step], dtype=np.float64)
-    few = Rows(z, rows.factors[::step], rows.sizes, rows.given[::step], rows.kept, rows.names, rows.continuous)
-    there = (few.factors != UNKNOWN).all(axis=1)
-    if there.sum() < 2:
+    there = (rows.factors[::step] != UNKNOWN).all(axis=1)
+    z, codes = np.asarray(latents[::step][there], dtype=np.float64), rows.factors[::step][there]
+    if len(z) < 2 or not (codes != codes[0]).any(axis=0).all():
         return []
-    information = binned_information(z[there], few.factors[there], few.sizes, BINS, correct=True).mutual
-    seen = _Seen(few, z, ~dead(z), share(information, factor_entropy(few.factors[there], few.sizes)), dependence)
+    few = replace(rows, latents=z, factors=codes, given=rows.given[::step][there])
+    entropy = factor_entropy(codes, rows.sizes)
+    information = binned_information(z, codes, rows.sizes, BINS, correct=True).mutual
+    seen = _Seen(few, ~dead(z), entropy, share(information, entropy), dependence)
     advice = []
     for assumption, (look, direction, instead) in RULES.items():
         own = [name for name, options in metrics if assumption in METRICS[name].facts.assumed(options)]
@@ -123,8 +120,7 @@ def _dependent(seen: _Seen) -> Iterator[str]:
 
 def _unordered(seen: _Seen) -> Iterator[str]:
     """Factors that a latent tells by its values, while the numbers of their classes do not follow it."""
-    z, codes = seen.complete()
-    z = z[:, seen.alive[: z.shape[1]]]
+    codes, z = seen.rows.factors, seen.rows.latents[:, seen.alive]
     z = (z - z.mean(axis=0)) / np.maximum(z.std(axis=0), 1e-300)
     apart = []
     for j, size in enumerate(seen.rows.sizes):
@@ -143,16 +139,15 @@ def _unordered(seen: _Seen) -> Iterator[str]:
 
 def _uneven(seen: _Seen) -> Iterator[str]:
     """Latents most of whose values lie in few of 20 bins of equal width, so that these miss what they know."""
-    z, codes = seen.complete()
-    by_rank = binned_information(average_ranks(z), codes, seen.rows.sizes, BINS, correct=True).mutual
-    ranked = share(by_rank, factor_entropy(codes, seen.rows.sizes))
-    lost = (ranked - seen.shares).max(initial=0.0)
+    ranks = average_ranks(seen.rows.latents)
+    by_rank = binned_information(ranks, seen.rows.factors, seen.rows.sizes, BINS, correct=True).mutual
+    lost = (share(by_rank, seen.entropy) - seen.shares).max(initial=0.0)
     if lost > CROWDED:
         yield f"values of latents crowd in few bins of equal width, which miss up to {lost:.2f} of a factor"
 
 
 def _idle(seen: _Seen) -> Iterator[str]:
-    least = least_shares(seen.rows, seen.latents.shape[1])
+    least = least_shares(seen.rows, len(seen.alive))
     known = (seen.shares >= least).any(axis=1)
     idle = int((seen.alive & ~known).sum())
     if idle > IDLE * max(1, int(seen.alive.sum())):
@@ -160,8 +155,7 @@ def _idle(seen: _Seen) -> Iterator[str]:
 
 
 def _few_rows(seen: _Seen) -> Iterator[str]:
-    _, codes = seen.complete()
-    bias = (BINS - 1) * (seen.rows.sizes - 1) / (2 * len(codes)) / factor_entropy(codes, seen.rows.sizes)
+    bias = (BINS - 1) * (seen.rows.sizes - 1) / (2 * len(seen.rows.factors)) / seen.entropy
     if (most := float(bias.max())) > BIAS:
         yield f"rows are few, so that noise seems to know {min(most, 1.0):.2f} of {seen.names[int(bias.argmax())]}"
 
@@ -175,7 +169,7 @@ def _mixed(seen: _Seen) -> Iterator[str]:
 def _split(seen: _Seen) -> Iterator[str]:
     """Factors that several latents of their own tell in parts, not as copies of each other."""
     own = seen.tells & (seen.tells.sum(axis=1, keepdims=True) == 1)
-    ranks = average_ranks(seen.latents)
+    ranks = average_ranks(seen.rows.latents)
     spread = []
     for j in np.flatnonzero(own.sum(axis=0) > 1):
         alike = np.abs(np.corrcoef(ranks[:, own[:, j]], rowvar=False))
@@ -185,8 +179,7 @@ def _split(seen: _Seen) -> Iterator[str]:
 
 
 def _common(seen: _Seen) -> Iterator[str]:
-    _, codes = seen.complete()
-    shares = [np.bincount(column).max() / len(codes) for column in codes.T]
+    shares = [np.bincount(column).max() / len(column) for column in seen.rows.factors.T]
     if max(shares) > COMMON:
         yield f"{max(shares):.0%} of the rows are one class of {seen.names[int(np.argmax(shares))]}"
 
@@ -197,7 +190,7 @@ def _few_latents(seen: _Seen) -> Iterator[str]:
 
 
 def _repeated(seen: _Seen) -> Iterator[str]:
-    telling = seen.latents[:, seen.alive & seen.tells.any(axis=1)]
+    telling = seen.rows.latents[:, seen.alive & seen.tells.any(axis=1)]
     if telling.shape[1] > 1:
         alike = np.abs(np.corrcoef(average_ranks(telling), rowvar=False)) - np.eye(telling.shape[1])
         if alike.max() > ALIKE:
