@@ -39,6 +39,7 @@ LAYERS = (
     ("tasks",),
     ("audits",),
     ("studies",),
+    ("integrations", "torchmetrics"),
     ("reports",),
     ("cli",),
     ("__main__",),

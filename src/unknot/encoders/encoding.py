@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from unknot.encoders.encoder import Opening, run_record
+from unknot.encoders.encoder import Opening, Transformer, run_record
 from unknot.encoders.points import Codes, draw_images, draw_points, encode_points
 from unknot.encoders.source import Source
-from unknot.encoders.transformers import Transformer
 from unknot.errors import UnknotError
 from unknot.progress import Progress, counted, silent
 from unknot.reading.arguments import checked
@@ -51,8 +50,8 @@ def encode(
 
     Args:
         encoder: a run or its folder; a function from uint8 images (n, h, w, c) to latents (n, d), slots (n, k, d) or a
-            pair of means and log-variances; a fitted transformer of scikit-learn; or a name: `zoo:NAME`,
-            `package.module:function`, `pipeline.skops`, `timm:NAME`, `hf:NAME`.
+            pair of means and log-variances; a torch module; a fitted transformer of scikit-learn; or a name:
+            `zoo:NAME`, `package.module:name`, `pipeline.skops`, `timm:NAME`, `hf:NAME`.
         world: a world or its name; left out, the world a run was trained on.
         rows: how many images, drawn without replacement and in random order; if there are no more than that, or for
             "all", every one in the world's order.

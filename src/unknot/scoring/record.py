@@ -32,7 +32,7 @@ def entries(scores: Scorecard | Mapping[str, Any]) -> Iterator[Entry]:
 
 def _of_record(record: Mapping[str, Any]) -> Iterator[Entry]:
     for id_, score in record.get("scores", {}).items():
-        kept = ("value", "version", "seconds", "interval")
+        kept = ("value", "version", "seconds", "interval", "drift")
         about = {name: score[name] for name in kept if name in score} | as_fields(score.get("chance"))
         yield id_, about, score["parts"]
     for id_, why in record.get("refused", {}).items():
@@ -73,12 +73,12 @@ def scorecard_record(card: Scorecard, files: Sequence[Path | str] = ()) -> dict[
 
 def to_csv(card: Scorecard) -> str:
     """One row for each number of the terminal table."""
-    numbers = ["value", "low", "high", "chance", "above_chance"]
+    numbers = ["value", "low", "high", "drift", "chance", "above_chance"]
     rows: list[list[Any]] = [["metric", "part", *numbers, "measures", "version", "seconds", "refused"]]
     for row in score_rows(card):
         value, interval = "" if row.value is None else row.value, row.interval or ("", "")
         seconds = "" if row.part else row.seconds
-        chance = ("" if number is None else number for number in (row.chance_level, row.above_chance))
+        chance = ("" if number is None else number for number in (row.drift, row.chance_level, row.above_chance))
         about = row.measures, row.version, seconds, row.refused
         rows.append([row.metric, row.part, value, *interval, *chance, *about])
     return csv_text(rows)
@@ -100,6 +100,7 @@ def _score(record: Record) -> dict[str, Any]:
     return {
         "value": None if score is None else score.value,
         "interval": record.interval,
+        "drift": record.drift,
         "chance": record.chance_record,
         "version": METRICS[record.name].facts.version,
         "seconds": round(record.seconds, 4),

@@ -19,6 +19,7 @@ from unknot.scoring.scorecard import Plan
 
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 WORTH_COMPILING = 1_000_000  # latents of all draws together, whose counting takes longer than importing numba
+HALVES = 20  # halves of the rows that a drift is measured by
 Draw = Callable[[Data, np.random.Generator], Data]
 
 
@@ -92,9 +93,9 @@ def holds_out(result: Score) -> bool:
 
 
 def interval(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> tuple[float, float] | None:
-    """How far the value would scatter on other rows like these: the spread of resamples, about the value itself.
+    """How far the value would scatter on as many other rows like these: the spread of resamples, about the value.
 
-    Repeated rows add bias to counts, so the resamples' own mean is taken off; the value's bias stays.
+    Repeated rows add bias to counts, so the resamples' own mean is taken off; the value's bias stays, see `drift`.
     """
     if not np.isfinite(result.value):
         return None
@@ -106,6 +107,14 @@ def interval(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -
     spread = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
     ends = np.clip(result.value + spread, *METRICS[name].facts.bounds)
     return float(ends[0]), float(ends[1])
+
+
+def drift(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> float | None:
+    """How much the value of all rows is above that of half of them: about its bias, where that falls as 1 / rows."""
+    n = min(HALVES, todo.bootstrap)
+    rng = np.random.default_rng([todo.seed, n, 2])
+    halves = [half for half in redrawn(todo, name, options, n, rng, Data.halved) if np.isfinite(half)]
+    return float(result.value - np.mean(halves)) if len(halves) > n // 2 and np.isfinite(result.value) else None
 
 
 def chance(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> Chance | None:

@@ -30,6 +30,7 @@ class ScoreRow:
         version: of the metric.
         seconds: that the metric took, all its parts together.
         interval: 95 % of the headline, if that was asked for.
+        drift: how much the headline is above that of half of the rows, beside an interval.
         refused: why there is no score.
         chance: what a code gets that knows nothing, in few words; empty where no words tell it.
         chance_level: the same as a number, measured or by a formula; None where neither is known.
@@ -45,6 +46,7 @@ class ScoreRow:
     version: int = 1
     seconds: float = 0.0
     interval: Sequence[float] | None = None
+    drift: float | None = None
     refused: str = ""
     chance: str = ""
     chance_level: float | None = None

@@ -35,9 +35,10 @@ class Record:
         score: value and parts; None if the metric refused.
         seconds: wall time, resampling included.
         refused: why there is no score.
-        interval: 95 % bootstrap interval of the value, if asked for.
+        interval: 95 % bootstrap interval of the value on as many other rows, if asked for.
         warnings: what was said while it ran.
         chance: what the metric gives by chance, as measured or by a formula; None where neither is known.
+        drift: how much the value is above that of half of the rows, beside an interval.
     """
 
     id: str
@@ -49,6 +50,7 @@ class Record:
     interval: tuple[float, float] | None = None
     warnings: tuple[str, ...] = ()
     chance: Chance | None = None
+    drift: float | None = None
 
     @property
     def chance_record(self) -> dict[str, Any] | None:
@@ -190,7 +192,12 @@ class Scorecard:
     def entries(self) -> Iterator[Entry]:
         """Full name, facts and parts of each metric."""
         for record in self.records.values():
-            about = {"seconds": record.seconds, "interval": record.interval, "refused": record.refused}
+            about = {
+                "seconds": record.seconds,
+                "interval": record.interval,
+                "drift": record.drift,
+                "refused": record.refused,
+            }
             if record.score is None:
                 yield record.id, about, {}
             else:

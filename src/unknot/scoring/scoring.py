@@ -127,7 +127,8 @@ def plan(
         seed: decides splits, resamples and whatever a metric draws.
         limit: use at most this many rows. Without it, metrics that train something use at most the literature's
             10,000 training and 5,000 test rows, and the others all rows.
-        bootstrap: number of resamples for a 95 % interval of each training-free metric.
+        bootstrap: number of resamples for a 95 % interval of each training-free metric: where it would lie on as many
+            other rows. Beside it stands the drift, how much the value is above that of half of the rows.
         null: number of permutations that measure what each metric gives by chance: the same latents, with labels of
             other rows (of the same group, where there are groups). Metrics that take seconds get ten at most, those
             that take minutes none. Left out, training-free metrics get 10 where there are fewer than 1,000 rows;
@@ -294,7 +295,7 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
     metric = METRICS[name]
     id_ = identity(metric, **options)
     start = time.perf_counter()
-    refused, interval, chance, result = "", None, None, None
+    refused, interval, drift, chance, result = "", None, None, None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -306,13 +307,14 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
             result = _score(todo, name, options, {} if shared is None else shared)
             if todo.bootstrap and metric.facts.cost_of(options) == "instant":
                 interval = redrawn.interval(todo, name, options, result)
+                drift = redrawn.drift(todo, name, options, result)
             chance = redrawn.chance(todo, name, options, result)
         except UnknotError as error:
             refused = str(error)
     # constant factors are announced once, by `plan`, not by each metric again
     texts = dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, UnknotWarning))
     seconds = time.perf_counter() - start
-    return Record(id_, name, dict(options), result, seconds, refused, interval, tuple(texts), chance)
+    return Record(id_, name, dict(options), result, seconds, refused, interval, tuple(texts), chance, drift)
 
 
 def _run_task(todo: Plan, task: tuple[str, Mapping[str, Any]]) -> Record:
