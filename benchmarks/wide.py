@@ -138,9 +138,10 @@ def suite(d: int) -> list[str]:
 
 def trees(n: int) -> list[str]:
     """`dci[gbt]` of 768 latents and ten factors, beside the trees that look at all latents, of one factor."""
-    from unknot.metrics.boosting import fit_trees, screen, tabulate
+    from unknot.metrics.boosting import fit_trees, tabulate
     from unknot.metrics.dci import dci
     from unknot.metrics.kernels.information import entropy
+    from unknot.metrics.screening import screen
 
     z, y = dense_code(n + 5_000, 768, [10] * 10, 1.0)
     dci(z[:300], y[:300, :2], rounds=2)
@@ -153,7 +154,8 @@ def trees(n: int) -> list[str]:
     right = [float(np.mean(forest.predict(z[n:]) == y[n:, 0])) for forest in (screened, every)]
     return [
         f"dci[gbt], {n} x 768 x 10 factors of 10 values: {fast:.0f} s; D {score.value:.3f}",
-        f"one factor: {some:.1f} s screened, {slow:.1f} s on all latents, {slow / some:.1f} x; "
+        f"one factor: {some:.1f} s screened, {slow:.1f} s on all latents, {slow / some:.1f} x, "
+        f"{np.mean(screened.features == every.features):.2%} of the splits on the same latent; "
         f"C {complete[0]:.4f} and {complete[1]:.4f}, I {right[0]:.4f} and {right[1]:.4f}",
     ]
 

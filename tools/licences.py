@@ -1,7 +1,7 @@
 """Write `docs/licences.md` from what installed distributions say of themselves; `make lock` runs it."""
 
 import re
-from importlib.metadata import metadata
+from importlib.metadata import files, metadata
 
 from packaging.utils import canonicalize_name
 
@@ -51,11 +51,18 @@ def page() -> str:
 
 
 def licence(name: str) -> str:
-    """The licence of an installed distribution: its SPDX expression, else the field, else classifiers."""
+    """The licence of an installed distribution: its SPDX expression, the field, classifiers, or its file's title."""
     facts = metadata(name)
     field = facts.get("License", "").strip()
     classes = [c.rpartition(" :: ")[2] for c in facts.get_all("Classifier", []) if c.startswith("License ::")]
-    return facts.get("License-Expression") or (field if "\n" not in field else "") or ", ".join(classes)
+    stated = facts.get("License-Expression") or (field if "\n" not in field else "") or ", ".join(classes)
+    return stated or title(name)
+
+
+def title(name: str) -> str:
+    """The first line of a distribution's licence file that says so."""
+    texts = (path.read_text() for path in files(name) or () if path.parent.name == "licenses")
+    return next((line.strip(" ;") for text in texts for line in text.splitlines() if "icen" in line), "")
 
 
 def home(groups: list[str]) -> str:

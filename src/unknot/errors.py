@@ -15,12 +15,17 @@ from typing import Any, Self
 # What has to be installed for a package that is not always there: pip install "unknot[torch]".
 EXTRAS = {
     "h5py": "files",
+    "huggingface_hub": "hf",
     "jinja2": "report",
+    "keras": "keras",
     "lightgbm": "lightgbm",
+    "pytorch_lightning": "lightning",
     "ray": "ray",
     "safetensors": "files",
+    "tensorboard": "tensorboard",
     "timm": "timm",
     "torch": "torch",
+    "torchmetrics": "torchmetrics",
     "torchvision": "timm",
     "transformers": "hf",
 }
@@ -158,4 +163,5 @@ def must_have(who: str, *packages: str) -> None:
 
 
 def _missing(who: str, package: str) -> UnknotError:
-    return UnknotError(f'{who} needs {package}, which is not installed; pip install "unknot[{EXTRAS[package]}]".')
+    words = f'"unknot[{EXTRAS[package]}]"' if package in EXTRAS else package
+    return UnknotError(f"{who} needs {package}, which is not installed; pip install {words}.")

@@ -220,18 +220,20 @@ class Representation:
         return replace(self, factors=self.factors[:, columns], factors_test=test, factor_names=tuple(names))
 
     def write(self, path: Path | str) -> Path:
-        """Write one compressed `.npz`, complete or not at all."""
-        path = Path(path)
-        arrays: dict[str, Any] = {
-            **sparse.packed(self.arrays),
-            "factor_names": np.array(self.factor_names, dtype=np.str_),
-        }
-        if self.source:
-            arrays["source"] = np.array(json.dumps(self.source))
-        if self.words:
-            arrays["words"] = np.array(json.dumps(self.words))
+        """Write one compressed `.npz`, or a `.safetensors` if the path ends so, complete or not at all."""
+        path, arrays = Path(path), sparse.packed(self.arrays)
+        texts = {name: json.dumps(text) for name in ("source", "words") if (text := getattr(self, name))}
+        if path.suffix == ".safetensors":
+            with extras(f"{path}: writing it"):
+                from safetensors.numpy import save_file
+            whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+            with written_whole(path) as beside:
+                save_file(whole, beside, {"factor_names": json.dumps(self.factor_names), **texts})
+            return path
+        strings = {"factor_names": np.array(self.factor_names, dtype=np.str_)}
+        strings |= {name: np.array(text) for name, text in texts.items()}
         with written_whole(path) as beside, beside.open("wb") as file:
-            np.savez_compressed(file, **arrays)
+            np.savez_compressed(file, **arrays, **strings)  # type: ignore[arg-type]
         return path
 
 
@@ -308,9 +310,7 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
         raise UnknotError(f"{path}: has no tensor 'latents'; it holds {names or 'nothing'}.")
     if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
         arrays["factor_names"] = _names_in_header(path, metadata["factor_names"])
-    if "source" in metadata:
-        arrays["source"] = np.array(metadata["source"])
-    return arrays
+    return arrays | {name: np.array(metadata[name]) for name in ("source", "words") if name in metadata}
 
 
 def _names_in_header(path: Path, written: str) -> NDArray[Any]:

@@ -48,8 +48,10 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cli")
     (folder / "tiny.yaml").write_text(TINY)
     words = ["study", folder / "tiny.yaml", "-o", folder / "out", "--jobs", "2"]
-    done = subprocess.run(_command(*words), capture_output=True, text=True)
+    logged = ["--log", f"tensorboard:{folder / 'tensorboard'}"]
+    done = subprocess.run(_command(*words, *logged), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert len(list((folder / "tensorboard").glob("beta_vae,_beta_4,_seed_1/events*"))) == 1
     assert done.stdout.splitlines()[-1] == str(folder / "out")
     assert "train done: beta_vae, beta 4, dsprites_rendered, seed 1" in done.stderr
     assert "4 of 4 runs done" in done.stderr
@@ -218,7 +220,7 @@ def test_a_study_made_under_the_old_name_of_its_paper_goes_on(tmp_path: Path, st
     assert done.exit_code == 0, done.output
     assert "4 of 4 runs done" in done.output
     said = " ".join(done.output.split())
-    assert "has the best mean place" in said and "shows all of it as a page" in said
+    assert "the best mean place" in said and "shows all of it as a page" in said
     assert json.loads((old / "study.json").read_text())["name"] == "duan2020_tiny"
 
 
@@ -287,6 +289,16 @@ def test_results_are_one_row_a_run_and_one_column_a_metric_in_every_format(study
     assert pd.read_parquet(tmp_path / "table.parquet")["id"].tolist() == table["id"].tolist()
     results("-o", tmp_path / "table.md")
     assert (tmp_path / "table.md").read_text().splitlines() == markdown
+
+
+def test_a_study_is_ranked_by_the_latents_that_are_there(study: Path) -> None:
+    before = sorted(study.rglob("*.npz"))
+    for place in (study, study / "runs"):
+        done = CliRunner().invoke(app, ["rank", str(place), "--method", "spearman", "--json", "-"])
+        assert done.exit_code == 0, done.output
+        record = json.loads(done.stdout)
+        assert len(record["models"]) == 4 and record["parameters"]["rows"] == 120
+    assert sorted(study.rglob("*.npz")) == before
 
 
 def test_results_are_written_to_no_file_of_an_unknown_form(study: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import unknot
+from unknot.errors import UnknotError
 from unknot.metrics.jemmig import jemmig
 from unknot.metrics.mig import mig
 from unknot.metrics.probes import mlp_accuracy
@@ -79,3 +80,31 @@ def test_mig_says_that_few_bins_keep_it_below_1(rng: Rng) -> None:
     factors = rng.integers(0, 40, (5_000, 1))
     assert any("the gap is at most: 0 (40 classes) 0.81" in n for n in mig(factors, factors).parts["notes"])
     assert not any("at most" in note for note in mig(factors, factors, bins=40).parts["notes"])
+
+
+def test_corrected_information_of_few_rows_is_1_for_all_and_0_for_nothing() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 40, size=(200, 2))
+    noise = rng.normal(size=(200, 3))
+    perfect = np.hstack([factors + 1e-6 * rng.normal(size=factors.shape), noise])
+    how = {"bins": "auto", "corrected": True}
+    assert mig(perfect, factors).value < 0.5  # 20 bins hold no 40 classes, and noise in few rows seems to know
+    assert mig(perfect, factors, **how).value > 0.95 and mig(noise, factors, **how).value < 0.03
+
+
+def test_what_is_subtracted_is_the_mean_over_permutations() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 5, size=(60, 1))
+    latents = factors + rng.normal(size=(60, 1))
+    score = mig(latents, factors, corrected=True)
+    information, entropy = score.parts["mutual_information"][0, 0], score.parts["entropy"][0]
+    torn = [mig(latents, factors[rng.permutation(60)]).parts["mutual_information"][0, 0] for _ in range(2000)]
+    by_hand = (information - np.mean(torn)) / (entropy - np.mean(torn))
+    assert score.value == pytest.approx(by_hand, abs=0.01)
+
+
+def test_bins_by_the_data_hold_every_class() -> None:
+    factors = np.random.default_rng(0).integers(0, 60, size=(20_000, 2))
+    assert mig(factors * 1.0, factors).value < 0.8 and mig(factors * 1.0, factors, bins="auto").value > 0.97
+    with pytest.raises(UnknotError, match="corrected is for bins of equal width"):
+        mig(factors, factors, corrected=True, normaliser="code")

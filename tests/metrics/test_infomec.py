@@ -164,3 +164,10 @@ def test_a_solver_that_stops_early_says_so(table):
 def test_impossible_options_are_refused(table, options):
     with pytest.raises(UnknotError, match="infomec"):
         infomec(*table, **options)
+
+
+def test_neighbours_of_discrete_latents_are_noted():
+    factors = np.random.default_rng(0).integers(0, 4, size=(200, 2))
+    notes = infomec(factors * 1.0, factors, explicitness=False).parts["notes"]
+    assert "2 latent(s) take few values" in notes[0]
+    assert not infomec(factors * 1.0, factors, estimator="discrete", explicitness=False).parts["notes"]

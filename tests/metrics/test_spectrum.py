@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.metrics.spectrum import effective_rank, lidar, rankme
+from unknot.metrics.spectrum import alpha_req, effective_rank, lidar, rankme
 
 
 def with_singular_values(values, n=50):
@@ -108,3 +108,23 @@ def test_ranks_of_many_directions_are_those_of_the_decomposition(monkeypatch, sh
     exact = [metric(latents).value for metric in (rankme, effective_rank)]
     monkeypatch.setattr(spectrum, "MANY", 5)
     np.testing.assert_allclose([metric(latents).value for metric in (rankme, effective_rank)], exact, rtol=1e-6)
+
+
+def test_alpha_is_the_power_of_a_spectrum_and_what_scipy_fits():
+    from scipy.stats import linregress
+
+    z = with_singular_values(np.arange(1, 9) ** -0.75, n=400)
+    z = z - z.mean(axis=0)
+    variances = np.linalg.eigvalsh(np.cov(z, rowvar=False))[::-1]
+    slope = linregress(np.log(np.arange(1, 9)), np.log(variances)).slope
+    assert alpha_req(z).value == pytest.approx(-slope) == pytest.approx(1.5, abs=0.05)
+    assert alpha_req(z, first=3, last=6).parts["last"] == 6
+    wide = np.random.default_rng(0).normal(size=(500, 60)) * np.arange(1, 61) ** -1.0
+    assert alpha_req(wide).parts["first"] == 11 and 1.5 < alpha_req(wide).value < 2.5
+
+
+def test_alpha_of_too_few_directions_is_refused():
+    with pytest.raises(UnknotError, match="two or more"):
+        alpha_req(np.zeros((5, 3)))
+    with pytest.raises(UnknotError, match="from 3 to 2"):
+        alpha_req(np.random.default_rng(0).normal(size=(20, 2)), first=3)

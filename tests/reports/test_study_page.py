@@ -5,13 +5,15 @@ import shutil
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from unknot.errors import UnknotError
 from unknot.reports.correlation_table import correlate
+from unknot.reports.kit.latent_pictures import reconstructions
 from unknot.reports.study_page import write_study_page
-from unknot.reports.study_words import mean_places
+from unknot.reports.study_words import answer, mean_places
 from unknot.studies.folder import StudyFolder
 
 BEST = "00000000000f"  # the third setting of the second model, seed 0
@@ -33,9 +35,38 @@ def test_the_page_says_in_words_which_run_is_best_with_labels_and_without(study:
     html = unescape(write_study_page(tmp_path / "page.html", study).read_text())
     assert "19 runs: 2 models (beta_vae, factor_vae) in 6 settings on dsprites_rendered" in html
     assert "Not done: 1 failed." in html
-    assert f"factor_vae gamma 16, seed 0 (run {BEST}) has the best mean place (1.500)" in html
+    second = "factor_vae gamma 16, seed 1 (run 000000000010)"
+    assert f"factor_vae gamma 16, seed 0 (run {BEST}) and {second} share the best mean place (1.500)" in html
     assert "would choose the setting factor_vae gamma 16" in html
-    assert re.search(r"udr_spearman/all agrees best with .* \(rank correlation 0\.\d\d, p = ", html)
+    assert re.search(r"UDR \(Spearman\) among all runs agrees best with .* \(rank correlation 0\.\d\d, p = ", html)
+    words = re.sub(r"<table.*?</table>|<svg.*?</svg>|<code>.*?</code>", "", html, flags=re.DOTALL)
+    assert not re.search(r"<p>[^<]*(udr_|mig\[|dci\[)", words), "identities are for tables"
+
+
+def test_ties_collapsed_runs_and_blank_pictures_are_named(copy: Path) -> None:
+    ranks = pd.read_parquet(copy / "tables" / "ranks.parquet")
+    _change(copy, "ranks", score=0.25, informative=ranks["informative"].where(ranks["id"] != BEST, 0))
+    found = StudyFolder(copy)
+    run, other = (run for id_ in found.runs["id"] if (run := found.run(id_)) is not None)
+    images = np.random.default_rng(0).integers(0, 255, (36, 32, 32, 1), dtype=np.uint8)
+    reconstructions(images, np.full((36, 32, 32, 1), 0.5)).save(run.picture("reconstructions"))
+    reconstructions(images, images / 255).save(other.picture("reconstructions"))
+    text = " ".join(answer(found))
+    assert "and 15 more tie as the best (0.250)" in text
+    assert f"1 run has collapsed: no latent of factor_vae gamma 16, seed 0 (run {BEST}) says anything" in text
+    assert f"(run {run.spec.id}): its reconstructions are the same picture for every image." in text
+    reconstructions(images, images / 255).save(run.picture("reconstructions"))
+    assert "the same picture" not in " ".join(answer(StudyFolder(copy)))
+
+
+def test_the_best_of_a_column_is_marked_and_the_command_repeats_the_scores(
+    study: Path, tmp_path: Path, trained: Path
+) -> None:
+    html = unescape(write_study_page(tmp_path / "page.html", study).read_text())
+    board = html[html.index('data-name="leaderboard"') :].partition("</table>")[0]
+    assert board.count('class="number best"') == 6, "one for each measure"
+    command = f"unknot score {trained}/latents.npz --metrics mig[bins=20],sap"
+    assert command.replace("mig[bins=20],sap", "'mig[bins=20],sap") in html or command in html
 
 
 def test_every_run_and_every_score_is_in_the_leaderboard(study: Path, tmp_path: Path) -> None:

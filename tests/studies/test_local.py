@@ -123,6 +123,21 @@ def test_stopping_lets_training_write_a_checkpoint(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / spec.id / "checkpoint.pt").is_file()
 
 
+def test_ctrl_c_while_a_process_starts_is_not_its_to_say(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    engine = LocalEngine(jobs=1)
+    try:
+        engine.submit(Step("encode", "a", "no such run", str(tmp_path), {"rows": 10, "split": ""}))
+        for _ in range(5):  # Ctrl-C goes to all of a terminal, to one that still imports too
+            os.kill(engine._pool[0].process.pid, signal.SIGINT)
+            time.sleep(0.01)
+        assert "is not a run" in _outcome(engine).error
+    finally:
+        engine.close()
+    assert capfd.readouterr().err == ""
+
+
 def test_a_killed_study_leaves_nothing_in_the_folder_of_temporary_files(tmp_path: Path) -> None:
     code = (
         "import os, sys; from unknot.studies.local import LocalEngine; from unknot.studies.steps import Step\n"

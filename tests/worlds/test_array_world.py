@@ -2,6 +2,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -193,3 +194,18 @@ def test_channels_first_are_turned_around() -> None:
     turned = ChannelsLast(images)
     assert turned.shape == (4, 5, 6, 3)
     np.testing.assert_array_equal(turned[np.array([2])][0, :, :, 1], images[2, 1])
+
+
+def test_a_table_brings_names_and_words() -> None:
+    images = np.arange(4, dtype=np.uint8)[:, None, None] * np.ones((1, 8, 8), np.uint8)
+    table = pd.DataFrame({"kind": ["shoe", "bag", "shoe", "bag"], "size": [1.5, 1.5, 2.5, 2.5]})
+    world = ArrayWorld(images, table)
+    assert world.factors.names == ("kind", "size")
+    assert [(factor.kind, factor.values) for factor in world.factors] == [
+        ("categorical", ("bag", "shoe")),
+        ("ordinal", (1.5, 2.5)),
+    ]
+    assert world.images([[1, 1]]).max() == 2
+    assert ArrayWorld(images, table.to_numpy()[:, 1:].astype(float), names=["size"]).factors.names == ("size",)
+    with pytest.raises(UnknotError, match="must be finite numbers or words"):
+        ArrayWorld(images, table.assign(size=[1.0, None, 2.0, 2.0]))

@@ -68,3 +68,34 @@ def test_wrong_folders_and_options_are_refused(tmp_path: Path) -> None:
         image_folder.read(tmp_path, fit="squash")  # type: ignore[arg-type]
     with pytest.raises(UnknotError, match="2 channels"):
         image_folder.read(tmp_path, channels=2)
+
+
+@pytest.fixture
+def sorted_photos(tmp_path: Path) -> Path:
+    """Eight pictures in folders of two depths, below a folder that all share."""
+    for kind in ("bag", "shoe"):
+        for colour in ("blue", "red"):
+            place = tmp_path / "photos" / "all" / kind / colour
+            place.mkdir(parents=True)
+            for number in range(2):
+                Image.new("RGB", (8, 8), colour).save(place / f"{number}.png")
+    return tmp_path / "photos"
+
+
+def test_names_of_folders_are_factors_and_names_of_files_are_kept(sorted_photos: Path) -> None:
+    world = open_world(sorted_photos)
+    assert world.factors.names == ("folder_2", "folder_3")
+    assert [factor.values for factor in world.factors] == [("bag", "shoe"), ("blue", "red")]
+    assert (world.images([[0, 1]])[0, 4, 4] == [255, 0, 0]).all()
+    assert world.file_names[:3] == ("all/bag/blue/0.png", "all/bag/blue/1.png", "all/bag/red/0.png")
+    assert image_folder.read(sorted_photos, factors=["kind", "colour"]).factors.names == ("kind", "colour")
+
+
+def test_folders_of_several_depths_are_no_factors(sorted_photos: Path) -> None:
+    Image.new("RGB", (8, 8)).save(sorted_photos / "loose.png")
+    assert open_world(sorted_photos).factors.names == ("image",)
+    with pytest.raises(UnknotError, match="no factors to be called kind"):
+        image_folder.read(sorted_photos, factors=["kind"])
+    with pytest.raises(UnknotError, match="1 factor names for 2 factors"):
+        (sorted_photos / "loose.png").unlink()
+        image_folder.read(sorted_photos, factors=["kind"])

@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 class CompareOptions:
     """What is compared, how, and where the result goes."""
 
-    representations: list[Path] = argument("Two or more files of latents, or runs, of the same factors.")
-    metrics: Sequence[str] = option(("quick",), "Which, such as mig,mcc; those that train nothing.", "--metrics,")
-    resamples: int = option(200, "Of the rows.")
+    representations: list[Path] = argument("Two or more of the same factors: files of latents, runs, baselines.")
+    metrics: Sequence[str] = option(
+        (), "Which, such as mig,mcc; else those of a baseline, or those that train nothing.", "--metrics,"
+    )
+    resamples: int = option(200, "Of the rows; a baseline has its own.")
     margin: float = option(0.0, "Differences up to this count as none.")
     fail_below: float | None = option(
-        None, "Exit with 1 if any after the first is surely worse, by more than this."
+        None, "Exit with 1 if any after the first is surely worse, and may be by so much."
     )
     seed: int = option(0, "Decides resamples, splits and draws.")
+    jobs: int = option(1, "Processes.")
     json: str = option("", JSON)
     csv: str = option("", CSV)
 
@@ -54,6 +57,7 @@ def compare(options: CompareOptions) -> None:
             resamples=options.resamples,
             margin=options.margin,
             seed=options.seed,
+            jobs=options.jobs,
             progress=progress,
         )
     if options.json:
@@ -63,6 +67,11 @@ def compare(options: CompareOptions) -> None:
     if not quiet:
         _show(result, plain_console())
     lost = [] if options.fail_below is None else _lost(result, options.fail_below)
+    if options.fail_below and (
+        blind := [each.metric for each in result.differences if each.smallest > options.fail_below]
+    ):
+        metrics = ", ".join(dict.fromkeys(blind))
+        echo(f"note: these rows are too few to see a loss of {options.fail_below:g} in {metrics}.", err=True)
     for text in lost:
         echo(f"unknot: {text}", err=True)
     if lost:
@@ -98,10 +107,10 @@ def _show(result: "Comparison", console: "Console") -> None:
 
 
 def _lost(result: "Comparison", least: float) -> list[str]:
-    """What is surely worse than in the first representation, by more than may be."""
+    """What is surely worse than in the first representation, nearer to what is not allowed than to nothing."""
     return [
         f"{each.second} is worse than {each.first} by {abs(each.difference):.3f} in {each.metric} (95 % interval "
-        f"{each.low:.3f} to {each.high:.3f}), where {least:g} is allowed."
+        f"{each.low:.3f} to {each.high:.3f}), where a loss of {least:g} fails."
         for each in result.differences
-        if each.first == result.names[0] and each.verdict == "worse" and abs(each.difference) > least
+        if each.first == result.names[0] and each.loses(least)
     ]

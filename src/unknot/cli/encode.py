@@ -93,6 +93,6 @@ def _target(options: EncodeOptions, run: "Run | None") -> Path:
         words += [str(options.rows)] if options.rows != ROWS else []
         words += [f"seed{options.seed}"] if options.seed else []
         target = run.latents_of(*filter(None, words))
-    if target is None or target.suffix != ".npz":
-        raise UnknotError(f"encode: '{target}' does not end in .npz.")
+    if target is None or target.suffix not in (".npz", ".safetensors"):
+        raise UnknotError(f"encode: '{target}' does not end in .npz or .safetensors.")
     return target

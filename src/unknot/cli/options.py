@@ -26,6 +26,7 @@ POOL = "For timm and hf: own, mean, class or slots."
 DEVICE = "cpu, cuda or mps."
 DATA = "Folder of data files."
 JSON = "Write all numbers to this file; - for standard output."
+LOG = "Also to a tracker: tensorboard:DIR, mlflow:DIR, wandb:PROJECT or trackio:PROJECT."
 CSV = "Write the table to this file; - for standard output."
 
 

@@ -17,7 +17,7 @@ class RankOptions:
     """Which models are ranked, how, and where the result goes."""
 
     models: list[Path] = argument(
-        "Runs, folders of runs, or files of latents of the same inputs in the same order."
+        "Runs, folders of runs, a study, or files of latents of the same inputs in the same order."
     )
     groups: Sequence[str] = option((), "The setting of each model, in their order, such as a,a,b,b.", "--groups,")
     group_by: str = option("", "A pattern that finds the setting in file names or titles of runs: 'beta([0-9]+)'.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.options import CSV, JSON, argument, option, takes
+from unknot.cli.options import CSV, JSON, LOG, argument, option, takes
 from unknot.cli.output import check_targets, echo, keep_with_run, plain_console, put
 from unknot.errors import UnknotError, UnknotWarning
 
@@ -53,12 +53,15 @@ class ScoreOptions:
     seed: int = option(0, "Decides splits, resamples and draws.")
     limit: int | None = option(None, "Use at most this many rows.")
     bootstrap: int = option(0, "Resamples for 95 % intervals of training-free metrics.")
+    null: int | None = option(None, "Permutations that measure chance; unasked, 10 below 1,000 rows.")
     jobs: int = option(1, "Processes.")
     flatten_slots: bool = option(False, "Lay slots (n, k, d) side by side.")
     json: str = option("", JSON)
     csv: str = option("", CSV)
     plot: Path | None = option(None, "Draw a Hinton diagram into this picture.")
     html: Path | None = option(None, "Write one page with everything, to read or to send.")
+    save_baseline: Path | None = option(None, "Keep the scores, to compare others with: unknot compare FILE ...")
+    log: str = option("", LOG)
 
 
 @takes(ScoreOptions)
@@ -69,12 +72,17 @@ def score(options: ScoreOptions) -> None:
     from unknot.scoring.scoring import TIERS, plan, run_of, scorecard
 
     targets = {"--json": options.json, "--csv": options.csv, "--plot": options.plot, "--html": options.html}
+    targets["--save-baseline"] = options.save_baseline
     inputs = [options.file, options.factors_file, options.decoder, options.dense]
     check_targets([*inputs, *map(Path, (*options.others, *options.other_codes))], targets)
     if options.decoder is None and (options.dense or options.others or options.other_codes):
         raise UnknotError(
             "--dense, --others and --other-codes are for dictionaries; name the decoder: --decoder FILE."
         )
+    if options.log:
+        from unknot.integrations.trackers import check_tracker
+
+        check_tracker(options.log)
     for name in (*options.metrics, *options.exclude):
         if name not in TIERS or name in options.exclude:
             parse_identity(name, METRICS)
@@ -97,6 +105,7 @@ def score(options: ScoreOptions) -> None:
                 seed=options.seed,
                 limit=options.limit,
                 bootstrap=options.bootstrap,
+                null=options.null,
             )
         except UnknotError as error:
             raise UnknotError(f"{latents}: {error}") from None
@@ -119,6 +128,10 @@ def score(options: ScoreOptions) -> None:
         own = {"factors": options.factors, "flatten_slots": options.flatten_slots}
         keep = partial(keep_scores, run, card, latents, **{name: value for name, value in own.items() if value})
         keep_with_run(run, "the scores are", keep, err=quiet)
+    if options.save_baseline is not None and not interrupted:
+        from unknot.scoring.baselines import baseline, write_baseline
+
+        write_baseline(baseline(card), options.save_baseline)
     if interrupted:
         console.print(f"interrupted: {len(records)} of {len(todo.tasks)} metrics are done.")
         raise typer.Exit(130)
@@ -192,6 +205,7 @@ def _dense_scores(options: ScoreOptions, card: "Scorecard") -> "dict[str, list[f
             metrics=list(codes),
             seed=options.seed,
             limit=options.limit,
+            null=0,
         )
     dense = scorecard(todo, _run(todo, options.jobs)[0]).values()
     return {metric: [value, dense.get(metric)] for metric, value in codes.items()}
@@ -246,6 +260,12 @@ def _write(
             sections.append(dictionary_section(dictionary, dense))
         named = [run.folder] if run else filter(None, [options.file, options.factors_file])
         write_score_page(options.html, record, [str(path) for path in named], sections)
+    if options.log:
+        from unknot.integrations.trackers import tracking
+
+        about = {"file": options.file, "rows": len(card.plan.representation.latents), "seed": options.seed}
+        with tracking(options.log, run.folder.name if run else options.file.stem, about) as log:
+            log(card.values(), run.spec.updates if run else 0)
     plot = options.plot or (run.picture("hinton") if run else None)
     if plot is not None and card.shares is not None:
         from unknot.reports.kit.hinton import hinton_figure

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unknot.cli.options import DATA, DEVICE, argument, option, takes
+from unknot.cli.options import DATA, DEVICE, LOG, argument, option, takes
 from unknot.cli.output import echo, plain_console, stoppable
 from unknot.errors import UnknotError
 from unknot.reports.kit.terminal import plain_table
@@ -36,6 +36,7 @@ class StudyOptions:
     device: str = option("cpu", DEVICE)
     data: Path | None = option(None, DATA)
     checkpoint_every: int = option(1000, "Training steps a killed process can lose.")
+    log: str = option("", LOG)
 
 
 @takes(StudyOptions)
@@ -70,6 +71,10 @@ def study(options: StudyOptions) -> None:
     from unknot.studies.store import belongs_to
     from unknot.studies.study import run_study
 
+    if options.log:
+        from unknot.integrations.trackers import check_tracker
+
+        check_tracker(options.log)
     belongs_to(folder, spec)
     if options.engine == "local":
         find_device(options.device)
@@ -87,6 +92,8 @@ def study(options: StudyOptions) -> None:
         engine.close()
     _summary(state, len(plan.runs), console)
     _answer(folder, console)
+    if options.log:
+        _log(folder, options.log)
     echo(folder)
     if state.failures:
         raise typer.Exit(1)
@@ -102,6 +109,20 @@ def _answer(folder: Path, console: "Console") -> None:
     for sentence in answer(StudyFolder(folder)):
         console.print(Text(sentence))
     console.print(Text(f"unknot report {folder} shows all of it as a page.", style="dim"))
+
+
+def _log(folder: Path, address: str) -> None:
+    """Take each run's numbers to a tracker, a run there for each run here."""
+    from unknot.integrations.trackers import tracking
+    from unknot.studies.folder import StudyFolder
+
+    opened = StudyFolder(folder)
+    for row in opened.runs.to_dict("records"):
+        about = {str(name): value for name, value in row.items()}
+        values = {each.column: each.values.get(about["id"]) for each in opened.measures}
+        known = {column: float(value) for column, value in values.items() if value is not None}
+        with tracking(address, f"{about['model']}, {about['setting']}, seed {about['seed']}", about) as log:
+            log(known, about["steps"])
 
 
 def results(

@@ -2,7 +2,8 @@
 
 import inspect
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.options import DATA, DEVICE, made_command, option, parameters_of, typed
+from unknot.cli.options import DATA, DEVICE, LOG, made_command, option, parameters_of, typed
 from unknot.cli.output import echo, plain_console, stoppable
 from unknot.cli.split_rule import SplitRule
 from unknot.errors import UnknotError
 from unknot.reports.kit.terminal import plain_table
 
 if TYPE_CHECKING:
+    from unknot.integrations.trackers import Log
     from unknot.runs.meters import Meter
     from unknot.runs.run import Run
     from unknot.runs.spec import RunSpec
@@ -64,6 +66,7 @@ class TrainOptions:
     wait: bool = option(False, "Wait if another process trains this run.")
     coat: Path | None = option(None, "Measure COAT while it trains, on this corpus (`unknot data corpus`).")
     coat_every: int = option(1000, "Steps between two measurements of COAT.")
+    log: str = option("", LOG)
 
 
 def train() -> Any:
@@ -150,13 +153,14 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
     from unknot.runs.training import train
 
     started = False
-    with progress_bar() as bar:
+    with progress_bar() as bar, _logging(spec, how.log) as log:
 
         def progress(stage: str, done: int, total: int, /, **facts: Any) -> None:
             nonlocal started
             if not started and done:
                 echo(f"going on after step {done} of {total}", err=True)
             started = True
+            log({name: float(fact) for name, fact in facts.items() if isinstance(fact, int | float)}, done)
             bar(stage, done, total, **{name: fact for name, fact in facts.items() if not name.endswith("norm")})
 
         start = partial(
@@ -181,6 +185,18 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
     if not started:
         echo(f"already trained: {spec.updates} steps", err=True)
     return run
+
+
+@contextmanager
+def _logging(spec: "RunSpec", address: str) -> Iterator["Log"]:
+    """What takes the numbers of each report to the tracker of an address, if there is one."""
+    if not address:
+        yield lambda values, step: None
+        return
+    from unknot.integrations.trackers import tracking
+
+    with tracking(address, spec.label, spec.model_dump(exclude={"options"}) | dict(spec.options)) as log:
+        yield log
 
 
 def model_options(words: list[str]) -> dict[str, Any]:

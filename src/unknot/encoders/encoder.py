@@ -3,13 +3,17 @@
 | name | is |
 |---|---|
 | a folder | a run of `unknot train` |
-| `package.module:function` | uint8 images (n, h, w, c) to latents (n, d), slots (n, k, d), or (means, log-variances) |
+| `zoo:NAME` | a run that ships with Unknot |
+| `package.module:name` | uint8 images (n, h, w, c) to latents (n, d), slots (n, k, d), or (means, log-variances) |
+| `FILE.skops` | a fitted transformer or pipeline of scikit-learn |
 | `timm:NAME`, `timm:NAME@FILE` | a network of timm with its published weights, or with those of a local file |
 | `timm:NAME@untrained` | the same network before training, the baseline of transfer |
 | `hf:NAME` | an image network of transformers, by its name on the hub or by a local folder |
 
-In Python a function itself is an encoder too, and so is a `torch.nn.Module`, which is given float32 (n, c, h, w) in
-[0, 1] and is read in evaluation mode.
+In Python a function itself is an encoder too; so is a `torch.nn.Module`, which is given float32 (n, c, h, w) in
+[0, 1] and is read in evaluation mode, and a fitted transformer or pipeline of scikit-learn, which is given float32
+(n, h * w * c) in [0, 1]. A name may also be that of such an object, or of a class that is built without arguments.
+Functions of JAX, Keras or anything else are functions: what they return is read as an array.
 """
 
 import os
@@ -21,6 +25,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.encoders.transformers import PICKLED, SKOPS, Transformer, as_rows, read_transformer, title
 from unknot.errors import UnknotError
 from unknot.examples import located
 from unknot.processes.trust import imported
@@ -105,6 +110,8 @@ timm:NAME or hf:NAME.
         make = timm_encoder if kind == "timm" else hf_encoder
         return make(name, shape, opening)
     opening.must_leave_images()
+    if isinstance(which, str | Path) and Path(which).suffix in (SKOPS, *PICKLED):
+        which = read_transformer(Path(which).expanduser())
     if isinstance(which, str):
         if not name:
             raise UnknotError(
@@ -112,8 +119,12 @@ timm:NAME or hf:NAME.
                 "hf:NAME."
             )
         which = imported(which, "encoder")
+    if isinstance(which, type):
+        which = _built(which)
     if isinstance(which, TorchModule):
         return _module_encoder(which, opening.device)
+    if isinstance(which, Transformer) and not callable(which):
+        return _transformer_encoder(which)
     if not callable(which):
         raise UnknotError(f"encoder: {which!r} is no function from images to latents, and no run.")
     return Encoder(_label(which), which, {"kind": "function", "name": _label(which)})
@@ -128,7 +139,7 @@ def as_path(which: Any) -> Path | None:
     Traceback (most recent call last):
     unknot.errors.UnknotError: runs/nope: no such file or folder.
     """
-    if not isinstance(which, str | Path):
+    if not isinstance(which, str | Path) or Path(which).suffix in (SKOPS, *PICKLED):
         return None
     if located(which).exists():
         return located(which)
@@ -195,6 +206,31 @@ def _module_encoder(module: Any, device: str) -> Encoder:
             module.train(training)
 
     return Encoder(type(module).__name__, encode, {"kind": "module", "name": _label(type(module))})
+
+
+def _built(kind: type) -> Any:
+    """An object of a class that was named in place of one."""
+    try:
+        return kind()
+    except Exception as error:  # anybody's own code
+        raise UnknotError(
+            f"encoder: {_label(kind)} is a class that cannot be built without arguments ({error}); name a "
+            "function that builds it and encodes images, or an object of it."
+        ) from error
+
+
+def _transformer_encoder(transformer: Transformer) -> Encoder:
+    def encode(images: Images) -> Any:
+        try:
+            return transformer.transform(as_rows(images))
+        except (ValueError, AttributeError) as error:  # not fitted, or to rows of another width
+            raise UnknotError(
+                f"encoder: {type(transformer).__name__} cannot transform rows of {images[0].size} pixels ({error}); "
+                "fit it to such rows, float32 in [0, 1], first."
+            ) from error
+
+    name = title(transformer)
+    return Encoder(name, encode, {"kind": "transformer", "name": name})
 
 
 def _label(function: Any) -> str:

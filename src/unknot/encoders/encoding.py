@@ -16,6 +16,7 @@ from typing import Any, Literal
 from unknot.encoders.encoder import Opening, run_record
 from unknot.encoders.points import Codes, draw_images, draw_points, encode_points
 from unknot.encoders.source import Source
+from unknot.encoders.transformers import Transformer
 from unknot.errors import UnknotError
 from unknot.progress import Progress, counted, silent
 from unknot.reading.arguments import checked
@@ -32,7 +33,7 @@ ROWS = 15_000  # the literature's 10,000 training and 5,000 test rows
 
 @checked
 def encode(
-    encoder: Source | Run | Path | str | Callable[..., Any],
+    encoder: Source | Run | Path | str | Transformer | Callable[..., Any],
     world: KeylessWorld | Path | str | None = None,
     *,
     rows: int | Literal["all"] = ROWS,
@@ -50,7 +51,8 @@ def encode(
 
     Args:
         encoder: a run or its folder; a function from uint8 images (n, h, w, c) to latents (n, d), slots (n, k, d) or a
-            pair of means and log-variances; or a name: `package.module:function`, `timm:NAME`, `hf:NAME`.
+            pair of means and log-variances; a torch module; a fitted transformer of scikit-learn; or a name:
+            `zoo:NAME`, `package.module:name`, `pipeline.skops`, `timm:NAME`, `hf:NAME`.
         world: a world or its name; left out, the world a run was trained on.
         rows: how many images, drawn without replacement and in random order; if there are no more than that, or for
             "all", every one in the world's order.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.examples.planted import PlantedDictionary, dictionary
+from unknot.zoo import is_of_zoo, zoo_folder
 
 __all__ = ["Code", "PlantedDictionary", "dictionary", "entangled", "example_file", "toy_m1", "toy_m2"]
 
@@ -102,9 +103,13 @@ def _toy(copies: int, right: int) -> Code:
 
 
 def located(path: Path | str) -> Path:
-    """The path, or the shipped representation if it is `example` and no such file is here."""
+    """The path; or what ships with the package, if it is `example` or `zoo:NAME` and no such file is here."""
     path = Path(path)
-    return example_file() if str(path) == EXAMPLE and not path.exists() else path
+    if path.exists():
+        return path
+    if is_of_zoo(path):
+        return zoo_folder(path)
+    return example_file() if str(path) == EXAMPLE else path
 
 
 def example_file() -> Path:

@@ -8,6 +8,7 @@ from typing import cast
 
 from unknot.metrics.best_auroc import best_auroc
 from unknot.metrics.beta_vae_score import beta_vae_score
+from unknot.metrics.conditional_mig import conditional_mig
 from unknot.metrics.dci import dci
 from unknot.metrics.dci_es import dci_es
 from unknot.metrics.dcimig import dcimig
@@ -29,12 +30,13 @@ from unknot.metrics.mig import mig
 from unknot.metrics.mig_sup import mig_sup
 from unknot.metrics.modularity import modularity
 from unknot.metrics.nk import nk
+from unknot.metrics.omes import omes
 from unknot.metrics.probes import linear_accuracy, mlp_accuracy
 from unknot.metrics.r2 import r2
 from unknot.metrics.sap import sap
 from unknot.metrics.score import Facts, Metric, Score, identity, parse_identity
 from unknot.metrics.snc import snc
-from unknot.metrics.spectrum import effective_rank, lidar, rankme
+from unknot.metrics.spectrum import alpha_req, effective_rank, lidar, rankme
 from unknot.metrics.unfairness import conditional_unfairness, unfairness
 
 METRICS: dict[str, Metric] = cast(
@@ -44,6 +46,7 @@ METRICS: dict[str, Metric] = cast(
         "nk": nk,
         "mig": mig,
         "mig_sup": mig_sup,
+        "conditional_mig": conditional_mig,
         "sap": sap,
         "modularity": modularity,
         "dci": dci,
@@ -52,6 +55,7 @@ METRICS: dict[str, Metric] = cast(
         "dcimig": dcimig,
         "jemmig": jemmig,
         "infomec": infomec,
+        "omes": omes,
         "mcc": mcc,
         "best_auroc": best_auroc,
         "explicitness": explicitness,
@@ -73,6 +77,7 @@ METRICS: dict[str, Metric] = cast(
         "effective_rank": effective_rank,
         "rankme": rankme,
         "lidar": lidar,
+        "alpha_req": alpha_req,
     },
 )
 

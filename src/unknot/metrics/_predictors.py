@@ -7,7 +7,6 @@ the caller ordered them.
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from unknot.errors import check_known, extras
 from unknot.metrics._logistic import standardised, unit_range
 from unknot.metrics.arrays import WIDE, Floats
 from unknot.metrics.inputs import Rng, Rows
-from unknot.processes.threads import one_thread
+from unknot.processes.threads import one_thread, side_by_side
 
 if TYPE_CHECKING:
     from unknot.metrics.boosting import BoostedTrees
@@ -48,21 +47,32 @@ def boosted(
     rows: Rows, *, rounds: int = 100, exact: bool = True, above_chance: bool = False, rng: Rng = 0
 ) -> Fitted:
     """Gradient boosted trees; see `boosting`."""
-    from unknot.metrics.boosting import fit_trees, screen, tabulate
+    from unknot.metrics.boosting import fit_trees, tabulate
+    from unknot.metrics.screening import screen
 
     generator = np.random.default_rng(rng)
     columns = canonical_order(rows.latents)
     table = tabulate(rows.latents[:, columns])
-    fit = partial(fit_trees, table, rounds=rounds, exact=exact, screened=screen(table), rng=generator)
+    screened = screen(table, exact)
     latents_test, factors_test, _ = rows.held_out
     importance, train, test = _empty(rows)
-    for j, codes in enumerate(rows.factors.T):
-        trees = fit(codes)
+
+    def fit(j: int, draws: np.random.Generator) -> None:
+        codes = rows.factors[:, j]
+        trees = fit_trees(table, codes, rounds=rounds, exact=exact, screened=screened, rng=draws)
         importance[columns, j] = trees.importances
         if above_chance:
-            importance[columns, j] = _above(trees, fit(generator.permutation(codes)))
+            shuffled = draws.permutation(codes)
+            null = fit_trees(table, shuffled, rounds=rounds, exact=exact, screened=screened, rng=draws)
+            importance[columns, j] = _above(trees, null)
         train[j] = np.mean(trees.fitted == codes)
         test[j] = np.mean(trees.predict(latents_test[:, columns]) == factors_test[:, j])
+
+    if screened is None:
+        for j in range(rows.n_factors):
+            fit(j, generator)
+    else:
+        side_by_side(fit, range(rows.n_factors), generator.spawn(rows.n_factors))
     return Fitted(importance, train, test)
 
 

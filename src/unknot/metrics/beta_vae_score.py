@@ -21,6 +21,7 @@ NEWTON_NUMBERS = 20_000_000  # nor may the products of features fill the memory
     measures="modularity",
     bounds=(0.0, 1.0),
     chance="1 / number of factors that vary",
+    chance_part="chance",
     cost="seconds",
     reference="Higgins et al. 2017, beta-VAE: Learning Basic Visual Concepts with a Constrained Variational "
     "Framework, ICLR",

@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics.arrays import WIDE, Bools, Floats, Ints
+from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import Rng
 
 BINS = 256
 RATE = 0.1  # share of each Newton step that is taken
-COARSE = 64  # bins at most by which wide codes are screened
-SPARSE = 0.25  # share of entries outside the most common bins, below which the others are listed
+GROUP = 8  # latents of a screen that are counted side by side
 RESOLUTION = np.float32(1e-7)  # values closer than this cannot be split, as in scikit-learn
 
 
@@ -42,55 +41,31 @@ class Table(NamedTuple):
 
 
 class Screen(NamedTuple):
-    """Latents in few bins, by which the split of a node is looked for among the promising latents only."""
+    """Latents in few coarse bins, from which follows which of them a split can be on; see `screening`."""
 
-    bins: NDArray[np.uint8]  # (n, d), none if entries are listed
-    by_latent: NDArray[np.uint8]  # (d, n), none if entries are listed
+    bins: NDArray[np.uint8]  # (d / 8, n, 8), eight latents side by side; none if entries are listed
     rows: Ints  # (n + 1,) where in `entries` each row starts
     entries: NDArray[np.int32]  # start of the latent plus bin, of all entries that are not in the most common bin
-    common: Ints  # (d,) start of the latent plus the most common bin
-    starts: Ints  # (d + 1,) where the bins of each latent start
-    counts: Ints  # (bins of all latents,) rows in each
+    common: Ints  # (d,) start of the latent plus the most common bin; none if entries are not listed
+    starts: Ints  # (d,) where in a histogram the bins of each latent start
+    n_bins: Ints  # (d,)
+    places: Ints  # (d, 65) where in `order` each bin starts
+    divisible: Bools  # (d, 64) whether a split may lie inside
+    order: NDArray[np.int32]  # (d, n) of the table
+    cuts: Bools  # (d, n) whether a split may lie before the next value in `order`
 
 
-def screen(table: Table) -> Screen | None:
-    """The screen of a wide code; None for up to 100 latents, all of which are looked at closely."""
-    d, n = table.x.shape
-    if d <= WIDE:
-        return None
-    bins, common = np.zeros((d, n), dtype=np.uint8), np.zeros(d, dtype=np.int64)
-    counts = []
-    for f in range(d):
-        cuts = np.flatnonzero(table.distinct[f]) + 1
-        counts.append(np.diff(_coarse_cuts(cuts, n), prepend=0, append=n))
-        bins[f, table.order[f]] = np.repeat(np.arange(len(counts[f])), counts[f])
-        common[f] = counts[f].argmax()
-    starts = np.append(0, np.cumsum([len(own) for own in counts]))
-    other = bins != common[:, None]
-    about = starts[:-1] + common, starts, np.concatenate(counts)
-    if other.mean() > SPARSE:
-        return Screen(bins.T.copy(), bins, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32), *about)
-    row, latent = np.nonzero(other.T)
-    entries = (starts[latent] + bins[latent, row]).astype(np.int32)
-    return Screen(bins[:0], bins[:0], np.append(0, np.cumsum(other.sum(axis=0))), entries, *about)
+class Growth(NamedTuple):
+    """Trees while they grow, (K, ...); the children of node i are 2 i + 1 and 2 i + 2."""
 
-
-def _coarse_cuts(cuts: Ints, n: int) -> Ints:
-    """At most 63 of the positions between two values.
-
-    They lie close together at both ends, where few rows make a split, and the most common value has a bin of its own.
-    """
-    if len(cuts) < COARSE:
-        return cuts
-    edges = np.concatenate([[0], cuts, [n]])
-    most = int(np.diff(edges).argmax())
-    low, high = edges[most : most + 2]
-    others = n - (high - low)
-    ends = np.geomspace(1, others / 40, 16)
-    ranks = np.concatenate([ends, np.linspace(others / 40, others - others / 40, 30)[1:-1], others - ends])
-    ranks = np.where(ranks <= low, ranks, ranks + (high - low))
-    near = cuts[np.minimum(np.searchsorted(cuts, np.round(ranks)), len(cuts) - 1)]
-    return np.unique(np.concatenate([near, cuts[max(most - 1, 0) : most + 1]]))
+    features: NDArray[np.int32]  # of inner nodes
+    thresholds: Floats
+    rows: NDArray[np.int32]  # (K, n) rows, those of a node side by side
+    lows: Ints  # where in `rows` those of each node begin
+    highs: Ints  # and end
+    slots: Ints  # of inner nodes: which histogram they are counted in
+    totals: Floats  # sum of residuals
+    squares: Floats  # and of their squares
 
 
 def tabulate(latents: Floats) -> Table:
@@ -179,8 +154,8 @@ def fit_trees(
         rounds: boosting rounds.
         depth: of every tree.
         exact: whether splits may lie between any two values, or only between bins (faster, other numbers).
-        screened: of the same latents, where they are many: a split is looked for among the latents whose root of the
-            gain comes within a fifth of the best one's when they are cut into 64 bins; at most 64 latents.
+        screened: of the same latents, where they are many, so that a split is looked for only among those that can have
+            it; see `screening`.
         rng: decides between equally good latents.
 
     >>> latents = np.arange(12.0)[:, None]
@@ -190,8 +165,9 @@ def fit_trees(
     """
     if not 1 <= depth <= 10 or rounds < 0:
         raise UnknotError(f"boosting: depth {depth} and rounds {rounds}; expected depth 1..10 and rounds >= 0.")
-    from unknot.metrics.kernels.gbt import residuals
-    from unknot.metrics.kernels.gbt_trees import grow_round, grow_screened_round
+    from unknot.metrics.kernels.gbt import add_leaves, residuals
+    from unknot.metrics.kernels.gbt_trees import grow_round
+    from unknot.metrics.screening import Workshop
 
     classes, y = np.unique(codes, return_inverse=True)
     logs = np.log(np.bincount(y) / len(y))
@@ -205,14 +181,15 @@ def fit_trees(
     decreases = np.zeros(len(table.x))
     state = np.random.default_rng(rng).integers(1, 2**63, size=1, dtype=np.uint64)
     by_class, by_row = np.empty(raw.shape), np.empty(raw.shape[::-1])
+    workshop = screened and Workshop(table, screened, exact, len(prior), depth, int(state[0]))
     for t in range(rounds):  # compiled code cannot be interrupted, so it comes back after every round
         residuals(raw, y, by_class, by_row)
-        trees = (features[t], thresholds[t], values[t])
-        if screened is None:
-            grow_round(raw, (by_class, by_row), tuple(table), exact, RATE, trees, decreases, state)
+        trees = _seedlings(features[t], thresholds[t], len(y))
+        if workshop is None:
+            grow_round((by_class, by_row), tuple(table), exact, tuple(trees), decreases, state)
         else:
-            both = tuple(table), tuple(screened)
-            grow_screened_round(raw, (by_class, by_row), both, exact, RATE, trees, decreases, state)
+            workshop.grow_round(by_class, trees, decreases)
+        add_leaves(by_class, tuple(trees), RATE, values[t], raw)
     decreases = np.maximum(decreases, 0.0)
     return BoostedTrees(
         classes=classes,
@@ -224,6 +201,14 @@ def fit_trees(
         thresholds=thresholds,
         values=values,
     )
+
+
+def _seedlings(features: NDArray[np.int32], thresholds: Floats, n: int) -> Growth:
+    k, n_inner = features.shape
+    lows, highs, slots = np.zeros((3, k, 2 * n_inner + 1), dtype=np.int64)
+    totals, squares = np.zeros((2, k, 2 * n_inner + 1))
+    rows = np.empty((k, n), dtype=np.int32)
+    return Growth(features, thresholds, rows, lows, highs, slots, totals, squares)
 
 
 def _decide(raw: Floats, classes: Ints) -> Ints:

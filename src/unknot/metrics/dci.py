@@ -28,6 +28,7 @@ TINY = 1e-11  # added to importances, so that what rounding leaves of a dead lat
     identity=("model", "above_chance"),
     invariances=frozenset({"latents"}),
     widest=400,
+    version=2,
 )
 def dci(
     latents: Any,
@@ -74,8 +75,8 @@ def dci(
         scaling: of the lasso's latents and factors: "standard", or "minmax" as in the code of Zaidi et al.
         rng: decides between equally good latents, draws the forest, splits off missing test rows.
 
-    The trees of more than 100 latents look for splits among those that are promising in few bins, which moves D, C and
-    I by about as much as another `rng` does.
+    The trees of more than 100 latents look for a split only on latents that can have it, by bounds from few bins, and
+    lose none by it. Factors are then fitted side by side, on all cores.
 
     Edge cases: constant factors are left out; a class that only test rows have counts as an error; a dead latent has
     D_i = 0 and weight 0; without any importance D = C = 0. One factor leaves D undefined, one latent C: NaN, with

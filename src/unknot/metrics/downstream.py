@@ -31,6 +31,7 @@ _GBT_FACTS = Facts(
     also={"adjusted": "explicitness"},
     identity=("n",),
     invariances=frozenset({"latents"}),
+    version=2,
 )
 
 
@@ -76,7 +77,7 @@ def gbt_accuracy(
     return _score(rows, fitted.train, fitted.test, chance)
 
 
-@replace(_GBT_FACTS, title="downstream accuracy, logistic regression", cost="minutes", version=2)
+@replace(_GBT_FACTS, title="downstream accuracy, logistic regression", cost="minutes")
 def lr_accuracy(
     latents: Any,
     factors: Any,

@@ -54,7 +54,8 @@ def explicitness(
         latents_test: held-out rows, which areas are computed on; a third of the rows if left out.
         factors_test: their factors.
         rng: decides the split.
-        one_vs_rest: one binary regression per class with both sides weighing the same, as the paper describes.
+        one_vs_rest: one binary regression per class with both sides weighing the same, as the paper describes; latents
+            are standardised, where the public code scales them to [0, 1] (0.02 apart; `renormalised` does so too).
             A middle level of an ordinal code is no half-space, so that a perfect code no longer scores 1.
         renormalised: with `one_vs_rest`, divide the probabilities of a row's classes by their sum before they are
             ranked, on latents scaled to [0, 1], as one of the two public versions does.

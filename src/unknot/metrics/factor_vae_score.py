@@ -18,6 +18,7 @@ NONE = -1  # what a latent predicts that never won a training vote
     measures="modularity",
     bounds=(0.0, 1.0),
     chance="1 / number of factors that vary",
+    chance_part="chance",
     reference="Kim and Mnih 2018, Disentangling by Factorising, arXiv:1802.05983",
     invariances=frozenset({"latents", "sign", "shift"}),
 )

@@ -12,6 +12,7 @@ from unknot.metrics.penalised_head import PenalisedHeads
 from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
 
+ROWS_OF_A_VALUE = 5  # on average, of a latent that is discrete
 Estimator = Literal["neighbours", "bins", "discrete"]
 
 
@@ -107,6 +108,10 @@ def infomec(
         rows.notes.append("one active latent only: InfoC compares latents and is undefined.")
     if not active.all():
         rows.notes.append(f"inactive latent(s) left out: {', '.join(map(str, np.flatnonzero(~active)))}.")
+    if estimator == "neighbours" and (few := _few_values(rows.latents[:, active])):
+        rows.notes.append(
+            f"{few} latent(s) take few values, where neighbours are told by ties: infomec[discrete] is made for those."
+        )
     parts = {"normalised_information": information, "per_factor": per_factor}
     values = {"infom": infom, "infoc": infoc}
     if explicitness:
@@ -124,6 +129,11 @@ def _information(rows: Rows, estimator: Estimator, neighbours: int, bins: int) -
     from unknot.metrics._neighbours import neighbour_information
 
     return neighbour_information(rows.latents, rows.factors, rows.sizes, neighbours)
+
+
+def _few_values(latents: Floats) -> int:
+    """How many latents take each of their values again and again."""
+    return sum(len(np.unique(column)) <= len(column) // ROWS_OF_A_VALUE for column in latents.T)
 
 
 def _active(latents: Floats, min_range: float) -> Bools:

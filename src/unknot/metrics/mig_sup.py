@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.inputs import dead
-from unknot.metrics.mig import Normaliser, shared_information
+from unknot.metrics.mig import How, Normaliser, shared_information
 from unknot.metrics.score import Facts, Score
 
 
@@ -16,7 +16,7 @@ from unknot.metrics.score import Facts, Score
     chance="near 0, above it by the spread of the counting bias over factors (0.0005 for noise at 10,000 rows)",
     reference="Li et al. 2020, Progressive Learning and Disentanglement of Hierarchical Representations, "
     "arXiv:2002.10549",
-    identity=("bins", "neighbours"),
+    identity=("bins", "neighbours", "corrected"),
     instead_of={"neighbours": "bins"},
     continuous={"neighbours": 3},
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
@@ -29,6 +29,7 @@ def mig_sup(
     neighbours: int | None = None,
     normaliser: Normaliser = "factor",
     bias_correction: bool = False,
+    corrected: bool = False,
 ) -> Score:
     """How much more each latent knows about its best factor than about the next: MIG turned by ninety degrees.
 
@@ -43,12 +44,15 @@ def mig_sup(
     Args:
         latents: (n, d).
         factors: (n, k).
-        bins: how many bins of equal width each latent gets, or "zero+10", see `mig`.
+        bins: how many bins of equal width each latent gets, "auto" or "zero+10", see `mig`.
         neighbours: information from nearest neighbours instead of bins: latents and measurements stay real numbers,
             `mig_sup[neighbours=3]`; see `mig`.
         normaliser: "factor" divides by H(y_j), as the authors; "code" by the entropy of the binned latent, as the
             code of Zaidi et al. 2022 does.
         bias_correction: subtract the bias (B - 1)(K - 1) / (2 n) from every I, never below 0.
+        corrected: for few rows: what a latent knows of a factor is (I - E) / (H(y_j) - E), never below 0, where E is
+            what I would be, on average, with labels of other rows (Vinh et al. 2010): 0 for noise and 1 for all that
+            is to be known, at any number of rows.
 
     Returns:
         Score with `parts["per_latent"]` (d,), NaN where left out, `parts["mutual_information"]` (d, k) in nats and
@@ -58,8 +62,8 @@ def mig_sup(
     >>> round(mig_sup(np.hstack([factors, factors]) * 1.0, factors).value, 6)
     1.0
     """
-    how = bins, neighbours, normaliser, bias_correction
-    rows, information, shares = shared_information("mig_sup", latents, factors, *how)
+    how = How(bins, neighbours, normaliser, bias_correction, corrected)
+    rows, information, shares = shared_information("mig_sup", latents, factors, how)
     gone = dead(rows.latents)
     per_latent = np.full(len(shares), np.nan)
     if rows.n_factors == 1:

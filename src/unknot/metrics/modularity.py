@@ -6,7 +6,7 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics.kernels.columns import binned_information
-from unknot.metrics.mig import shared_information
+from unknot.metrics.mig import How, shared_information
 from unknot.metrics.score import Facts, Score
 
 
@@ -62,8 +62,8 @@ def modularity(
     """
     if not min_mi >= 0:
         raise UnknotError(f"modularity: min_mi is {min_mi}; expected nats, at least 0.")
-    how = bins, neighbours, "factor", bias_correction
-    rows, information, _ = shared_information("modularity", latents, factors, *how)
+    how = How(bins, neighbours, "factor", bias_correction)
+    rows, information, _ = shared_information("modularity", latents, factors, how)
     most = information.max(axis=1)
     alive = most > 0
     if min_mi > 0:

@@ -13,7 +13,7 @@ Measure = Literal[
     "modularity", "compactness", "explicitness", "holistic", "robustness", "independence", "fairness"
 ]
 Cost = Literal["instant", "seconds", "minutes"]
-COUNTED = re.compile(r"[a-z]+\+\d+")  # such as zero+10
+COUNTED = re.compile(r"[a-z]+\+\d+|auto")  # such as zero+10
 Invariance = Literal["rows", "latents", "sign", "scale", "shift", "rotation"]
 
 
@@ -49,6 +49,7 @@ class Facts:
         bounds: smallest and largest value the definition allows.
         higher_is_better: direction.
         chance: what a code that knows nothing about the factors gets, in words or as a number.
+        chance_part: the entry of `parts` that has the chance level by a formula, a number or one for each factor.
         reference: the paper.
         cost: "instant" (no training, well under a second), "seconds" or "minutes" at 10,000 rows.
         also: scalar entries of `parts` that belong beside the headline in a table, with what each measures.
@@ -75,6 +76,7 @@ class Facts:
     chance: str | float
     reference: str
     higher_is_better: bool = True
+    chance_part: str = ""
     cost: Cost = "instant"
     also: Mapping[str, Measure] = field(default_factory=dict)
     identity: tuple[str, ...] = ()
@@ -123,7 +125,8 @@ class Metric(Protocol):
 def identity(metric: Metric, **options: Any) -> str:
     """The full name of a variant: `mig[bins=20]`, `dci[gbt]`, `explicitness[scaled]`.
 
-    Words stand bare, numbers with their name, and a switch is named when it is on.
+    Words stand bare, numbers with their name, and a switch is named when it is on. Other options follow by name where
+    they are not as usual: `mig[bins=20,normaliser=code]`.
     """
     parameters = inspect.signature(metric).parameters
     words: list[str] = []
@@ -136,7 +139,18 @@ def identity(metric: Metric, **options: Any) -> str:
             words += [name] if value else []
         else:
             words.append(value if isinstance(value, str) else f"{name}={value}")
+    for name in switches(metric):
+        value = options.get(name, parameters[name].default)
+        if name not in metric.facts.identity and value != parameters[name].default:
+            words.append(name if value is True else f"{name}={value}")
     return f"{metric.__name__}[{','.join(words)}]" if words else metric.__name__
+
+
+def switches(metric: Metric) -> list[str]:
+    """The options of a metric that a name can hold: words, numbers and what is on or off."""
+    parameters = inspect.signature(metric).parameters.values()
+    plain = (p for p in parameters if isinstance(p.default, str | int | float) or p.annotation == int | None)
+    return [p.name for p in plain if p.name != "rng"]
 
 
 def parse_identity(text: str, metrics: Mapping[str, Metric]) -> tuple[str, dict[str, Any]]:
@@ -152,17 +166,18 @@ def parse_identity(text: str, metrics: Mapping[str, Metric]) -> tuple[str, dict[
     metric = metrics[name]
     parameters = inspect.signature(metric).parameters
     words = [n for n in metric.facts.identity if isinstance(parameters[n].default, str)]
+    counted = [n for n in metric.facts.identity if _is_counted(parameters[n])]
     options: dict[str, Any] = {}
     for item in filter(None, (inside or "").split(",")):
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals and key in parameters and isinstance(parameters[key].default, bool):
             value = "True"
-        elif not equals and COUNTED.fullmatch(key):
-            key, value = next((n for n in metric.facts.identity if _is_counted(parameters[n])), ""), key
+        elif not equals and counted and COUNTED.fullmatch(key):
+            key, value = counted[0], key
         elif not equals:
             key, value = words.pop(0) if words else "", key
-        if key not in metric.facts.identity:
-            known = ", ".join(metric.facts.identity) or "none"
+        if key not in (*metric.facts.identity, *switches(metric)):
+            known = ", ".join(dict.fromkeys((*metric.facts.identity, *switches(metric)))) or "none"
             raise UnknotError(f"metric '{text}': '{item}' is not an option of {name}'s name; those are: {known}.")
         options[key] = _as_type_of(parameters[key], value, text)
     return name, options

@@ -1,4 +1,4 @@
-"""How many directions a representation really uses, read off a spectrum: RankMe, effective rank, LiDAR."""
+"""What a spectrum tells of a representation: RankMe, effective rank, LiDAR, alpha-ReQ."""
 
 from typing import Any
 
@@ -13,6 +13,7 @@ from unknot.processes.threads import one_thread
 from unknot.reading.arrays import as_array
 
 CHUNK = 16_384
+MANY_DIRECTIONS, LAST_DIRECTION = 50, 100  # of the fit of alpha-ReQ
 MANY = 2_000  # directions for which a singular value decomposition takes more than half a minute
 
 
@@ -88,6 +89,58 @@ def effective_rank(latents: Any, factors: Any = None) -> Score:
     alive = z[:, ~gone] if gone.any() else z
     values = _singular(alive, alive.mean(axis=0)) ** 2 / (len(z) - 1)
     return Score(_smooth_rank(values), {"spectrum": values, "n_rows": len(z), "notes": notes})
+
+
+@Facts(
+    title="alpha-ReQ: decay of the spectrum",
+    measures="explicitness",
+    bounds=(0.0, float("inf")),
+    higher_is_better=False,
+    chance="no labels; isotropic noise has about 0",
+    reference="Agrawal et al. 2022, alpha-ReQ: Assessing Representation Quality in Self-Supervised Learning by "
+    "Measuring Eigenspectrum Decay, NeurIPS",
+    invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
+    labels=False,
+    asked=True,
+)
+def alpha_req(latents: Any, factors: Any = None, *, first: int | None = None, last: int | None = None) -> Score:
+    """How fast the variances along principal directions fall: lambda_i ~ i^(-alpha).
+
+    alpha = - slope of log lambda_i against log i, by least squares, i from `first` to `last`
+
+    0 or more. About 1 goes with good linear probes; far above it few directions carry all (collapse), below it the
+    spectrum is as flat as that of noise. So less is better only down to 1, among models of one width.
+
+    Edge cases: directions without variance are left out; fewer than two that are left are an error.
+
+    Args:
+        latents: (n, d).
+        factors: not used.
+        first: smallest i of the fit; left out, 11 where there are 50 directions or more, as the public code, else 1.
+        last: largest i; left out, 100 or as many as there are.
+
+    Returns:
+        Score with `parts["spectrum"]`, the variances, largest first, and `parts["fit"]`, how well the line fits (R^2).
+
+    >>> z = [[1, 0, 0], [-1, 0, 0], [0, 0.5, 0], [0, -0.5, 0], [0, 0, 1 / 3], [0, 0, -1 / 3]]
+    >>> round(alpha_req(z).value, 6)  # variances fall as 1, 1/4, 1/9
+    2.0
+    """
+    z = enough_rows("alpha_req", check_latents("alpha_req", latents))
+    values = _singular(z, z.mean(axis=0)) ** 2 / (len(z) - 1)
+    alive = int((values > 1e-12 * values[0]).sum()) if len(values) and values[0] > 0 else 0
+    low = first if first is not None else (11 if alive >= MANY_DIRECTIONS else 1)
+    high = min(alive, LAST_DIRECTION if last is None else last)
+    if low < 1 or high - low < 1:
+        raise UnknotError(
+            f"alpha_req: {alive} direction(s) vary, and the fit is from {low} to {high}; expected two or more."
+        )
+    ranks, logs = np.log(np.arange(low, high + 1)), np.log(values[low - 1 : high])
+    slope, level = np.polyfit(ranks, logs, 1)
+    spread = float(((logs - logs.mean()) ** 2).sum())
+    fit = 1 - float(((logs - slope * ranks - level) ** 2).sum()) / spread if spread > 0 else 1.0
+    parts = {"spectrum": values, "fit": fit, "first": low, "last": high, "n_rows": len(z), "notes": []}
+    return Score(max(0.0, -float(slope)), parts)
 
 
 @Facts(

@@ -9,10 +9,12 @@ import numpy as np
 from unknot.errors import UnknotError
 from unknot.metrics._predictors import canonical_order
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.boosting import fit_trees, screen, tabulate
+from unknot.metrics.boosting import BoostedTrees, fit_trees, tabulate
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.interventions import InterventionSource, TableSource
 from unknot.metrics.score import Facts, Score
+from unknot.metrics.screening import screen
+from unknot.processes.threads import side_by_side
 
 Predict = Callable[[int, Floats], Ints]
 REFERENCE = "Locatello et al. 2019, On the Fairness of Disentangled Representations, arXiv:1905.13662"
@@ -29,6 +31,7 @@ _FACTS = Facts(
     also={"max": "fairness"},
     invariances=frozenset({"latents"}),
     widest=400,
+    version=2,
 )
 
 
@@ -154,7 +157,14 @@ def _classifiers(rows: Rows, rounds: int, rng: np.random.Generator) -> Predict:
     columns = canonical_order(rows.latents)
     table = tabulate(rows.latents[:, columns])
     screened = screen(table)
-    trees = [fit_trees(table, codes, rounds=rounds, screened=screened, rng=rng) for codes in rows.factors.T]
+
+    def fit(codes: Ints, draws: np.random.Generator) -> BoostedTrees:
+        return fit_trees(table, codes, rounds=rounds, screened=screened, rng=draws)
+
+    if screened is None:
+        trees = [fit(codes, rng) for codes in rows.factors.T]
+    else:
+        trees = side_by_side(fit, rows.factors.T, rng.spawn(rows.n_factors))
     return lambda j, latents: trees[j].predict(latents[:, columns])
 
 

@@ -1,6 +1,7 @@
 """The one place that imports torchvision and timm, whatever pair of torch and torchvision is installed."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from unknot.errors import UnknotError
@@ -40,3 +41,9 @@ def import_timm() -> Any:
         raise UnknotError(
             f"timm: cannot be imported ({error}); it is an extra: pip install unknot[timm]."
         ) from None
+
+
+def mend_torchvision() -> None:
+    """Let libraries that import torchvision where it is installed, as torchmetrics does, import it too."""
+    if find_spec("torchvision") is not None:
+        import_torchvision()

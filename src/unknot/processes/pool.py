@@ -2,22 +2,22 @@
 
 import mmap
 import pickle
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context, resource_tracker
+from multiprocessing import active_children, get_context
 from multiprocessing.reduction import DupFd
 from tempfile import TemporaryFile
 from types import ModuleType
 from typing import IO, Any, TypeVar
 
 from unknot.processes.parent import follow_parent
+from unknot.processes.signals import waiting_signals
 
 T = TypeVar("T")
 ALIGN = 64  # bytes, as arrays like to begin
-HERE = sys.platform != "win32"  # where files without a name, and signals that wait, exist
+HERE = sys.platform != "win32"  # where files without a name exist
 _job: list[Any] = []  # in a worker: what it does, and what all workers share
 
 
@@ -39,7 +39,7 @@ def spread(work: Callable[[Any, Any], T], shared: Any, items: Sequence[Any], job
         )
         others, finished = set(active_children()), False
         try:
-            with _waiting_signals(), _no_script():
+            with waiting_signals(), _no_script():
                 futures = [pool.submit(_do, item) for item in items]
             for future in as_completed(futures):
                 yield future.result()
@@ -78,20 +78,6 @@ class _Packed:
             return pickle.loads(self._pickled)
         whole = memoryview(mmap.mmap(self._file, 0, access=mmap.ACCESS_READ))
         return pickle.loads(self._pickled, buffers=[whole[start : start + size] for start, size in self._spans])
-
-
-@contextmanager
-def _waiting_signals() -> Iterator[None]:
-    """Keep Ctrl-C and SIGTERM from processes that are started inside the block; this one gets them at its end."""
-    if not HERE:
-        yield
-        return
-    resource_tracker.ensure_running()  # which would let them through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -1,9 +1,36 @@
 """Signals that end a command: Ctrl-C, and SIGTERM."""
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
+
+ENDS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def waiting_signals() -> Iterator[None]:
+    """Keep Ctrl-C and SIGTERM from processes that are started inside the block; this one gets them at its end."""
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # which would let them through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def forget_waiting_signals() -> None:
+    """In a process started so: forget what came while it started, ignore SIGTERM, and heed Ctrl-C from now on."""
+    for number in ENDS:
+        signal.signal(number, signal.SIG_IGN)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
@@ -36,7 +63,7 @@ def interrupts() -> Iterator[Callable[[], bool]]:
 
     So too for SIGTERM, where the command line has made it another Ctrl-C; other handlers of it are left alone.
     """
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in ENDS}
     before = {
         number: handler
         for number, handler in handlers.items()

@@ -10,9 +10,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from unknot.encoders.encoder import run_record
 from unknot.encoders.encoding import representation_of
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
+from unknot.examples import located
 from unknot.metrics.arrays import Floats
 from unknot.reading.arguments import must_be
 from unknot.reading.arrays import as_array
@@ -94,7 +96,7 @@ def candidates(
     if len(set(labels)) < len(labels):
         again = next(label for label in labels if labels.count(label) > 1)
         raise UnknotError(f"rank: two models are called '{again}'; give each a name of its own.")
-    return [replace(c, name=label) for c, label in zip(listed, labels, strict=True)]
+    return [replace(c, name=label) for c, label in zip(_with_own_latents(listed), labels, strict=True)]
 
 
 def trained(models: Sequence[Candidate]) -> list[int]:
@@ -170,11 +172,23 @@ def kl_of(representation: Representation) -> Floats | None:
     return mean_kl(as_array(representation.latents), as_array(representation.logvars))
 
 
+def _with_own_latents(models: Sequence[Candidate]) -> list[Candidate]:
+    """Runs with the latents in their folders, such as those of a study, if these are all of the same rows."""
+    runs = [c.run for c in models if c.run is not None]
+    finished = [run for run in runs if run.finished]
+    sources = [run.latents_source() or {} for run in finished]
+    samples = {repr([source.get(key) for key in SAMPLE]) for source in sources}
+    theirs = all(s.get("encoder") == run_record(run) for s, run in zip(sources, finished, strict=True))
+    if len(runs) < len(models) or len(samples) != 1 or not theirs:
+        return list(models)
+    return [c if c.run not in finished else replace(c, model=c.run.latents) for c in models]
+
+
 def _inside(model: Any) -> list[Any]:
-    """The runs, or else the files, in a folder that is no run itself; anything else is one model."""
-    if not isinstance(model, str | Path) or not Path(model).is_dir() or Run.at(model).begun:
+    """The runs, or else the files, in a folder that is no run itself, or in that of a study; else it is one model."""
+    if not isinstance(model, str | Path) or not located(model).is_dir() or Run.at(model).begun:
         return [model]
-    inside = Run.inside(model) or sorted(Path(model).glob("*.npz"))
+    inside = Run.inside(model) or Run.inside(Path(model) / "runs") or sorted(Path(model).glob("*.npz"))
     if not inside:
         raise UnknotError(f"{model}: is not a run, and holds neither runs nor .npz files of latents.")
     return list(inside)

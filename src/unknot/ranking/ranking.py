@@ -309,14 +309,14 @@ def _partners(group: Ints, wanted: int | None, seed: int) -> Ints:
 
 
 def _encoded(models: Sequence[Candidate], data: Path | None, progress: Progress) -> list[Candidate]:
-    """The models with every run encoded; the same images for all, since rows depend on world and seed alone."""
-    runs = [c.run for c in models if c.run is not None]
+    """The models with every run encoded that is not; the same images for all, as rows depend on world and seed."""
+    runs = [c.run for c in models if c.run is not None and c.model != c.run.latents]
     files = {}
     for done, run in enumerate(runs):
         progress("encoding", done, len(runs))
         files[run] = representation_of(run, data=data)
         progress("encoding", done + 1, len(runs))
-    return [c if c.run is None else replace(c, model=files[c.run]) for c in models]
+    return [c if c.run not in files else replace(c, model=files[c.run]) for c in models]
 
 
 def _check(

@@ -29,7 +29,7 @@ def train_command(spec: RunSpec, parent: Path | str) -> Command:
 
 
 def score_command(target: Sequence[str], metric: str, *, seed: int = 0, limit: int | None = None) -> Command:
-    """What computes one metric of a run or of files of latents."""
+    """What computes a metric, or several with commas between, of a run or of files of latents."""
     words = ["unknot", "score", *target, "--metrics", metric]
     words += ["--seed", str(seed)] if seed else []
     words += ["--limit", str(limit)] if limit is not None else []

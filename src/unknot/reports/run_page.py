@@ -5,11 +5,12 @@ not there yet is named with the command that makes it.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from unknot.errors import UnknotError
-from unknot.reports.commands import encode_command, train_command
+from unknot.reports.commands import encode_command, score_command, train_command
 from unknot.reports.kit.charts import curves
 from unknot.reports.kit.latent_pictures import SWITCHED_OFF
 from unknot.reports.kit.page import (
@@ -91,8 +92,7 @@ def _scores(run: Run, records: Mapping[Path, Mapping[str, Any]]) -> Iterator[Sec
         about += [f"seed {record['seed']}"] if record["seed"] else []
         about += [f"at most {limit} rows"] if (limit := record["parameters"].get("limit")) else []
         which = f" of {', '.join(about)}" if i else ""
-        target = [str(file) for file in files if file.is_file()] or [latents_of(run)]
-        grid = record_grid(record, target, f"scores of {run.folder.name}{which}")
+        grid = record_grid(record, _target(run, record), f"scores of {run.folder.name}{which}")
         words = [f"{path.name}: {text}" if i else text for text in in_words(record)]
         yield Section(f"Scores{which}", words, [*verdict_contents(record), grid])
 
@@ -181,8 +181,24 @@ def latents_of(run: Run) -> str:
 def _commands(run: Run) -> list[Content]:
     source = run.latents_source()
     encoded = [] if source is None else [encode_command(run, source)]
-    score = Command(("unknot", "score", latents_of(run)), "scores it")
-    return [train_command(run.spec, run.folder.parent), *encoded, score]
+    return [train_command(run.spec, run.folder.parent), *encoded, *_score_commands(run)]
+
+
+def _score_commands(run: Run) -> Iterator[Command]:
+    """What repeats the scores that are there, without touching them: of the latents, not of the run."""
+    records = [read_scores(path) for path in run.scores]
+    if not records:
+        yield Command(("unknot", "score", latents_of(run)), "scores it")
+    for record in records:
+        limit = record["parameters"].get("limit")
+        command = score_command(_target(run, record), ",".join(record["scores"]), seed=record["seed"], limit=limit)
+        yield replace(command, caption="scores it")
+
+
+def _target(run: Run, record: Mapping[str, Any]) -> list[str]:
+    """The latents that a record is of."""
+    files = [run.folder / Path(file["name"]).name for file in record["input"].get("files", [])[:1]]
+    return [str(file) for file in files if file.is_file()] or [latents_of(run)]
 
 
 def _plain(value: Any) -> str:

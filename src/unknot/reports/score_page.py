@@ -118,8 +118,9 @@ def score_grid(
             number = float(row.value) if isinstance(row.value, str) else row.value  # "inf" in JSON
             better = "higher" if row.higher_is_better else "lower"
             command = score_command(target, row.metric, seed=seed, limit=limit)
-            cells.append([row.metric, row.part, number, row.chance, row.measures, better, row.version, command])
-    header = ("metric", "part", "value", "chance", "measures", "better", "version", "made by")
+            chance = row.chance, row.above_chance
+            cells.append([row.metric, row.part, number, *chance, row.measures, better, row.version, command])
+    header = ("metric", "part", "value", "chance", "above chance", "measures", "better", "version", "made by")
     return Grid(header, cells, name=name)
 
 

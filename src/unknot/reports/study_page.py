@@ -1,7 +1,7 @@
 """A study as one page: what `unknot report STUDY` writes. Reads the study's tables and its runs' folders only."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -115,7 +115,22 @@ class _Sections:
         )
         latents = Run.at(self.study.folder / "runs" / "RUN").latents
         command = Command(("unknot", "score", str(latents), "--metrics", "METRIC"), "makes any score of the table")
-        return Section("Leaderboard", [words], [Grid(header, rows, name="leaderboard"), command])
+        start = len(named) + 3
+        best = self._best_cells(rows, start)
+        words += " The best of each column is bold." if best else ""
+        return Section("Leaderboard", [words], [Grid(header, rows, name="leaderboard", best=best), command])
+
+    def _best_cells(self, rows: Sequence[Sequence[Cell]], start: int) -> set[tuple[int, int]]:
+        """Where the best value of each measure stands, in a table that has them from a column on.
+
+        Those of several worlds are not compared.
+        """
+        best = set()
+        for column, measure in enumerate(self.study.measures if len(self.study.groups) == 1 else (), start):
+            numbers = {i: v for i, row in enumerate(rows) if isinstance(v := row[column], int | float)}
+            leading = (max if measure.higher_is_better else min)(numbers.values(), default=None)
+            best |= {(i, column) for i, v in numbers.items() if v == leading}
+        return best
 
     def _settings(self) -> Section:
         """Box plots by question, and the medians behind them."""
@@ -260,7 +275,7 @@ class _Sections:
             medians = (m.values.reindex(ids).median() for m in measures)
             rows.append([label, len(ids), *(_number(value) for value in medians)])
         header = ["setting", "runs", *(m.column for m in measures)]
-        return Grid(header, rows, "Medians over the runs of a setting.", "settings")
+        return Grid(header, rows, "Medians over the runs of a setting.", "settings", self._best_cells(rows, 2))
 
     def _dot(self, id_: str, value: float, *, across: float = 0.0) -> Dot:
         return Dot(value, self._label(id_), anchor(f"run-{id_}") if id_ in self.shown else "", across)
@@ -271,7 +286,7 @@ class _Sections:
     @cached_property
     def _labels(self) -> dict[str, str]:
         runs = self.study.runs[["id", "model", "setting", "seed"]].itertuples(index=False)
-        return {id_: f"{id_}  {model} {setting}, seed {seed}" for id_, model, setting, seed in runs}
+        return {id_: f"{model} {setting}, seed {seed}  ({id_})" for id_, model, setting, seed in runs}
 
     def _link(self, id_: str) -> Link | str:
         return Link(id_, anchor(f"run-{id_}")) if id_ in self.shown else id_

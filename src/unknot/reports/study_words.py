@@ -1,15 +1,20 @@
 """What a study found: how its runs stand among each other, and that in a few sentences."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from unknot.metrics import METRICS
 from unknot.reports.correlation_table import Correlations
 from unknot.reports.kit.charts import CLEAR
 from unknot.reports.kit.page import number
+from unknot.runs.run import Run
 from unknot.studies.folder import StudyFolder
 from unknot.studies.measures import Measure
+
+ABBREVIATIONS = frozenset({"dci", "gbt", "irs", "lr", "mcc", "med", "mig", "mlp", "nk", "sap", "snc"})
+TIE = 1e-9  # values that differ by no more are the same
 
 
 def mean_places(study: StudyFolder) -> dict[str, float]:
@@ -44,12 +49,13 @@ def summary(study: StudyFolder, places: Mapping[str, float], related: Mapping[st
         places: of its runs, from `mean_places`.
         related: world and split -> how its measures agree.
     """
-    return [_size(study), *_best(study, places), *_settings(study), *_agreement(study, related)]
+    found = [*_best(study, places), *_settings(study), *_failed(study), *_agreement(study, related)]
+    return [_size(study), *found]
 
 
 def answer(study: StudyFolder) -> list[str]:
     """Which run and which setting to keep, with labels and without; empty where nothing was scored."""
-    return [*_best(study, mean_places(study)), *_settings(study)]
+    return [*_best(study, mean_places(study)), *_settings(study), *_failed(study)]
 
 
 def _size(study: StudyFolder) -> str:
@@ -75,20 +81,32 @@ def _best(study: StudyFolder, places: Mapping[str, float]) -> Iterator[str]:
         if not ids:
             continue
         basis = "over all metrics that need labels" if labelled else "over the rankings without labels"
-        text = f"{where}{_named(study, ids[0])} has the best mean place ({number(places[ids[0]])}) {basis}."
-        firsts = [m.column for m in study.measures if m.counted and _leader(m, ids) == ids[0]]
-        n = sum(m.counted and m.values.reindex(ids).notna().any() for m in study.measures)
-        if n > 1:
-            text += f" It leads in {len(firsts)} of {n} metrics"
-            text += f" ({', '.join(firsts[:4])}{', ...' if len(firsts) > 4 else ''})." if firsts else "."
+        first = [id_ for id_ in ids if places[id_] == places[ids[0]]]
+        share = "share" if len(first) > 1 else "has"
+        text = f"{where}{_listed(study, first)} {share} the best mean place ({number(places[ids[0]])}) {basis}."
+        counted = [m for m in study.measures if m.counted and m.values.reindex(ids).notna().any()]
+        leads = [m for m in counted if ids[0] in _leaders(m, ids)]
+        if len(counted) > 1 and len(first) == 1:
+            tied = sum(len(_leaders(m, ids)) > 1 for m in leads)
+            named = ", ".join(spoken(study, m.column) for m in leads[:4])
+            text += f" It leads in {len(leads)} of {len(counted)} metrics"
+            text += f" ({named}{', ...' if len(leads) > 4 else ''})" if leads else ""
+            text += f", in {tied} of them in a tie." if tied else "."
         for m in study.measures:
-            if m.kind == "ranking" and (leader := _leader(m, ids)) is not None:
-                same = "the same run" if leader == ids[0] else _named(study, leader)
-                place = sum(places[i] < places[leader] for i in ids) + 1
-                of = f"; with labels it is number {place} of {len(ids)}" if labelled and leader != ids[0] else ""
-                text += (
-                    f" By {m.column}, without labels, the best is {same} ({number(float(m.values[leader]))}){of}."
-                )
+            leaders = _leaders(m, ids) if m.kind == "ranking" else []
+            if not leaders:
+                continue
+            value = number(float(m.values[leaders[0]]))
+            what = f"By {spoken(study, m.column)}, without labels,"
+            if len(leaders) > 1:
+                text += f" {what} {_listed(study, leaders)} tie as the best ({value})."
+                continue
+            same = "the same run" if leaders == first else _named(study, leaders[0])
+            place = sum(places[i] < places[leaders[0]] for i in ids) + 1
+            of = (
+                f"; with labels it is number {place} of {len(ids)}" if labelled and leaders[0] not in first else ""
+            )
+            text += f" {what} the best is {same} ({value}){of}."
         yield text
 
 
@@ -105,8 +123,9 @@ def _settings(study: StudyFolder) -> Iterator[str]:
         (model, setting), scores = max(by_setting, key=lambda item: item[1].median())
         low, middle, high = np.quantile(scores, [0.25, 0.5, 0.75])
         yield (
-            f"{where}{ranking.column} would choose the setting {model} {setting}: median {number(float(middle))}, "
-            f"half of its {_count(len(scores), 'run')} between {number(float(low))} and {number(float(high))}."
+            f"{where}{spoken(study, ranking.column)} would choose the setting {model} {setting}: "
+            f"median {number(float(middle))}, half of its {_count(len(scores), 'run')} between "
+            f"{number(float(low))} and {number(float(high))}."
         )
 
 
@@ -124,9 +143,10 @@ def _agreement(study: StudyFolder, related: Mapping[str, Correlations]) -> Itera
             strongest = max(with_labels, key=lambda j: pairs.rho[i, j])
             clear = sum(bool(pairs.p[i, j] < CLEAR and pairs.rho[i, j] > 0) for j in with_labels)
             sentences.append(
-                f"{label} agrees best with {pairs.names[strongest]} (rank correlation {pairs.rho[i, strongest]:.2f}, "
-                f"p = {pairs.p[i, strongest]:.2g}, {_count(int(pairs.n[i, strongest]), 'run')}) and significantly with "
-                f"{clear} of {_count(len(with_labels), 'metric')} that need labels"
+                f"{spoken(study, label)} agrees best with {spoken(study, pairs.names[strongest])} "
+                f"(rank correlation {pairs.rho[i, strongest]:.2f}, p = {pairs.p[i, strongest]:.2g}, "
+                f"{_count(int(pairs.n[i, strongest]), 'run')}) and significantly with {clear} of "
+                f"{_count(len(with_labels), 'metric')} that need labels"
             )
         if sentences:
             yield f"{where}{'; '.join(sentences)}. Significant means p < {CLEAR}, each on its own."
@@ -138,11 +158,72 @@ def _where(study: StudyFolder) -> Iterator[tuple[str, Any]]:
         yield (f"On {name}, " if len(study.groups) > 1 else ""), rows
 
 
-def _leader(measure: Measure, ids: list[str]) -> str | None:
+def _leaders(measure: Measure, ids: list[str]) -> list[str]:
+    """The runs with the best value, several if they tie."""
     values = measure.values.reindex(ids).dropna()
     if not len(values):
-        return None
-    return str(values.idxmax() if measure.higher_is_better else values.idxmin())
+        return []
+    best = values.max() if measure.higher_is_better else values.min()
+    return [str(id_) for id_ in values.index[(values - best).abs() <= TIE]]
+
+
+def spoken(study: StudyFolder, column: str) -> str:
+    """A measure as a sentence names it; the variant of a metric only where there are several.
+
+    `mig[bins=20]` is MIG, `udr_lasso[alpha=0.1]/setting` UDR (Lasso) within settings.
+    """
+    if "/" in column:
+        method, _, scope = column.partition("/")
+        title = "UDR (Lasso)" if method.startswith("udr_lasso") else "UDR (Spearman)"
+        scopes = {"setting": " within settings", "all": " among all runs"}
+        return (title if method.startswith("udr_") else method) + scopes.get(scope, f" {scope}")
+    metric, _, rest = column.partition("[")
+    variant, _, part = rest.partition("]") if rest else ("", "", "")
+    if not rest:
+        metric, _, part = column.partition(".")
+    if metric not in METRICS:
+        return column
+    others = {m.column.partition("]")[0] for m in study.measures if m.column.partition("[")[0] == metric}
+    words = " ".join(word.upper() if word in ABBREVIATIONS else word for word in metric.split("_"))
+    return (
+        words + (f" ({variant})" if len(others) > 1 and variant else "") + (f" {part.strip('.')}" if part else "")
+    )
+
+
+def _failed(study: StudyFolder) -> Iterator[str]:
+    """Runs that learned nothing: no informative latent, or one picture for every image."""
+    ranks = study.ranks
+    silent: list[str] = list(ranks.loc[ranks["informative"] == 0, "id"].unique()) if len(ranks) else []
+    if len(silent):
+        verb = "has" if len(silent) == 1 else "have"
+        yield (
+            f"{_count(len(silent), 'run')} {verb} collapsed: no latent of {_listed(study, silent)} says anything "
+            "about the image."
+        )
+    blank = [id_ for id_ in study.runs["id"] if (run := study.run(id_)) is not None and _draws_alike(run)]
+    if blank:
+        whose = "its" if len(blank) == 1 else "their"
+        yield f"{_listed(study, blank)}: {whose} reconstructions are the same picture for every image."
+
+
+def _draws_alike(run: Run) -> bool:
+    from PIL import Image
+
+    from unknot.reports.kit.latent_pictures import drawn_alike
+
+    try:
+        with Image.open(run.picture("reconstructions")) as sheet:
+            return drawn_alike(sheet)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # none, or a damaged one
+        return False
+
+
+def _listed(study: StudyFolder, ids: Sequence[str]) -> str:
+    """Runs by name, the first three of many."""
+    named = [_named(study, id_) for id_ in ids[:3]]
+    more = [f"{len(ids) - 3} more"] if len(ids) > 3 else []
+    *before, last = [*named, *more]
+    return f"{'; '.join(before)} and {last}" if before else last
 
 
 def _named(study: StudyFolder, id_: str) -> str:

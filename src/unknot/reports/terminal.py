@@ -74,8 +74,11 @@ def _table(rows: Sequence[ScoreRow], *, width: int, intervals: bool, wide: bool)
     for row in rows:
         cells = [Text(f"  {row.label}"), _number(float(row.value))]
         if intervals:
-            cells.append(Text("{:.3f}..{:.3f}".format(*row.interval) if row.interval else ""))
+            drift = "" if row.drift is None else f" {row.drift:+.3f}"
+            cells.append(Text("{:.3f}..{:.3f}".format(*row.interval) + drift if row.interval else ""))
         chance = f"chance {row.chance}" if row.chance and len(row.chance) <= BRIEF else ""
+        if row.above_chance is not None and row.p_chance is not None:
+            chance += f", above it {row.above_chance:.0%}"
         cells += [Text("higher" if row.higher_is_better else "lower"), Text(chance)]
         if wide:
             cells.append(Text("" if row.part else f"{row.seconds:.2f} s"))

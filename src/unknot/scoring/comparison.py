@@ -6,6 +6,7 @@ Where the rows are the same, both are given the same resamples, so that what the
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from unknot.metrics.score import identity
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
+from unknot.scoring.baselines import Baseline, read_baseline, rows_hash
+from unknot.scoring.redrawn import holds_out, redrawn
 from unknot.scoring.scorecard import Plan
-from unknot.scoring.scoring import plan, resampled, run
+from unknot.scoring.scoring import plan, run
 from unknot.statistics.correlations import holm
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 LEVEL = 0.05  # of errors that are accepted
 ENDS = (0.025, 0.975, 0.05, 0.95)  # of the interval, and of the one that tells equals
 SEEN = 2.8  # standard errors: a difference that 80 % of such comparisons would call one
+Values = dict[str, tuple[float, Floats]]  # representation -> its score, and those of resamples
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,11 @@ class Difference:
     p_holm: float
     smallest: float
     verdict: str
+
+    def loses(self, least: float) -> bool:
+        """Whether the second is surely worse, nearer to a loss of `least` than to none, and that may be the loss."""
+        loss, error = abs(self.difference), self.smallest / SEEN
+        return self.verdict == "worse" and loss > least / 2 and loss + 3 * error >= least
 
 
 @dataclass(frozen=True)
@@ -110,10 +119,11 @@ class Comparison:
 def compare(
     representations: Mapping[str, Any],
     *,
-    metrics: Sequence[str] | str = "quick",
+    metrics: Sequence[str] | str | None = None,
     resamples: int = 200,
     margin: float = 0.0,
     seed: int = 0,
+    jobs: int = 1,
     progress: Progress = silent,
 ) -> Comparison:
     """Compare representations metric by metric: how large is each difference, and may it be luck?
@@ -123,12 +133,13 @@ def compare(
     training.
 
     Args:
-        representations: name -> `Representation`, or the path of its file; two or more.
-        metrics: which, as in `unknot.score`; those that train nothing if left out. One that trains is trained anew on
-            each resample.
-        resamples: how many.
+        representations: name -> `Representation`, or the path of its file, or a `Baseline` or its file; two or more.
+        metrics: which, as in `unknot.score`; if left out those of a baseline, or those that train nothing. One that
+            trains is trained anew on each resample.
+        resamples: how many; those of a baseline, if there is one, and then its seed.
         margin: differences within it count as none: "equal" is said where the whole 90 % interval lies inside.
         seed: decides resamples, splits and whatever a metric draws.
+        jobs: number of processes; the numbers do not change.
         progress: told how many metrics are done.
 
     >>> import unknot
@@ -145,40 +156,49 @@ def compare(
     if not margin >= 0:
         raise UnknotError(f"compare: margin is {margin}; expected 0 or more.")
     names = tuple(representations)
-    plans = {name: _plan(name, given, metrics, seed) for name, given in representations.items()}
-    paired, notes = _pairing(plans)
-    found: dict[str, dict[str, tuple[float, Floats]]] = {}
-    tasks = plans[names[0]].tasks
-    for done, (metric, options) in enumerate(tasks):
-        id_ = identity(METRICS[metric], **options)
+    sources = {name: _source(source) for name, source in representations.items()}
+    kept = {name: source for name, source in sources.items() if isinstance(source, Baseline)}
+    if len(kept) == len(names):
+        raise UnknotError("compare: all are baselines; expected a representation to compare with them.")
+    for first in kept.values():
+        resamples, seed = first.resamples, first.seed
+    if any((each.resamples, each.seed) != (resamples, seed) for each in kept.values()):
+        raise UnknotError("compare: baselines of different seeds or resamples; make them again with the same.")
+    chosen = metrics or [id_ for each in kept.values() for id_ in each.scores] or "quick"
+    plans = {name: _plan(name, source, chosen, seed) for name, source in sources.items() if name not in kept}
+    paired, notes = _pairing(plans, kept)
+    tasks = next(iter(plans.values())).tasks
+    work = _Work(names, plans, kept, resamples, seed, paired)
+    drawn = {}
+    for done, (id_, values, refused) in enumerate(_all_values(work, tasks, jobs), 1):
         progress("comparing", done, len(tasks), metric=id_)
-        values, refused = _values(plans, metric, options, resamples, seed, paired)
-        if refused:
-            notes.append(f"{id_} is left out: {refused}")
-        else:
-            found[id_] = values
-    progress("comparing", len(tasks), len(tasks))
+        drawn[id_] = values
+        notes += [f"{id_} is left out: {refused}"] if refused else []
+    found = {id_: drawn[id_] for id_ in (identity(METRICS[m], **options) for m, options in tasks) if drawn[id_]}
     return Comparison(names, tuple(_differences(names, found, margin)), paired, resamples, tuple(notes))
 
 
-def _plan(name: str, given: Any, metrics: Sequence[str] | str, seed: int) -> Plan:
-    representation = given if isinstance(given, Representation) else read_representation(given)
+def _source(source: Any) -> Representation | Baseline:
+    """What is compared, read from its file if it is the path of one."""
+    if isinstance(source, Representation | Baseline):
+        return source
+    return read_baseline(source) if Path(source).suffix == ".json" else read_representation(source)
+
+
+def _plan(name: str, source: Any, metrics: Sequence[str] | str, seed: int) -> Plan:
     try:
-        return plan(representation, metrics=metrics, seed=seed)
+        return plan(source, metrics=metrics, seed=seed)
     except UnknotError as error:
         raise UnknotError(f"{name}: {error}") from None
 
 
-def _pairing(plans: Mapping[str, Plan]) -> tuple[bool, list[str]]:
+def _pairing(plans: Mapping[str, Plan], kept: Mapping[str, Baseline]) -> tuple[bool, list[str]]:
     """Whether all have the same rows in the same order, as far as their factors tell; and what is to be noted."""
     (name, first), *others = plans.items()
+    known = first.representation
     for other, todo in others:
-        known, own = first.representation, todo.representation
-        if known.factor_names != own.factor_names:
-            raise UnknotError(
-                f"compare: {name} has the factors {', '.join(known.factor_names) or 'none'} and {other} has "
-                f"{', '.join(own.factor_names) or 'none'}; scores of different factors are no comparison."
-            )
+        own = todo.representation
+        _check_names(name, known.factor_names, other, own.factor_names)
         same = known.latents.shape[0] == own.latents.shape[0] and all(
             (a is None) == (b is None) and (a is None or np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
             for a, b in (
@@ -189,26 +209,68 @@ def _pairing(plans: Mapping[str, Plan]) -> tuple[bool, list[str]]:
         )
         if not same:
             return False, [f"{name} and {other} are of other rows, or in another order: resampled apart."]
+    for other, baseline in kept.items():
+        _check_names(other, baseline.factor_names, name, known.factor_names)
+        if baseline.rows != rows_hash(known):
+            return False, [f"{other} and {name} are of other rows, or in another order: resampled apart."]
     return True, []
 
 
-def _values(
-    plans: Mapping[str, Plan], metric: str, options: Mapping[str, Any], resamples: int, seed: int, paired: bool
-) -> tuple[dict[str, tuple[float, Floats]], str]:
-    """Of each representation the score and those of its resamples; or why one of them has none."""
+def _check_names(first: str, of_first: Sequence[str], second: str, of_second: Sequence[str]) -> None:
+    if tuple(of_first) != tuple(of_second):
+        raise UnknotError(
+            f"compare: {first} has the factors {', '.join(of_first) or 'none'} and {second} has "
+            f"{', '.join(of_second) or 'none'}; scores of different factors are no comparison."
+        )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the comparison of one metric needs."""
+
+    names: tuple[str, ...]
+    plans: Mapping[str, Plan]
+    kept: Mapping[str, Baseline]
+    resamples: int
+    seed: int
+    paired: bool
+
+
+def _all_values(
+    work: _Work, tasks: Sequence[tuple[str, Mapping[str, Any]]], jobs: int
+) -> Iterator[tuple[str, Values, str]]:
+    if jobs < 1:
+        raise UnknotError(f"compare: jobs is {jobs}; expected at least one process.")
+    if jobs == 1 or len(tasks) == 1:
+        return (_values(work, task) for task in tasks)
+    from unknot.processes.pool import spread
+
+    return spread(_values, work, tasks, min(jobs, len(tasks)))
+
+
+def _values(work: _Work, task: tuple[str, Mapping[str, Any]]) -> tuple[str, Values, str]:
+    """A metric, of each representation its score and those of resamples; or none, and why one of them has none."""
+    metric, options = task
+    id_ = identity(METRICS[metric], **options)
     values = {}
-    for at, (name, todo) in enumerate(plans.items()):
-        (record,) = run(Plan(todo.representation, todo.rows, ((metric, options),), todo.seed))
+    for at, name in enumerate(work.names):
+        if name in work.kept:
+            score = work.kept[name].scores.get(id_)
+            if score is None:
+                return id_, {}, f"{name} has no score of it"
+            values[name] = score.value, score.draws
+            continue
+        todo = work.plans[name]
+        (record,) = run(Plan(todo.representation, todo.rows, (task,), todo.seed))
         if record.score is None or not np.isfinite(record.score.value):
-            return {}, f"{name}: {record.refused or 'the score is undefined'}"
-        rng = np.random.default_rng([seed, resamples, 0 if paired else at])
-        values[name] = record.score.value, np.array(list(resampled(todo, metric, options, resamples, rng)))
-    return values, ""
+            return id_, {}, f"{name}: {record.refused or 'the score is undefined'}"
+        rng = np.random.default_rng([work.seed, work.resamples, 0 if work.paired else at])
+        draws = redrawn(todo, metric, options, work.resamples, rng, held_out=holds_out(record.score))
+        values[name] = record.score.value, np.array(list(draws))
+    return id_, values, ""
 
 
-def _differences(
-    names: Sequence[str], found: Mapping[str, Mapping[str, tuple[float, Floats]]], margin: float
-) -> Iterator[Difference]:
+def _differences(names: Sequence[str], found: Mapping[str, Values], margin: float) -> Iterator[Difference]:
     from scipy.stats import norm
 
     rows = []

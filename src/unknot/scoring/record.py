@@ -12,6 +12,7 @@ from unknot import __version__
 from unknot.files import file_hash, plain
 from unknot.metrics import METRICS
 from unknot.reading.names import csv_text
+from unknot.scoring.chance import as_fields
 from unknot.scoring.score_row import Entry, ScoreRow, rows_of
 from unknot.scoring.scorecard import Record, Scorecard
 
@@ -31,8 +32,9 @@ def entries(scores: Scorecard | Mapping[str, Any]) -> Iterator[Entry]:
 
 def _of_record(record: Mapping[str, Any]) -> Iterator[Entry]:
     for id_, score in record.get("scores", {}).items():
-        kept = ("value", "version", "seconds", "interval")
-        yield id_, {name: score[name] for name in kept if name in score}, score["parts"]
+        kept = ("value", "version", "seconds", "interval", "drift")
+        about = {name: score[name] for name in kept if name in score} | as_fields(score.get("chance"))
+        yield id_, about, score["parts"]
     for id_, why in record.get("refused", {}).items():
         yield id_, {"refused": why}, {}
 
@@ -57,7 +59,7 @@ def scorecard_record(card: Scorecard, files: Sequence[Path | str] = ()) -> dict[
         "factor_dependence": plan.dependence,
         "about_factors": list(plan.about_factors),
         "seed": plan.seed,
-        "parameters": {"metrics": plan.ids, "limit": plan.limit, "bootstrap": plan.bootstrap},
+        "parameters": {"metrics": plan.ids, "limit": plan.limit, "bootstrap": plan.bootstrap, "null": plan.null},
         "complete": len(card.records) == len(plan.tasks),
         "verdicts": [asdict(verdict) for verdict in card.verdicts],
         "information_shares": card.shares,
@@ -71,13 +73,14 @@ def scorecard_record(card: Scorecard, files: Sequence[Path | str] = ()) -> dict[
 
 def to_csv(card: Scorecard) -> str:
     """One row for each number of the terminal table."""
-    rows: list[list[Any]] = [
-        ["metric", "part", "value", "low", "high", "measures", "version", "seconds", "refused"]
-    ]
+    numbers = ["value", "low", "high", "drift", "chance", "above_chance"]
+    rows: list[list[Any]] = [["metric", "part", *numbers, "measures", "version", "seconds", "refused"]]
     for row in score_rows(card):
         value, interval = "" if row.value is None else row.value, row.interval or ("", "")
         seconds = "" if row.part else row.seconds
-        rows.append([row.metric, row.part, value, *interval, row.measures, row.version, seconds, row.refused])
+        chance = ("" if number is None else number for number in (row.drift, row.chance_level, row.above_chance))
+        about = row.measures, row.version, seconds, row.refused
+        rows.append([row.metric, row.part, value, *interval, *chance, *about])
     return csv_text(rows)
 
 
@@ -97,6 +100,8 @@ def _score(record: Record) -> dict[str, Any]:
     return {
         "value": None if score is None else score.value,
         "interval": record.interval,
+        "drift": record.drift,
+        "chance": record.chance_record,
         "version": METRICS[record.name].facts.version,
         "seconds": round(record.seconds, 4),
         "options": dict(record.options),

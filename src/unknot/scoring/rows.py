@@ -72,6 +72,25 @@ class Data:
             return self.rows(train)
         return self.rows(train, _drawn(self.latents_test.shape[0], self.groups_test, rng))
 
+    def halved(self, rng: np.random.Generator) -> "Data":
+        """Half of the rows, or of their groups, each once, training and test rows apart."""
+        train = _half(self.n, self.groups, rng)
+        if self.latents_test is None or self.factors_test is None:
+            return self.rows(train)
+        return self.rows(train, _half(self.latents_test.shape[0], self.groups_test, rng))
+
+    def torn(self, rng: np.random.Generator) -> "Data":
+        """The same latents with labels of other rows, training and test rows apart.
+
+        Rows change labels within their group; where no group has two, groups change theirs.
+        """
+        factors, test = self.factors, self.factors_test
+        if factors is not None:
+            factors = factors[_exchanged(factors, self.groups, rng)]
+        if test is not None:
+            test = test[_exchanged(test, self.groups_test, rng)]
+        return replace(self, factors=factors, factors_test=test)
+
     def capped(self, cap: int | None, seed: int) -> "Data":
         """At most `cap` rows, two thirds of them training rows where there are held-out ones."""
         rng = np.random.default_rng(seed)
@@ -129,6 +148,31 @@ def _drawn(n: int, groups: Ints | None, rng: np.random.Generator) -> Ints:
     order, starts = np.argsort(codes, kind="stable"), np.append(0, np.cumsum(np.bincount(codes)))
     picks = rng.integers(0, len(starts) - 1, len(starts) - 1)
     return np.concatenate([order[starts[pick] : starts[pick + 1]] for pick in picks])
+
+
+def _half(n: int, groups: Ints | None, rng: np.random.Generator) -> Ints:
+    """Half of the rows, or those of half of the groups, in their order; at least one."""
+    if groups is None:
+        return np.sort(rng.choice(n, size=max(1, n // 2), replace=False))
+    names = np.unique(groups)
+    return np.flatnonzero(np.isin(groups, rng.choice(names, size=max(1, len(names) // 2), replace=False)))
+
+
+def _exchanged(labels: Labels, groups: Ints | None, rng: np.random.Generator) -> Ints:
+    """For each row, the row whose labels it is given."""
+    n = len(labels.values)
+    if groups is None:
+        return rng.permutation(n)
+    _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
+    codes = codes.reshape(-1)
+    one_each = labels.values[first][codes]
+    same = (labels.values == one_each) | ((labels.values != labels.values) & (one_each != one_each))
+    if same.all():
+        return np.asarray(first[rng.permutation(len(first))][codes])
+    within, mixed = np.argsort(codes, kind="stable"), np.lexsort((rng.random(n), codes))
+    result = np.empty(n, dtype=np.int64)
+    result[within] = mixed
+    return result
 
 
 def _subset(n: int, cap: int | None, rng: np.random.Generator) -> Any:

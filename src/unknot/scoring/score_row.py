@@ -8,6 +8,12 @@ from typing import Any
 from unknot.metrics import METRICS
 from unknot.metrics.score import Facts
 
+NO_CHANCE: dict[str, Any] = {
+    "chance": "",
+    "chance_level": None,
+    "above_chance": None,
+    "p_chance": None,
+}  # of parts
 Entry = tuple[str, dict[str, Any], Mapping[str, Any]]  # full name of a metric, fields of its row, its parts
 
 
@@ -24,8 +30,12 @@ class ScoreRow:
         version: of the metric.
         seconds: that the metric took, all its parts together.
         interval: 95 % of the headline, if that was asked for.
+        drift: how much the headline is above that of half of the rows, beside an interval.
         refused: why there is no score.
         chance: what a code gets that knows nothing, in few words; empty where no words tell it.
+        chance_level: the same as a number, measured or by a formula; None where neither is known.
+        above_chance: the share of what was possible above it; None where there is no best value.
+        p_chance: how often labels of other rows do as well; None where they were not tried.
     """
 
     metric: str
@@ -36,8 +46,12 @@ class ScoreRow:
     version: int = 1
     seconds: float = 0.0
     interval: Sequence[float] | None = None
+    drift: float | None = None
     refused: str = ""
     chance: str = ""
+    chance_level: float | None = None
+    above_chance: float | None = None
+    p_chance: float | None = None
 
     @property
     def label(self) -> str:
@@ -63,7 +77,9 @@ def rows_of(entries: Iterable[Entry]) -> Iterator[ScoreRow]:
         yield headline
         for part, measures in facts.also.items():
             if part in parts:
-                yield replace(headline, part=part, value=parts[part], measures=measures, interval=None, chance="")
+                yield replace(
+                    headline, part=part, value=parts[part], measures=measures, interval=None, **NO_CHANCE
+                )
 
 
 def _chance(facts: Facts) -> str:

@@ -13,6 +13,7 @@ from unknot.metrics.score import Facts, Score, identity
 from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
 from unknot.scoring.answers import Answer, answers, in_a_sentence
+from unknot.scoring.chance import Chance, as_fields
 from unknot.scoring.factor_facts import Missing, dependence, dependence_sentences, missing_labels
 from unknot.scoring.score_row import Entry, rows_of
 
@@ -34,8 +35,10 @@ class Record:
         score: value and parts; None if the metric refused.
         seconds: wall time, resampling included.
         refused: why there is no score.
-        interval: 95 % bootstrap interval of the value, if asked for.
+        interval: 95 % bootstrap interval of the value on as many other rows, if asked for.
         warnings: what was said while it ran.
+        chance: what the metric gives by chance, as measured or by a formula; None where neither is known.
+        drift: how much the value is above that of half of the rows, beside an interval.
     """
 
     id: str
@@ -46,6 +49,15 @@ class Record:
     refused: str = ""
     interval: tuple[float, float] | None = None
     warnings: tuple[str, ...] = ()
+    chance: Chance | None = None
+    drift: float | None = None
+
+    @property
+    def chance_record(self) -> dict[str, Any] | None:
+        """The chance level as plain values, with the share above it."""
+        if self.chance is None or self.score is None:
+            return None
+        return self.chance.record(self.score.value, METRICS[self.name].facts)
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,7 @@ class Plan:
     seed: int = 0
     limit: int | None = None
     bootstrap: int = 0
+    null: int | None = 0  # permutations that measure chance; None for few, where rows are few
     by_width: bool = (
         False  # whether the metrics are those of the default suite, which depends on the number of latents
     )
@@ -179,10 +192,16 @@ class Scorecard:
     def entries(self) -> Iterator[Entry]:
         """Full name, facts and parts of each metric."""
         for record in self.records.values():
-            about = {"seconds": record.seconds, "interval": record.interval, "refused": record.refused}
+            about = {
+                "seconds": record.seconds,
+                "interval": record.interval,
+                "drift": record.drift,
+                "refused": record.refused,
+            }
             if record.score is None:
                 yield record.id, about, {}
             else:
+                about |= as_fields(record.chance_record)
                 yield record.id, about | {"value": record.score.value}, record.score.parts
 
     @property

@@ -7,9 +7,7 @@ for, in which order, or in how many processes.
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.examples import located
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE
 from unknot.metrics.held_out import third_of_groups
@@ -26,7 +25,9 @@ from unknot.metrics.verdict import information_shares, least_shares, verdicts
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
+from unknot.scoring import redrawn
 from unknot.scoring.gaps import score_with_gaps
+from unknot.scoring.redrawn import call, cap
 from unknot.scoring.rows import Data, whole
 from unknot.scoring.scorecard import Plan, Record, Scorecard, too_wide
 from unknot.tables.labels import labels_of
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from unknot.runs.run import Run
 
 TIERS = ("quick", "default", "all")  # of metrics: those that take no training, the usual ones, every one
-TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 
 
 @checked
@@ -66,7 +66,7 @@ def score(
         missing: values that stand for an unknown label, besides None, NaN and empty words.
         jobs: number of processes.
         progress: told how many metrics are done.
-        options: `metrics`, `exclude`, `seed`, `limit`, `bootstrap`: see `plan`.
+        options: `metrics`, `exclude`, `seed`, `limit`, `bootstrap`, `null`: see `plan`.
 
     >>> import unknot
     >>> latents, factors = unknot.examples.toy_m1()
@@ -93,7 +93,7 @@ def score(
 
 def run_of(latents: Any) -> "Run | None":
     """The run that is to be scored, if it is one; what a run needs is not imported for arrays and files."""
-    file = isinstance(latents, str | Path) and not Path(latents).is_dir()
+    file = isinstance(latents, str | Path) and not located(latents).is_dir()
     if file or isinstance(latents, np.ndarray | Representation):
         return None
     from unknot.encoders.source import Source
@@ -110,6 +110,7 @@ def plan(
     seed: int = 0,
     limit: int | None = None,
     bootstrap: int = 0,
+    null: int | None = None,
 ) -> Plan:
     """Check the input and choose the metrics; nothing is computed yet.
 
@@ -126,7 +127,12 @@ def plan(
         seed: decides splits, resamples and whatever a metric draws.
         limit: use at most this many rows. Without it, metrics that train something use at most the literature's
             10,000 training and 5,000 test rows, and the others all rows.
-        bootstrap: number of resamples for a 95 % interval of each training-free metric.
+        bootstrap: number of resamples for a 95 % interval of each training-free metric: where it would lie on as many
+            other rows. Beside it stands the drift, how much the value is above that of half of the rows.
+        null: number of permutations that measure what each metric gives by chance: the same latents, with labels of
+            other rows (of the same group, where there are groups). Metrics that take seconds get ten at most, those
+            that take minutes none. Left out, training-free metrics get 10 where there are fewer than 1,000 rows;
+            0 is none.
     """
     if seed < 0:
         raise UnknotError(f"score: seed is {seed}; expected 0 or more.")
@@ -136,6 +142,8 @@ def plan(
         raise UnknotError(
             f"score: bootstrap is {bootstrap}; use 0 for none, or a number of resamples such as 200."
         )
+    if null is not None and (null < 0 or null == 1):
+        raise UnknotError(f"score: null is {null}; use 0 for none, or a number of permutations such as 200.")
     rows = None
     slots = representation.latents.shape[1] if representation.latents.ndim == 3 else 0
     representation = representation.pooled()
@@ -154,7 +162,7 @@ def plan(
     representation = replace(representation, latents=latents, latents_test=latents_test)
     tasks = _choose(metrics, exclude, rows, representation.latents.shape[1], slots=bool(slots))
     by_width = not metrics or "default" in metrics
-    return Plan(representation, rows, tasks, seed, limit, bootstrap, by_width=by_width, slots=slots)
+    return Plan(representation, rows, tasks, seed, limit, bootstrap, null, by_width=by_width, slots=slots)
 
 
 def run(todo: Plan, *, jobs: int = 1, progress: Progress = silent) -> Iterator[Record]:
@@ -287,7 +295,7 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
     metric = METRICS[name]
     id_ = identity(metric, **options)
     start = time.perf_counter()
-    refused, interval, result = "", None, None
+    refused, interval, drift, chance, result = "", None, None, None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -298,12 +306,15 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
                 )
             result = _score(todo, name, options, {} if shared is None else shared)
             if todo.bootstrap and metric.facts.cost_of(options) == "instant":
-                interval = _interval(todo, name, options, result)
+                interval = redrawn.interval(todo, name, options, result)
+                drift = redrawn.drift(todo, name, options, result)
+            chance = redrawn.chance(todo, name, options, result)
         except UnknotError as error:
             refused = str(error)
     # constant factors are announced once, by `plan`, not by each metric again
     texts = dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, UnknotWarning))
-    return Record(id_, name, dict(options), result, time.perf_counter() - start, refused, interval, tuple(texts))
+    seconds = time.perf_counter() - start
+    return Record(id_, name, dict(options), result, seconds, refused, interval, tuple(texts), chance, drift)
 
 
 def _run_task(todo: Plan, task: tuple[str, Mapping[str, Any]]) -> Record:
@@ -319,72 +330,12 @@ def _score(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any, 
 
     def scored(data: Data) -> Score:
         data = data.split(todo.seed) if apart else data
-        return _call(todo, name, data.capped(_cap(todo, name, options), todo.seed), options)
+        return call(todo, name, data.capped(cap(todo, name, options), todo.seed), options)
 
     data = whole(todo.representation, tested)
     if metric.facts.labels and data.gaps:
         return score_with_gaps(identity(metric, **options), metric.facts, data, scored)
-    key = _cap(todo, name, options), tested, apart
+    key = cap(todo, name, options), tested, apart
     if key not in shared:
         shared[key] = (data.split(todo.seed) if apart else data).capped(key[0], todo.seed)
-    return _call(todo, name, shared[key], options)
-
-
-def _cap(todo: Plan, name: str, options: Mapping[str, Any]) -> int | None:
-    """How many rows a metric sees at most."""
-    free = todo.limit is not None or METRICS[name].facts.cost_of(options) == "instant"
-    return todo.limit if free else TRAIN_ROWS + TEST_ROWS
-
-
-def _call(todo: Plan, name: str, data: Data, options: Mapping[str, Any]) -> Score:
-    metric = METRICS[name]
-    parameters = signature(metric).parameters
-    extra: dict[str, Any] = dict(options)
-    if "rng" in parameters:
-        extra["rng"] = todo.seed
-    if "latents_test" in parameters and data.latents_test is not None:
-        extra |= {"latents_test": data.latents_test, "factors_test": data.factors_test}
-    return metric(data.checked, data.factors, **extra)
-
-
-def _interval(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> tuple[float, float] | None:
-    """How far the value would scatter on other rows like these: the spread of resamples, about the value itself.
-
-    Repeated rows add bias to counts, so the resamples' own mean is taken off; the value's bias stays.
-    """
-    if not np.isfinite(result.value):
-        return None
-    rng = np.random.default_rng([todo.seed, todo.bootstrap])
-    draws = [draw for draw in resampled(todo, name, options, todo.bootstrap, rng) if np.isfinite(draw)]
-    if len(draws) < max(2, todo.bootstrap // 2):
-        return None
-    spread = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
-    ends = np.clip(result.value + spread, *METRICS[name].facts.bounds)
-    return float(ends[0]), float(ends[1])
-
-
-def resampled(
-    todo: Plan, name: str, options: Mapping[str, Any], n: int, rng: np.random.Generator
-) -> Iterator[float]:
-    """The values of a metric on n resamples of the rows, or of their groups; NaN of one that cannot be scored.
-
-    Representations of as many rows, with generators of one seed, are given the same resamples.
-    """
-    metric = METRICS[name]
-    takes_test = "latents_test" in signature(metric).parameters
-    data = whole(todo.representation, takes_test and todo.representation.latents_test is not None)
-    gaps = metric.facts.labels and data.gaps
-    data = data if gaps else data.capped(_cap(todo, name, options), todo.seed)
-    data = data.split(todo.seed) if takes_test else data
-    for _ in range(n):
-        rows = data.resampled(rng)
-        value = np.nan
-        # a resample of few rows can lose a factor's only other value; what cannot be scored is drawn no interval from
-        with suppress(UnknotError), warnings.catch_warnings(action="ignore", category=UnknotWarning):
-            if gaps:
-                call = partial(_call, todo, name, options=options)
-                rows = rows.capped(_cap(todo, name, options), todo.seed)
-                value = score_with_gaps(name, metric.facts, rows, call).value
-            else:
-                value = _call(todo, name, rows, options).value
-        yield value
+    return call(todo, name, shared[key], options)

@@ -18,6 +18,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from unknot.processes.parent import follow_parent
+from unknot.processes.signals import forget_waiting_signals, waiting_signals
 from unknot.studies.engines import Advance, Outcome
 from unknot.studies.steps import Step, perform
 
@@ -82,7 +83,7 @@ class LocalEngine:
         ours, theirs = self._context.Pipe()
         output = TemporaryFile("a+b")
         process = self._context.Process(target=_work, args=(theirs, _Output(output.fileno())), daemon=True)
-        with _one_thread():
+        with _one_thread(), waiting_signals():
             process.start()
         theirs.close()
         self._pool.append(_Worker(process, ours, output))
@@ -171,7 +172,7 @@ def _alone(output: _Output) -> None:
     """Cut a process off from the terminal, and end it with the one that started it."""
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # Ctrl-C goes to the parent, which passes it on once
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # so does the end of a cluster's job, which is told to all of it
+    forget_waiting_signals()  # the end of a cluster's job, SIGTERM, is told to all of it: that too is the parent's
     output.take()
     follow_parent()
 

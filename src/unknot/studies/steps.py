@@ -167,7 +167,7 @@ def _score(step: Step, progress: Progress, shared: Shared) -> None:
     if not missing:
         return
     with warnings.catch_warnings(action="ignore", category=UnknotWarning):  # the record says what was left out
-        todo = scoring.plan(representation, metrics=missing, limit=step.values["limit"])
+        todo = scoring.plan(representation, metrics=missing, limit=step.values["limit"], null=0)
         card = scoring.scorecard(todo, [])
         for i, record in enumerate(scoring.run(todo)):
             keep_scores(run, replace(card, records={record.id: record}), run.latents)

@@ -7,6 +7,7 @@ An `.npz` holds `images` (n, h, w) or (n, h, w, c) uint8; `factors` (n, f) whole
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +20,8 @@ from unknot.factors import Classes, Factor, FactorSpace, Indices, Kind, numbered
 from unknot.reading import npz
 from unknot.reading.arguments import must_be
 from unknot.reading.arrays import as_array
+from unknot.tables.arrow import is_table
+from unknot.tables.labels import labels_of
 from unknot.worlds.pictures import Pictures
 from unknot.worlds.world import Images
 
@@ -32,7 +35,9 @@ class ArrayWorld:
     Args:
         images: uint8 (n, h, w) or (n, h, w, c): an array, a memory map, or anything with shape, dtype and rows.
         factors: (n, f) classes if `space` is given; else any numbers or words, whose sorted distinct values become
-            the classes. None: the images fill `space` in its order, or are told apart by number alone.
+            the classes; a table brings its own names. None: the images fill `space` in its order, or are told apart
+            by number alone.
+        names: of the factors, where there is no table.
         space: names, sizes and kinds of the factors.
         name: its title.
         key: in the catalogue, for readers of published files.
@@ -54,6 +59,7 @@ class ArrayWorld:
         images: Pictures | NDArray[Any],
         factors: ArrayLike | None = None,
         *,
+        names: Sequence[str] = (),
         space: FactorSpace | None = None,
         name: str = "arrays",
         key: str = "",
@@ -65,6 +71,7 @@ class ArrayWorld:
         _warn_of_black(pictures, name)
         n = pictures.shape[0]
         self.name, self.key = name, key
+        self.file_names: tuple[str, ...] = ()  # of pictures in files of their own, in their order
         self.pictures = pictures
         if factors is None:
             self.factors = space or numbered(n)
@@ -75,8 +82,7 @@ class ArrayWorld:
                 )
             self._classes: Classes | None = None
         else:
-            table = _one_row_each(as_array(factors, name, "factors"), n, name)
-            self.factors, self._classes = (space, space.check(table, name)) if space else ranked(table, name)
+            self.factors, self._classes = _classes_of(factors, n, name, names, space)
         if self._classes is not None and self._in_grid_order():
             self._classes = None
 
@@ -200,6 +206,21 @@ def ranked(
     except UnknotError as error:
         raise UnknotError(f"{who}: {error}") from None
     return space, np.stack(columns, axis=1).astype(np.int64)
+
+
+def _classes_of(
+    factors: Any, n: int, who: str, names: Sequence[str], space: FactorSpace | None
+) -> tuple[FactorSpace, Classes]:
+    """The factors of n images and their classes, from classes of a space, numbers, words, or a table of both."""
+    if space is not None or not is_table(factors):
+        table = _one_row_each(as_array(factors, who, "factors"), n, who)
+        return (space, space.check(table, who)) if space else ranked(table, who, names)
+    labels = labels_of(factors, who=who)
+    words, columns = labels.words, names or labels.columns
+    kinds = ["categorical" if name in words else "ordinal" for name in labels.columns]
+    space, classes = ranked(_one_row_each(labels.values, n, who), who, columns, kinds)
+    values = [words.get(name, factor.values) for name, factor in zip(labels.columns, space, strict=True)]
+    return FactorSpace(tuple(replace(f, values=tuple(v)) for f, v in zip(space, values, strict=True))), classes
 
 
 def _one_row_each(table: NDArray[Any], n: int, who: str) -> NDArray[Any]:

@@ -1,8 +1,11 @@
-"""A folder of pictures without factors (CelebA, ImageNet, one's own), for scores that need no labels.
+"""A folder of pictures: those of one's own, CelebA, ImageNet.
 
-Pictures are taken from all subfolders and sorted by name, since the order of a directory listing is not stable.
+Where all lie in subfolders of one depth, as in `photos/bag/red/1.jpg`, the names of the subfolders are the factors;
+else there are none, for scores that need no labels. Pictures are taken from all subfolders and sorted by name, since
+the order of a directory listing is not stable.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -11,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.worlds.array_world import ArrayWorld
+from unknot.worlds.array_world import ArrayWorld, ranked
 from unknot.worlds.pictures import PictureFiles
 
 if TYPE_CHECKING:
@@ -52,11 +55,23 @@ def pictures(folder: Path) -> list[Path]:
     )
 
 
-def read(folder: Path, *, size: int = 64, fit: Fit = "crop", channels: int = 3, name: str = "") -> ArrayWorld:
-    """A world of pictures told apart by number alone: its one factor, "image", is their position by name.
+def read(
+    folder: Path,
+    *,
+    factors: Sequence[str] = (),
+    size: int = 64,
+    fit: Fit = "crop",
+    channels: int = 3,
+    name: str = "",
+) -> ArrayWorld:
+    """A world of pictures with the names of their folders as factors, or told apart by number alone.
+
+    The factors are `folder_1`, `folder_2`, ... for each depth at which folders differ; without them the one factor,
+    "image", is a picture's position by name. `world.file_names` are the pictures' names in the folder.
 
     Args:
         folder: with pictures in it or in its subfolders; hidden ones are left out.
+        factors: what the depths are called, such as `["kind", "colour"]`, one for each depth that differs.
         size: height and width that pictures are brought to.
         fit: "crop" takes the central square, then shrinks it; "stretch" changes the proportions.
         channels: 3 for colour, 1 for grey.
@@ -76,4 +91,19 @@ def read(folder: Path, *, size: int = 64, fit: Fit = "crop", channels: int = 3, 
         raise UnknotError(f"{folder}: holds no pictures; looked for {', '.join(sorted(SUFFIXES))}.")
     decode = partial(_fitted, size=size, fit=fit, channels=channels)
     stack = PictureFiles(paths, (size, size, channels), decode)
-    return ArrayWorld(stack, name=name or folder.resolve().name)
+    name = name or folder.resolve().name
+    places = [path.relative_to(folder).parts[:-1] for path in paths]
+    if len(set(map(len, places))) == 1 and len(set(places)) > 1:
+        depths = [depth for depth, folders in enumerate(zip(*places, strict=True)) if len(set(folders)) > 1]
+        names = list(factors) or [f"folder_{depth + 1}" for depth in depths]
+        space, classes = ranked(np.array([[place[depth] for depth in depths] for place in places]), name, names)
+        world = ArrayWorld(stack, classes, space=space, name=name)
+    elif factors:
+        raise UnknotError(
+            f"{folder}: its pictures do not all lie in subfolders of one depth, so there are no factors to be called "
+            f"{', '.join(factors)}."
+        )
+    else:
+        world = ArrayWorld(stack, name=name)
+    world.file_names = tuple(path.relative_to(folder).as_posix() for path in paths)
+    return world

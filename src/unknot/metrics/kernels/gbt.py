@@ -1,4 +1,4 @@
-"""The compiled inside of `boosting`: residuals of the log loss, and predictions.
+"""The compiled inside of `boosting`: residuals of the log loss, leaves, and predictions.
 
 Compiled files do not call each other, as compiled code on disk only notices changes of its own file.
 """
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from unknot.metrics.arrays import Floats
 
 Ints = NDArray[Any]
+FLAT = 1e-150  # leaves whose mean curvature is below are worth 0, as in scikit-learn
 BLOCK = 64  # rows of a softmax at a time, so that they stay in the fastest cache
 
 
@@ -69,7 +70,7 @@ def _softmax_residuals(raw: Floats, y: Ints, start: int, stop: int, out: Floats)
         out[y[i], i] += 1.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def residuals(raw: Floats, y: Ints, by_class: Floats, by_row: Floats) -> None:
     """Negative gradient of the log loss, as (K, n) for single trees and as (n, K) for the roots of all."""
     n_trees, n = raw.shape
@@ -86,7 +87,31 @@ def residuals(raw: Floats, y: Ints, by_class: Floats, by_row: Floats) -> None:
                 row[k] = by_class[k, i]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
+def add_leaves(residuals: Floats, trees: Any, learning_rate: float, values: Floats, raw: Floats) -> None:
+    """Fill in the values (K, leaves) of trees that are grown, and add them to the raw predictions (K, n).
+
+    A leaf is one Newton step: the sum of residuals r by that of p (1 - p) = |r| (1 - |r|), shrunk for K > 1 classes.
+    """
+    features, _, all_rows, lows, highs, _, _, _ = trees
+    n_trees, n_inner = features.shape
+    shrink = (n_trees - 1.0) / n_trees if n_trees > 1 else 1.0
+    for k in range(n_trees):
+        r = residuals[k]
+        for leaf in range(values.shape[1]):
+            rows = all_rows[k, lows[k, n_inner + leaf] : highs[k, n_inner + leaf]]
+            slope, curvature = 0.0, 0.0
+            for i in rows:
+                slope += r[i]
+                curvature += abs(r[i]) * (1.0 - abs(r[i]))
+            flat = len(rows) == 0 or curvature < FLAT * len(rows)
+            values[k, leaf] = 0.0 if flat else shrink * slope / curvature
+            step = learning_rate * values[k, leaf]
+            for i in rows:
+                raw[k, i] += step
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
 def add_trees(
     raw: Floats, x: NDArray[np.float32], features: Ints, thresholds: Floats, values: Floats, learning_rate: float
 ) -> None:

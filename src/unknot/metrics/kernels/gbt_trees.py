@@ -7,9 +7,7 @@ something better could hide: the residuals of a bin's first rows add up to somet
 positive part. One bin in a hundred is opened, so that exact splits cost little more than binned ones. Trees are
 stored complete: a node that is not split sends every row left.
 
-Where latents are many, the histograms of all of them are what costs. Then they have 64 bins at most, and a latent has
-those of 256 bins only for nodes where its best split between coarse bins comes within a fifth of the best one's.
-Entries in the most common bin of their latent are never added up: they are what the others leave of the total.
+Trees of many latents look for their splits elsewhere, level by level (see `gbt_screen`), and are cut here.
 """
 
 from typing import Any, NamedTuple
@@ -18,17 +16,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.metrics.arrays import WIDE, Floats
-from unknot.metrics.boosting import BINS, Screen, Table
+from unknot.metrics.arrays import Floats
+from unknot.metrics.boosting import BINS, Growth, Table
 
 Ints = NDArray[Any]
 ROOM_FOR_ROOTS = 4_000_000  # entries of the root histograms of all classes that are grown together
 PURE = 2.220446049250313e-16  # nodes whose variance is below are not split, as in scikit-learn
-SLACK = 0.2  # by how much the root of a latent's gain between coarse bins may fall short of the best
-MOST = 64  # latents at most that are looked at closely
-LANES = 16  # classes that are added up side by side
-SUM, COUNT = 24, 40  # bits above the sum of an entry, and below its count
-FLAT = 1e-150  # leaves whose mean curvature is below are worth 0, as in scikit-learn
 
 
 class Histogram(NamedTuple):
@@ -63,7 +56,6 @@ class Work(NamedTuple):
 
     inverse: Floats  # 1 / n, so that no split divides
     histograms: Histogram  # one per node that is still to be split
-    rows: Ints
     spare: Ints
     node_of: Ints  # the histogram that each row is counted in
     latents: Ints
@@ -93,41 +85,11 @@ def _root_histogram(sums: Floats, r: Floats, table: Table, histogram: Histogram)
     squares = 0.0
     for i in range(len(r)):
         squares += r[i] * r[i]
-    if d > WIDE:
-        rising = np.flatnonzero(r > 0)
-        for f in range(d):
-            bins, positives = table.bins[f], histogram.positives[f << 8 : (f + 1) << 8]
-            for row in rising:
-                positives[bins[row]] += r[row]
-        return squares
     for i in range(len(r)):
         if r[i] > 0:
             for f in range(d):
                 histogram.positives[(f << 8) + table.bins_by_row[i, f]] += r[i]
     return squares
-
-
-@njit(cache=True, error_model="numpy")
-def _wide_histogram(rows: Ints, r: Floats, all_bins: Ints, histogram: Histogram) -> None:
-    """A node's histogram, one latent after the other: those of many latents at once do not fit into a cache."""
-    values = r[rows]
-    rising = np.flatnonzero(values > 0)
-    bins = np.empty(len(rows), dtype=all_bins.dtype)
-    for f in range(len(all_bins)):
-        here = slice(f << 8, (f + 1) << 8)
-        sums, positives, counts, column = (
-            histogram.sums[here],
-            histogram.positives[here],
-            histogram.counts[here],
-            all_bins[f],
-        )
-        for j in range(len(rows)):
-            bins[j] = column[rows[j]]
-        for j in range(len(rows)):
-            sums[bins[j]] += values[j]
-            counts[bins[j]] += 1
-        for at in rising:
-            positives[bins[at]] += values[at]
 
 
 @njit(cache=True, error_model="numpy")
@@ -139,12 +101,6 @@ def _node_histogram(rows: Ints, r: Floats, table: Table, slot: int, node_of: Int
     for at in range(len(sums)):
         sums[at], positives[at], counts[at] = 0.0, 0.0, 0
     squares = 0.0
-    if d > WIDE:
-        _wide_histogram(rows, r, table.bins, histogram)
-        for i in rows:
-            squares += r[i] * r[i]
-            node_of[i] = slot
-        return squares
     for i in rows:
         v = r[i]
         squares += v * v
@@ -168,93 +124,6 @@ def _subtract(histogram: Histogram, other: Histogram) -> None:
         histogram.positives[at] -= other.positives[at]
     for at in range(len(histogram.sums)):
         histogram.counts[at] -= other.counts[at]
-
-
-@njit(cache=True, error_model="numpy")
-def _coarse_roots(by_row: Floats, first: int, by_latent: Ints, starts: Ints, sums: Any) -> None:
-    """Add up residuals per (coarse bin, class) for up to 16 classes from the first, all at once."""
-    n, last = len(by_row), min(first + LANES, by_row.shape[1])
-    lanes = np.zeros((n, LANES), dtype=np.float32)
-    lanes[:, : last - first] = by_row[:, first:last]
-    flat, into = lanes.ravel(), sums.ravel()
-    into[:] = 0
-    for f in range(len(by_latent)):
-        bins, start = by_latent[f], starts[f]
-        for i in range(n):
-            to, row = (start + bins[i]) * LANES, i * LANES
-            for k in range(LANES):
-                into[to + k] += flat[row + k]
-
-
-@njit(cache=True, error_model="numpy")
-def _add_rows(rows: Ints, r: Floats, unit: float, screen: Screen, slot: int, node_of: Ints, sums: Ints) -> float:
-    """Add up residuals, in units, per coarse bin, and mark the rows as the slot's; returns the sum of squares.
-
-    An entry is a whole number, the sum in its lower 40 bits and the count above, so that one addition does for both.
-    """
-    sums[:] = 0
-    squares, dense, starts = 0.0, len(screen.bins) > 0, screen.starts
-    for i in rows:
-        squares += r[i] * r[i]
-        node_of[i] = slot
-        entry = (np.int64(1) << COUNT) + np.int64(r[i] * unit)
-        if dense:
-            row = screen.bins[i]
-            for f in range(len(row)):
-                sums[starts[f] + row[f]] += entry
-        else:
-            for at in screen.entries[screen.rows[i] : screen.rows[i + 1]]:
-                sums[at] += entry
-    return squares
-
-
-@njit(cache=True, error_model="numpy")
-def _coarse_gains(size: int, total: float, screen: Screen, sums: Ints, roots: Floats) -> None:
-    """Roots of the largest gain of each latent between coarse bins, beyond the parent's."""
-    mean = total / size
-    whole = (np.int64(size) << COUNT) + np.int64(total)
-    sparse = len(screen.bins) == 0
-    for f in range(len(roots)):
-        first, last = screen.starts[f], screen.starts[f + 1]
-        rest = np.int64(0)
-        if sparse:
-            rest = whole
-            for at in range(first, last):
-                rest -= sums[at]
-        entry, best = np.int64(0), 0.0
-        for at in range(first, last - 1):
-            entry += sums[at]
-            if at == screen.common[f]:
-                entry += rest
-            left = (entry << SUM) >> SUM
-            n = (entry - left) >> COUNT
-            if 0 < n < size:
-                c = left - mean * n
-                best = max(best, c * c / (np.float64(n) * np.float64(size - n)))
-        roots[f] = np.sqrt(best)
-
-
-@njit(cache=True, error_model="numpy")
-def _promising(roots: Floats) -> Ints:
-    """The latents whose gain comes near the largest, but for those beyond the first 64."""
-    least = (1.0 - SLACK) * roots.max()
-    if np.sum(roots >= least) > MOST:
-        least = np.partition(roots, len(roots) - MOST)[len(roots) - MOST]
-    return np.flatnonzero(roots >= least)
-
-
-@njit(cache=True, error_model="numpy")
-def _fine_histogram(latents: Ints, rows: Ints, r: Floats, all_bins: Ints, histogram: Histogram) -> None:
-    """A node's histogram of some latents."""
-    for f in latents:
-        here = slice(f << 8, (f + 1) << 8)
-        sums, positives, counts = histogram.sums[here], histogram.positives[here], histogram.counts[here]
-        sums[:], positives[:], counts[:] = 0.0, 0.0, 0
-        bins = all_bins[f]
-        for i in rows:
-            sums[bins[i]] += r[i]
-            positives[bins[i]] += max(r[i], 0.0)
-            counts[bins[i]] += 1
 
 
 @njit(cache=True, error_model="numpy")
@@ -384,41 +253,38 @@ def _partition(rows: Ints, x: NDArray[np.float32], threshold: float, spare: Ints
 
 
 @njit(cache=True, error_model="numpy")
-def _leaf(rows: Ints, r: Floats, shrink: float) -> float:
-    """One Newton step: shrink * sum of residuals / sum of p (1 - p), where p (1 - p) = |r| (1 - |r|)."""
-    slope, curvature = 0.0, 0.0
-    for i in rows:
-        slope += r[i]
-        curvature += abs(r[i]) * (1.0 - abs(r[i]))
-    return shrink * slope / curvature if curvature >= FLAT * len(rows) and len(rows) > 0 else 0.0
-
-
-@njit(cache=True, error_model="numpy")
-def _threshold(split: Split, slot: int, exact: bool, table: Table, node_of: Ints) -> float:
-    """The value at which a split cuts."""
-    f = split.latent
-    if exact:
-        cut: float = _midpoint(table.x[f], table.order[f], node_of, slot, split.position)
+def _cut(
+    node: int, split: Split, slot: int, exact: bool, table: Table, tree: Growth, node_of: Ints, spare: Ints
+) -> int:
+    """Part the rows of a node between its children, where a split says so; returns where the right ones begin."""
+    left, right, f = 2 * node + 1, 2 * node + 2, split.latent
+    low, high = tree.lows[node], tree.highs[node]
+    middle: int = high
+    if f < 0:
+        tree.features[node], tree.thresholds[node] = 0, np.inf
     else:
-        cut = table.edges[f, table.bins[f, table.order[f, split.position]]]
-    return cut
+        threshold: float = table.edges[f, table.bins[f, table.order[f, split.position]]]
+        if exact:
+            threshold = _midpoint(table.x[f], table.order[f], node_of, slot, split.position)
+        tree.features[node], tree.thresholds[node] = f, threshold
+        middle = low + _partition(tree.rows[low:high], table.x[f], threshold, spare)
+    tree.lows[left], tree.highs[left], tree.lows[right], tree.highs[right] = low, middle, middle, high
+    return middle
 
 
 @njit(cache=True, error_model="numpy")
 def _grow(
-    r: Floats, sums: Floats, table: Table, exact: bool, work: Work, tree: tuple[Ints, Floats], importances: Floats
-) -> Ints:
-    """One tree on the residuals r, whose root sums are known; leaf j then holds rows[bounds[j]:bounds[j + 1]]."""
-    inverse, hists, rows, spare, node_of, latents, state = work
-    features, thresholds = tree
-    n_inner = len(features)
-    lows, highs = np.zeros(2 * n_inner + 1, dtype=np.int64), np.zeros(2 * n_inner + 1, dtype=np.int64)
-    slots, total, squares = np.zeros(len(lows), dtype=np.int64), np.zeros(len(lows)), np.zeros(len(lows))
+    r: Floats, sums: Floats, table: Table, exact: bool, work: Work, tree: Growth, importances: Floats
+) -> None:
+    """One tree on the residuals r, whose root sums are known."""
+    inverse, hists, spare, node_of, latents, state = work
+    lows, highs, slots, total, squares = tree.lows, tree.highs, tree.slots, tree.totals, tree.squares
+    n_inner = len(tree.features)
     histogram = Histogram(hists.sums[0], hists.positives[0], hists.counts[0])
-    squares[0] = _root_histogram(sums, r, table, histogram)
-    highs[0], used = len(r), 1
+    squares[0], total[0] = _root_histogram(sums, r, table, histogram), 0.0
+    lows[0], highs[0], slots[0], used = 0, len(r), 0, 1
     for i in range(len(r)):
-        rows[i], node_of[i] = i, 0
+        tree.rows[i], node_of[i] = i, 0
         total[0] += r[i]
     for node in range(n_inner):
         low, high, slot, left, right = lows[node], highs[node], slots[node], 2 * node + 1, 2 * node + 2
@@ -426,162 +292,87 @@ def _grow(
         histogram = Histogram(hists.sums[slot], hists.positives[slot], hists.counts[slot])
         if size > 1 and squares[node] * inverse[size] - (total[node] * inverse[size]) ** 2 > PURE:
             _shuffle(latents, state)
-            here = Node(rows[low:high], slot, total[node], histogram)
+            here = Node(tree.rows[low:high], slot, total[node], histogram)
             split = _split_between_bins(here, table, work)
             if exact:
                 split = _split_within_bins(split, here, r, table, work)
-        lows[left], highs[right] = low, high
+        middle = _cut(node, split, slot, exact, table, tree, node_of, spare)
         if split.latent < 0:
-            features[node], thresholds[node] = 0, np.inf
-            highs[left] = lows[right] = high
+            squares[left] = squares[right] = 0.0
             continue
-        f, threshold = split.latent, _threshold(split, slot, exact, table, node_of)
-        features[node], thresholds[node] = f, threshold
-        importances[f] += split.gain - total[node] * total[node] * inverse[size]
-        middle = low + _partition(rows[low:high], table.x[f], threshold, spare)
-        highs[left] = lows[right] = middle
+        importances[split.latent] += split.gain - total[node] * total[node] * inverse[size]
         total[left], total[right] = split.sum, total[node] - split.sum
         if right < n_inner:
             small, large = (left, right) if middle - low <= high - middle else (right, left)
             new = Histogram(hists.sums[used], hists.positives[used], hists.counts[used])
-            mine = rows[lows[small] : highs[small]]
+            mine = tree.rows[lows[small] : highs[small]]
             squares[small] = _node_histogram(mine, r, table, used, node_of, new)
             squares[large] = squares[node] - squares[small]
             _subtract(histogram, new)
             slots[small], slots[large] = used, slot
             used += 1
-    return np.append(lows[n_inner:], len(r))
-
-
-@njit(cache=True, error_model="numpy")
-def _grow_screened(
-    r: Floats,
-    roots: Any,
-    tables: tuple[Table, Screen],
-    exact: bool,
-    work: Work,
-    entries: Ints,
-    tree: tuple[Ints, Floats],
-    importances: Floats,
-) -> Ints:
-    """`_grow` of a wide code; the root's sums are those of coarse bins, none if most entries share a bin."""
-    table, screen = tables
-    inverse, hists, rows, spare, node_of, _, state = work
-    features, thresholds = tree
-    n_inner = len(features)
-    lows, highs = np.zeros(2 * n_inner + 1, dtype=np.int64), np.zeros(2 * n_inner + 1, dtype=np.int64)
-    slots, total, squares = np.zeros(len(lows), dtype=np.int64), np.zeros(len(lows)), np.zeros(len(lows))
-    histogram = Histogram(hists.sums[0], hists.positives[0], hists.counts[0])
-    gains = np.empty(len(table.x))
-    size = 0.0
-    for i in range(len(r)):
-        rows[i], node_of[i] = i, 0
-        total[0] += r[i]
-        squares[0] += r[i] * r[i]
-        size += abs(r[i])
-    unit = 2.0**36 / max(size, 1e-300)
-    if len(roots):
-        for at in range(len(roots)):
-            entries[0, at] = (np.int64(screen.counts[at]) << COUNT) + np.int64(roots[at] * unit)
-    else:
-        _add_rows(rows, r, unit, screen, 0, node_of, entries[0])
-    highs[0], used = len(r), 1
-    for node in range(n_inner):
-        low, high, slot, left, right = lows[node], highs[node], slots[node], 2 * node + 1, 2 * node + 2
-        size, split, mine = high - low, Split(-1, 0, 0, 0.0, 0.0), rows[low:high]
-        if size > 1 and squares[node] * inverse[size] - (total[node] * inverse[size]) ** 2 > PURE:
-            _coarse_gains(size, total[node] * unit, screen, entries[slot], gains)
-            latents = _promising(gains)
-            _shuffle(latents, state)
-            _fine_histogram(latents, mine, r, table.bins, histogram)
-            here = Node(mine, slot, total[node], histogram)
-            near = Work(inverse, hists, rows, spare, node_of, latents, state)
-            split = _split_between_bins(here, table, near)
-            if exact:
-                split = _split_within_bins(split, here, r, table, near)
-        lows[left], highs[right] = low, high
-        if split.latent < 0:
-            features[node], thresholds[node] = 0, np.inf
-            highs[left] = lows[right] = high
-            continue
-        f, threshold = split.latent, _threshold(split, slot, exact, table, node_of)
-        features[node], thresholds[node] = f, threshold
-        importances[f] += split.gain - total[node] * total[node] * inverse[size]
-        middle = low + _partition(mine, table.x[f], threshold, spare)
-        highs[left] = lows[right] = middle
-        total[left], total[right] = split.sum, total[node] - split.sum
-        if right < n_inner:
-            small, large = (left, right) if middle - low <= high - middle else (right, left)
-            fewer = rows[lows[small] : highs[small]]
-            squares[small] = _add_rows(fewer, r, unit, screen, used, node_of, entries[used])
-            squares[large] = squares[node] - squares[small]
-            for at in range(entries.shape[1]):
-                entries[slot, at] -= entries[used, at]
-            slots[small], slots[large] = used, slot
-            used += 1
-    return np.append(lows[n_inner:], len(r))
 
 
 @njit(cache=True, error_model="numpy")
 def grow_round(
-    raw: Floats,
-    residuals: tuple[Floats, Floats],
-    columns: Any,
-    exact: bool,
-    learning_rate: float,
-    trees: tuple[Ints, Floats, Floats],
-    importances: Floats,
-    state: Ints,
+    residuals: tuple[Floats, Floats], columns: Any, exact: bool, trees: Any, importances: Floats, state: Ints
 ) -> None:
-    """Fit one tree per class to the residuals, (K, n) and (n, K), and add it to the raw predictions (K, n), in place.
+    """Fit one tree per class to the residuals, (K, n) and (n, K); trees and importances are filled in.
 
-    The arrays of trees, which are features, thresholds and values (K, nodes), and the importances are filled in.
-    `columns` is a `Table` as a plain tuple, so that compiled code on disk does not depend on who made it.
+    `columns` is a `Table` and `trees` a `Growth` as plain tuples, so that compiled code on disk does not depend on who
+    made them.
     """
     table = Table(*columns)
     by_class, by_row = residuals
-    features, thresholds, values = trees
-    n_trees, n = raw.shape
-    d, n_leaves = len(table.x), values.shape[1]
-    work = _work(n, d, max(1, n_leaves // 2), state)
+    n_trees, n = by_class.shape
+    d, n_inner = len(table.x), trees[0].shape[1]
+    work = _work(n, d, max(1, (n_inner + 1) // 2), state)
     together = max(1, min(n_trees, ROOM_FOR_ROOTS // (d * BINS)))
     for first in range(0, n_trees, together):
         last = min(first + together, n_trees)
         sums = np.zeros((d, BINS, last - first))
         _root_sums(by_row, table.bins, first, last, sums)
         for k in range(first, last):
-            r, tree = by_class[k], (features[k], thresholds[k])
-            bounds = _grow(r, sums[:, :, k - first], table, exact, work, tree, importances)
-            _add_leaves(r, work.rows, bounds, n_trees, learning_rate, values[k], raw[k])
+            _grow(by_class[k], sums[:, :, k - first], table, exact, work, _tree(trees, k), importances)
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def cut_level(
+    level: int,
+    residuals: Floats,
+    splits: Ints,
+    columns: Any,
+    exact: bool,
+    trees: Any,
+    node_of: Ints,
+    importances: Floats,
+) -> None:
+    """Cut the nodes of a level, of one tree per row of the residuals; splits (K, nodes, 2) are latent and position."""
+    table = Table(*columns)
+    spare = np.empty(residuals.shape[1], dtype=np.int32)
+    first = 2**level - 1
+    for k in range(len(residuals)):
+        tree, r = _tree(trees, k), residuals[k]
+        for node in range(first, 2 * first + 1):
+            left, right, total = 2 * node + 1, 2 * node + 2, tree.totals[node]
+            latent, position = splits[k, node - first]
+            split = Split(latent, position, 0, 0.0, 0.0)
+            middle = _cut(node, split, tree.slots[node], exact, table, tree, node_of[k], spare)
+            if latent < 0:
+                continue
+            low, high, below = tree.lows[node], tree.highs[node], 0.0
+            for i in tree.rows[low:middle]:
+                below += r[i]
+            tree.totals[left], tree.totals[right] = below, total - below
+            gain = below * below / (middle - low) + (total - below) ** 2 / (high - middle)
+            importances[latent] += gain - total * total / (high - low)
 
 
 @njit(cache=True, error_model="numpy")
-def grow_screened_round(
-    raw: Floats,
-    residuals: tuple[Floats, Floats],
-    columns: tuple[Any, Any],
-    exact: bool,
-    learning_rate: float,
-    trees: tuple[Ints, Floats, Floats],
-    importances: Floats,
-    state: Ints,
-) -> None:
-    """`grow_round` of a wide code; `columns` are a `Table` and a `Screen`."""
-    tables = Table(*columns[0]), Screen(*columns[1])
-    by_class, by_row = residuals
-    features, thresholds, values = trees
-    n_trees, n = raw.shape
-    d, n_slots, n_bins = len(tables[0].x), max(1, values.shape[1] // 2), len(tables[1].counts)
-    work = _work(n, d, 1, state)
-    entries = np.empty((n_slots, n_bins), dtype=np.int64)
-    dense = len(tables[1].bins) > 0
-    roots = np.empty((n_bins if dense else 0, LANES), dtype=np.float32)
-    for k in range(n_trees):
-        if dense and k % LANES == 0:
-            _coarse_roots(by_row, k, tables[1].by_latent, tables[1].starts, roots)
-        r, tree = by_class[k], (features[k], thresholds[k])
-        bounds = _grow_screened(r, roots[:, k % LANES], tables, exact, work, entries, tree, importances)
-        _add_leaves(r, work.rows, bounds, n_trees, learning_rate, values[k], raw[k])
+def _tree(trees: Any, k: int) -> Growth:
+    """One of several trees."""
+    features, thresholds, rows, lows, highs, slots, totals, squares = trees
+    return Growth(features[k], thresholds[k], rows[k], lows[k], highs[k], slots[k], totals[k], squares[k])
 
 
 @njit(cache=True, error_model="numpy")
@@ -591,19 +382,5 @@ def _work(n: int, d: int, n_slots: int, state: Ints) -> Work:
         inverse[m] = 1.0 / m
     shape = (n_slots, d * BINS)
     hists = Histogram(np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int32))
-    rows, spare = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    return Work(inverse, hists, rows, spare, np.empty(n, dtype=np.int16), np.arange(d), state)
-
-
-@njit(cache=True, error_model="numpy")
-def _add_leaves(
-    r: Floats, rows: Ints, bounds: Ints, n_trees: int, learning_rate: float, values: Floats, raw: Floats
-) -> None:
-    """Fill in the values of a tree's leaves, and add them to the raw predictions of their rows."""
-    shrink = (n_trees - 1.0) / n_trees if n_trees > 1 else 1.0
-    for leaf in range(len(values)):
-        mine = rows[bounds[leaf] : bounds[leaf + 1]]
-        values[leaf] = _leaf(mine, r, shrink)
-        step = learning_rate * values[leaf]
-        for i in mine:
-            raw[i] += step
+    spare = np.empty(n, dtype=np.int32)
+    return Work(inverse, hists, spare, np.empty(n, dtype=np.int16), np.arange(d), state)

@@ -25,6 +25,7 @@ Decode = Callable[[NDArray[np.float32]], NDArray[np.floating[Any]]]  # (n, d) la
 SWITCHED_OFF = 0.01  # nats of KL below which a latent says nothing about the image; UDR's bound too
 SPAN = 2.0  # standard deviations of the prior to either side
 MARGIN, GAP, GUTTER = 20, 4, 104
+ALIKE = 8  # of 255: pictures that differ by no more look the same
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,15 @@ def reconstructions(images: Images, decoded: NDArray[np.floating[Any]], *, colum
         page.paste(above, (left, top))
         page.paste(below, (left, top + height + GAP))
     return page
+
+
+def drawn_alike(sheet: "Image", *, columns: int = 12) -> bool:
+    """Whether a sheet of `reconstructions` shows the same picture under every image of its first band."""
+    side = (sheet.width - 2 * MARGIN + GAP) // columns - GAP
+    top = MARGIN + side + GAP
+    band = np.asarray(sheet.convert("RGB"))[top : top + side, MARGIN:].astype(np.int16)
+    cells = np.stack([band[:, left : left + side] for left in range(0, columns * (side + GAP), side + GAP)])
+    return bool(np.ptp(cells, axis=0).max() <= ALIKE)
 
 
 def traversals(decode: Decode, code: Latents, plan: Traversal, *, columns: int = 11, title: str = "") -> "Image":

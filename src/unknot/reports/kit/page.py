@@ -10,7 +10,7 @@ import hashlib
 import io
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -97,12 +97,21 @@ Cell = str | float | int | None | Link | Command
 
 @dataclass(frozen=True)
 class Grid:
-    """A table; cells that are numbers are right-aligned, None is a gap. With a name, it has tools."""
+    """A table; cells that are numbers are right-aligned, None is a gap. With a name, it has tools.
+
+    Attributes:
+        header: of its columns.
+        rows: of cells.
+        caption: above it.
+        name: by which it is found and saved.
+        best: positions (row, column) of cells that are marked as the best of their column.
+    """
 
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
     name: str = ""
+    best: Collection[tuple[int, int]] = ()
 
     @property
     def upright(self) -> list[bool]:

@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from unknot.errors import UnknotError
-from unknot.factors import space
 from unknot.reports.kit.charts import Dot, box_plot, scatter
-from unknot.reports.kit.latent_pictures import reconstructions
 from unknot.reports.kit.matrix_chart import matrix_chart
 from unknot.reports.kit.page import Drawing, Gallery, Grid, Picture
 from unknot.reports.kit.split_chart import histogram
 from unknot.reports.leaderboard import board_of
 from unknot.reports.papers.figures.figure import Figure, Pieces, cell, mean_and_spread, printed
 from unknot.reports.papers.figures.own import Lacks, Own
+from unknot.reports.papers.figures.schott2022_probe import pictures_of, probe_of
 from unknot.reports.papers.schott2022 import r2 as published_r2
 from unknot.statistics.correlations import correlations
 from unknot.tasks.generalisation.error_similarity import comparable, error_similarity
@@ -24,11 +22,7 @@ from unknot.tasks.generalisation.options import KINDS, WHO
 from unknot.tasks.generalisation.page import similarity_chart
 from unknot.tasks.generalisation.split_errors import constant_baselines
 from unknot.tasks.result import TaskResult, as_number
-from unknot.worlds.catalogue import conventions, open_world
-from unknot.worlds.splits.named import named_split
 
-SHOWN = 400  # dots of a chart of predictions
-PICTURES = 12  # images of a picture of predictions
 BIN = 0.1  # width of the bins of ratios
 TOP = 3.0  # the last of them holds all ratios from here on
 OF_SPLIT = ("r2", "r2_clipped", "r2_id", "constant_id", "r2_ood", "constant_ood", "constant_train_mean")
@@ -119,7 +113,7 @@ def towards_the_mean(own: Own) -> Pieces:
     )
     there = False
     for world, results in _by_world(own):
-        probes = [probe for result in results if (probe := _probe(result, "extrapolation")) is not None]
+        probes = [probe for result in results if (probe := probe_of(result, "extrapolation")) is not None]
         if not probes:
             continue
         split = probes[0].split
@@ -202,13 +196,13 @@ def predictions(own: Own) -> Pieces:
         drawings: list[Drawing] = []
         pictures: list[Picture] = []
         for row in part.itertuples():
-            probe = _probe(results[row.id], split, all_factors=True)
+            probe = probe_of(results[row.id], split, all_factors=True)
             if probe is None:
                 continue
             drawings.append(
                 Drawing(scatter(f"{split}: {row.label}", probe.dots(), "truth", "predicted"), f"{world}.")
             )
-            pictures += _picture(world, probe, f"{world}, {split}: {row.label}, run {row.id}.")
+            pictures += pictures_of(world, probe, f"{world}, {split}: {row.label}, run {row.id}.")
         if drawings:
             yield Gallery(drawings)
         yield from pictures
@@ -244,74 +238,6 @@ FIGURES = (
     Figure("Figures 15, 16 and 18", "predictions beside the truth", predictions),
     Figure("Figure 17", "how alike models are", similarity),
 )
-
-
-class _Probe:
-    """The predictions that a result keeps for single images of a split, (n, k), and what is true.
-
-    Args:
-        result: of the task.
-        split: which of its splits.
-        points: of the grid.
-    """
-
-    def __init__(self, result: TaskResult, split: str, table: list[Any], *, all_factors: bool) -> None:
-        factors = result.settings["factors"]
-        grid = space(factors)
-        self.split = named_split(split, grid, conventions(result.world).rule)
-        self.names = grid.names
-        self.classes = grid.classes(np.array([int(row["point"]) for row in table]))
-        self.truth = grid.scaled(self.classes)
-        self.predicted = np.array([[as_number(row[f"predicted {name}"]) for name in factors] for row in table])
-        unseen = self.split.one_ood_factor(self.classes)
-        rows = np.flatnonzero(unseen >= 0)
-        if len(rows) or not all_factors:
-            self.rows, self.columns = rows, unseen[rows]
-        else:
-            varied = np.flatnonzero(grid.sizes > 1)
-            self.rows = np.repeat(np.arange(len(table)), len(varied))
-            self.columns = np.tile(varied, len(table))
-
-    def ratios(self, mean: Any) -> Any:
-        """How far from the mean predictions go, relative to how far they should."""
-        predicted, truth = self.predicted[self.rows, self.columns], self.truth[self.rows, self.columns]
-        away = np.abs(truth - mean[self.columns])
-        known = away > 1e-12
-        return np.abs(predicted - mean[self.columns])[known] / away[known]
-
-    def dots(self) -> list[Dot]:
-        every = max(1, len(self.rows) // SHOWN)
-        return [
-            Dot(float(self.predicted[i, j]), self.names[j], across=float(self.truth[i, j]))
-            for i, j in zip(self.rows[::every].tolist(), self.columns[::every].tolist(), strict=True)
-        ]
-
-    @property
-    def shown(self) -> Any:
-        """Some of the images."""
-        rows = np.unique(self.rows)
-        return rows[np.linspace(0, len(rows) - 1, min(PICTURES, len(rows))).astype(int)]
-
-    def nearest(self) -> Any:
-        """The classes nearest to what was predicted of the images shown."""
-        sizes = self.split.space.sizes - 1
-        return np.clip(np.rint(self.predicted[self.shown] * sizes), 0, sizes).astype(np.int64)
-
-
-def _probe(result: TaskResult, split: str, *, all_factors: bool = False) -> _Probe | None:
-    table = [row for row in result.tables.get("probe", []) if row["split"] == split]
-    probe = _Probe(result, split, table, all_factors=all_factors) if table else None
-    return probe if probe is not None and len(probe.rows) else None
-
-
-def _picture(world: str, probe: _Probe, caption: str) -> Iterator[Picture]:
-    """Test images over those of what was predicted, where the images of the world are here."""
-    try:
-        opened = open_world(world)
-        above, below = opened.images(probe.classes[probe.shown]), opened.images(probe.nearest())
-    except UnknotError:
-        return
-    yield Picture.of(reconstructions(above, below / 255), caption)
 
 
 def _r2_rows(own: Own) -> Any:

@@ -1,0 +1,31 @@
+"""Metrics as scorers of scikit-learn: `GridSearchCV(PCA(), {"n_components": [2, 5]}, scoring=scorer("mig"))`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from unknot.errors import UnknotError
+from unknot.metrics import METRICS, parse_identity
+
+
+def scorer(metric: str, **options: Any) -> Callable[[Any, Any, Any], float]:
+    """A function of a fitted transformer, rows X and their factors y, in which more is better.
+
+    Args:
+        metric: its name, such as "mig" or "dci[lasso]".
+        options: of the metric, besides those in its name.
+
+    >>> from sklearn.decomposition import PCA
+    >>> from unknot.examples import toy_m1
+    >>> latents, factors = toy_m1()
+    >>> round(scorer("mig")(PCA(2).fit(latents), latents, factors), 3)
+    0.189
+    """
+    name, named = parse_identity(metric, METRICS)
+    sign = 1.0 if METRICS[name].facts.higher_is_better else -1.0
+
+    def scored(estimator: Any, X: Any, y: Any = None) -> float:
+        if y is None and METRICS[name].facts.labels:
+            raise UnknotError(f"scorer: {metric} needs factors; give them to fit as y, one row for each of X.")
+        return sign * METRICS[name](estimator.transform(X), y, **named, **options).value
+
+    return scored

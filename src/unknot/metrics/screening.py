@@ -1,0 +1,107 @@
+"""Boosted trees of many latents: each split is looked for among the latents that can have it.
+
+A latent is cut into at most 64 coarse bins, from whose sums of residuals follows how much a split on it can gain at
+most. Those that can gain no more than the best edge of a bin are not looked at. No split is lost by it: trees are
+those that look at all latents everywhere, but for gains that differ by less than one part in a million.
+"""
+
+import numpy as np
+
+from unknot.metrics.arrays import WIDE, Bools, Floats, Ints
+from unknot.metrics.boosting import GROUP, Growth, Screen, Table
+
+COARSE = 64  # bins at most
+SPARSE = 0.25  # share of entries outside the most common bins, below which the others are listed
+ROOM = 2_000_000  # entries of all histograms of the trees that are grown together
+
+
+def screen(table: Table, exact: bool = True) -> Screen | None:
+    """The screen of a wide code; None for up to 100 latents, all of which are looked at closely.
+
+    Splits may lie between any two values, or only between the table's bins.
+    """
+    d, n = table.x.shape
+    if d <= WIDE:
+        return None
+    cuts = table.distinct if exact else _between_bins(table)
+    bins, common = np.zeros((d, n), dtype=np.uint8), np.zeros(d, dtype=np.int64)
+    places = np.full((d, COARSE + 1), n, dtype=np.int64)
+    divisible, n_bins = np.zeros((d, COARSE), dtype=np.bool_), np.zeros(d, dtype=np.int64)
+    for f in range(d):
+        inside = np.flatnonzero(cuts[f]) + 1
+        edges = np.concatenate([[0], _coarse_cuts(inside, n), [n]])
+        counts = np.diff(edges)
+        n_bins[f], common[f] = len(counts), counts.argmax()
+        places[f, : len(edges)] = edges
+        bins[f, table.order[f]] = np.repeat(np.arange(len(counts)), counts)
+        first, last = np.searchsorted(inside, edges[:-1], side="right"), np.searchsorted(inside, edges[1:])
+        divisible[f, : len(counts)] = first < last
+    other = bins != common[:, None]
+    about = n_bins, places, divisible, table.order, cuts
+    nothing = np.zeros(0, dtype=np.int64)
+    if other.mean() > SPARSE:
+        padded = np.zeros((-(-d // GROUP) * GROUP, n), dtype=np.uint8)
+        padded[:d] = bins
+        groups = np.ascontiguousarray(padded.reshape(-1, GROUP, n).transpose(0, 2, 1))
+        return Screen(groups, nothing, nothing.astype(np.int32), nothing, np.arange(d) * COARSE, *about)
+    starts = np.cumsum(n_bins) - n_bins
+    row, latent = np.nonzero(other.T)
+    entries = (starts[latent] + bins[latent, row]).astype(np.int32)
+    rows = np.append(0, np.cumsum(other.sum(axis=0)))
+    return Screen(np.zeros((0, n, GROUP), dtype=np.uint8), rows, entries, starts + common, starts, *about)
+
+
+def _between_bins(table: Table) -> Bools:
+    """Whether the next value in sorted order lies in another bin of the table."""
+    bins = np.take_along_axis(table.bins, table.order, axis=1)
+    result: Bools = np.diff(bins, axis=1, append=bins[:, -1:]) != 0
+    return result
+
+
+def _coarse_cuts(cuts: Ints, n: int) -> Ints:
+    """At most 63 of the positions between two values; the most common value has a bin of its own.
+
+    Bins are the narrower the nearer to an end, so that a split can hide about equally well in each.
+    """
+    if len(cuts) < COARSE:
+        return cuts
+    edges = np.concatenate([[0], cuts, [n]])
+    most = int(np.diff(edges).argmax())
+    low, high = edges[most : most + 2]
+    ranks = (n - (high - low)) * np.sin(np.linspace(0, np.pi / 2, COARSE - 1)[1:-1]) ** 2
+    ranks = np.where(ranks <= low, ranks, ranks + (high - low))
+    near = cuts[np.minimum(np.searchsorted(cuts, np.round(ranks)), len(cuts) - 1)]
+    return np.unique(np.concatenate([near, cuts[max(most - 1, 0) : most + 1]]))
+
+
+class Workshop:
+    """Where the trees of one factor's rounds grow, some classes at a time."""
+
+    def __init__(self, table: Table, screened: Screen, exact: bool, n_trees: int, depth: int, seed: int) -> None:
+        """Take the memory that all rounds use."""
+        n = table.x.shape[1]
+        last = screened.starts[-1] + COARSE
+        n_entries = len(screened.bins) * GROUP * COARSE or int(last)
+        n_hists = 2 ** (depth - 1)
+        self.together = max(1, min(n_trees, ROOM // (n_entries * n_hists)))
+        self.columns = tuple(table), tuple(screened)
+        self.exact, self.depth = exact, depth
+        self.rng = np.random.default_rng(seed)
+        self.hists = np.zeros((self.together, n_hists, n_entries), dtype=np.int64)
+        self.words = np.zeros((self.together, n), dtype=np.int64)
+        self.node_of = np.zeros((self.together, n), dtype=np.int16)
+
+    def grow_round(self, residuals: Floats, trees: Growth, importances: Floats) -> None:
+        """Fit one tree per class to the residuals (K, n); trees and importances are filled in."""
+        from unknot.metrics.kernels.gbt_screen import find_splits
+        from unknot.metrics.kernels.gbt_trees import cut_level
+
+        table, screened = self.columns
+        latents = self.rng.permutation(len(importances))
+        for first in range(0, len(residuals), self.together):
+            some = slice(first, first + self.together)
+            r, part = residuals[some], tuple(array[some] for array in trees)
+            for level in range(self.depth):
+                splits = np.zeros((len(r), 2**level, 2), dtype=np.int64)
+                find_splits(level, r, screened, part, self.hists, self.words, self.node_of, latents, splits)
+                cut_level(level, r, splits, table, self.exact, part, self.node_of, importances)

@@ -1,0 +1,111 @@
+"""Scores that are kept in a file, with those of their resamples, to compare later representations with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unknot.errors import UnknotError
+from unknot.files import array_hash, plain, write_json
+from unknot.metrics import METRICS, parse_identity
+from unknot.metrics.arrays import Floats
+from unknot.reading.guard import load_json, parsing
+from unknot.representation import Representation
+from unknot.scoring.redrawn import holds_out, redrawn
+from unknot.scoring.scorecard import Scorecard
+
+KIND = "baseline of scores"
+RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class KeptScore:
+    """One metric of a baseline: its value and version, and the values of the resamples."""
+
+    value: float
+    version: int
+    draws: Floats
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Scores of a representation that is not here any more.
+
+    Attributes:
+        rows: a hash of labels and groups, by which the same rows in the same order are known.
+        factor_names: of the representation.
+        seed: of the resamples and of whatever a metric draws.
+        resamples: how many.
+        scores: full name of each metric -> what was kept.
+    """
+
+    rows: str
+    factor_names: tuple[str, ...]
+    seed: int
+    resamples: int
+    scores: Mapping[str, KeptScore]
+
+
+def baseline(card: Scorecard, resamples: int = RESAMPLES) -> Baseline:
+    """The scores of a card that train nothing, with those of resamples of its rows."""
+    todo, kept = card.plan, {}
+    for id_, record in card.records.items():
+        facts = METRICS[record.name].facts
+        if (
+            record.score is None
+            or facts.cost_of(record.options) != "instant"
+            or not np.isfinite(record.score.value)
+        ):
+            continue
+        rng = np.random.default_rng([todo.seed, resamples, 0])
+        held_out = holds_out(record.score)
+        draws = redrawn(todo, record.name, record.options, resamples, rng, held_out=held_out)
+        kept[id_] = KeptScore(record.score.value, facts.version, np.array(list(draws)))
+    if not kept:
+        raise UnknotError(
+            "baseline: no score that trains nothing is on the card; take --metrics quick, for example."
+        )
+    names = todo.representation.factor_names
+    return Baseline(rows_hash(todo.representation), names, todo.seed, resamples, kept)
+
+
+def rows_hash(representation: Representation) -> str:
+    """Labels and groups in their order, as a hash."""
+    parts = (representation.factors, representation.factors_test, representation.groups)
+    return array_hash(*(np.zeros(0) if part is None else np.asarray(part, dtype=np.float64) for part in parts))
+
+
+def write_baseline(kept: Baseline, path: Path | str) -> Path:
+    """Write a baseline as JSON."""
+    scores = {id_: {**vars(score), "draws": score.draws} for id_, score in kept.scores.items()}
+    return write_json(path, plain({"kind": KIND, **vars(kept), "scores": scores}))
+
+
+def read_baseline(path: Path | str) -> Baseline:
+    """Read a baseline; one whose metrics are of another version than ours is refused."""
+    again = "Make it again: unknot score FILE --save-baseline."
+    with parsing(path, f"a {KIND}", again):
+        record = load_json(path, f"a {KIND}", hint=again)
+        if record["kind"] != KIND:
+            raise TypeError(f"its kind is {record['kind']!r}")
+        scores = {str(id_): _score(score) for id_, score in record["scores"].items()}
+        lengths = {len(score.draws) for score in scores.values()}
+        if lengths != {int(record["resamples"])}:
+            raise TypeError(f"it has {record['resamples']} resamples, and scores of {sorted(lengths)}")
+        names = tuple(map(str, record["factor_names"]))
+        kept = Baseline(str(record["rows"]), names, int(record["seed"]), int(record["resamples"]), scores)
+    for id_, score in kept.scores.items():
+        version = METRICS[parse_identity(id_, METRICS)[0]].facts.version
+        if score.version != version:
+            raise UnknotError(
+                f"{path}: {id_} was scored by version {score.version} of the metric, and here is version {version}: "
+                f"the numbers cannot be compared. {again}"
+            )
+    return kept
+
+
+def _score(record: Mapping[str, Any]) -> KeptScore:
+    draws = [np.nan if draw is None else float(draw) for draw in record["draws"]]
+    return KeptScore(float(record["value"]), int(record["version"]), np.array(draws))

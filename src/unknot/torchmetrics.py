@@ -1,0 +1,85 @@
+"""The metrics as those of torchmetrics: `unknot.torchmetrics.MIG().update(latents, factors)`, then `.compute()`.
+
+Each is called as in `unknot.metrics.METRICS`, in capitals where it is an abbreviation: `MIG`, `DCI`, `LinearAccuracy`.
+Rows are gathered over batches and processes and scored together, in an order of their own: the value is that of all
+rows at once, in whatever batches, order and processes they came. Metrics that hold rows out do so in that order too.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from unknot.errors import extras
+from unknot.metrics import METRICS
+
+ABBREVIATIONS = frozenset({"dci", "es", "gbt", "irs", "lr", "mcc", "med", "mig", "mlp", "nk", "sap", "snc", "vae"})
+
+
+def class_name(name: str) -> str:
+    """The name of a metric's class.
+
+    >>> class_name("mig"), class_name("linear_accuracy"), class_name("dci_es"), class_name("r2")
+    ('MIG', 'LinearAccuracy', 'DCIES', 'R2')
+    """
+    return "".join(word.upper() if word in ABBREVIATIONS else word.capitalize() for word in name.split("_"))
+
+
+# Class -> metric, for all that look at labels.
+NAMES = {class_name(name): name for name, metric in METRICS.items() if metric.facts.labels}
+
+
+def __getattr__(name: str) -> Any:
+    if name in NAMES:
+        return _made(NAMES[name])
+    raise AttributeError(f"module 'unknot.torchmetrics' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(NAMES)
+
+
+@cache
+def _made(name: str) -> Any:
+    """The class of a metric; torchmetrics is imported for the first."""
+    with extras("unknot.torchmetrics"):
+        import torch
+
+        from unknot.models.torchvision import mend_torchvision
+
+        mend_torchvision()
+        from torchmetrics import Metric
+    facts = METRICS[name].facts
+
+    class UnknotMetric(Metric):  # type: ignore[misc]
+        full_state_update = False
+        is_differentiable = False
+        higher_is_better = facts.higher_is_better
+
+        def __init__(self, **options: Any) -> None:
+            theirs = {"compute_on_cpu", "process_group", "distributed_available_fn"}
+            own = {key for key in options if key not in theirs and not key.startswith(("dist_", "sync_"))}
+            super().__init__(**{key: value for key, value in options.items() if key not in own})
+            self.options = {key: options[key] for key in own}
+            self.add_state("latents", default=[], dist_reduce_fx="cat")
+            self.add_state("factors", default=[], dist_reduce_fx="cat")
+
+        def update(self, latents: Any, factors: Any) -> None:
+            self.latents.append(latents.detach())
+            self.factors.append(factors.detach())
+
+        def compute(self) -> Any:
+            latents, factors = _gathered(self.latents), _gathered(self.factors)
+            order = np.lexsort((*latents.T[::-1], *factors.T[::-1]))
+            value = METRICS[name](latents[order], factors[order], **self.options).value
+            return torch.tensor(value, dtype=torch.float64, device=self.device)
+
+    def _gathered(rows: Any) -> Any:
+        """The rows of all batches; torchmetrics has joined them already where there are several processes."""
+        array = (rows if isinstance(rows, torch.Tensor) else torch.cat(list(rows))).cpu().numpy()
+        return array[:, None] if array.ndim == 1 else array
+
+    UnknotMetric.__name__ = UnknotMetric.__qualname__ = class_name(name)
+    UnknotMetric.__doc__ = f"{facts.title}; options are those of `unknot.metrics.METRICS[{name!r}]`."
+    UnknotMetric.__module__ = __name__  # where a pickle finds it
+    return UnknotMetric

@@ -1,0 +1,37 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from huggingface_hub import ModelCard, parse_eval_result_entries
+
+import unknot
+from unknot.errors import UnknotError
+from unknot.integrations.hub import model_card, write_eval_results
+
+
+@pytest.fixture(scope="module")
+def card() -> unknot.Scorecard:
+    return unknot.score(*unknot.examples.toy_m1(), metrics=["mig", "sap"])
+
+
+def test_the_hub_reads_the_scores_of_a_card(card: unknot.Scorecard, tmp_path: Path) -> None:
+    parsed = ModelCard(model_card(card, "mine", "toy")).data
+    assert parsed.model_name == "mine"
+    assert {result.metric_type: result.metric_value for result in parsed.eval_results} == card.values()
+    path = write_eval_results(card, tmp_path / ".eval_results" / "toy.yaml", "me/toy")
+    entries = parse_eval_result_entries(yaml.safe_load(path.read_text()))
+    assert {entry.task_id: entry.value for entry in entries} == card.values()
+
+
+def test_no_card_is_refused() -> None:
+    with pytest.raises(UnknotError, match="hub: expected a scorecard"):
+        model_card({"mig": 1.0}, "mine", "toy")
+
+
+def test_a_representation_goes_through_safetensors(tmp_path: Path) -> None:
+    words = unknot.Representation(np.eye(3), [["a", 1], ["b", 2], ["a", 3]], ("word", "n"), source={"world": "w"})
+    again = unknot.read_representation(words.write(tmp_path / "latents.safetensors"))
+    np.testing.assert_array_equal(again.latents, words.latents)
+    np.testing.assert_array_equal(again.factors, words.factors)
+    assert (again.words, again.factor_names, again.source) == (words.words, words.factor_names, words.source)

@@ -1,0 +1,60 @@
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import unknot
+from unknot import torchmetrics as ours
+from unknot.metrics import METRICS
+
+RNG = np.random.default_rng(0)
+FACTORS = RNG.integers(0, 3, (240, 2))
+LATENTS = FACTORS + 0.3 * RNG.normal(size=(240, 2))
+
+
+def updated(metric: Any, rows: np.ndarray, batch: int) -> Any:
+    for at in range(0, len(rows), batch):
+        part = rows[at : at + batch]
+        metric.update(torch.from_numpy(LATENTS[part]), torch.from_numpy(FACTORS[part]))
+    return metric
+
+
+@pytest.mark.parametrize("name", ["mig", "mig_sup", "modularity", "jemmig", "sap", "linear_accuracy"])
+def test_batches_in_any_order_give_the_value_of_all_rows(name: str) -> None:
+    kind = getattr(ours, ours.class_name(name))
+    orders = ((np.arange(240), 240), (RNG.permutation(240), 7), (np.arange(240)[::-1], 100))
+    values = [float(updated(kind(), rows, batch).compute()) for rows, batch in orders]
+    holds_out = "rng" in signature(METRICS[name]).parameters
+    whole = values[0] if holds_out else unknot.score(LATENTS, FACTORS, metrics=[name])[name].value
+    assert values == pytest.approx([whole] * 3, abs=1e-12)
+
+
+def test_every_metric_of_labels_has_its_class() -> None:
+    assert {"MIG", "DCI", "SAP", "SNC", "LinearAccuracy", "FactorVAEScore"} <= set(dir(ours))
+    assert ours.MIG is ours.MIG and ours.MIG.__name__ == "MIG"
+    with pytest.raises(AttributeError, match="no attribute 'Mig'"):
+        _ = ours.Mig
+
+
+def test_several_processes_give_the_value_of_all_rows() -> None:
+    """Through torchmetrics' own synchronisation, with the gathering of torch.distributed replaced by lists."""
+    gathered = {torch.float64: LATENTS, torch.int64: FACTORS}
+
+    def gather(tensor: torch.Tensor, group: Any) -> list[torch.Tensor]:
+        whole = torch.from_numpy(gathered[tensor.dtype])
+        return [whole[:90], whole[90:]]
+
+    whole = unknot.score(LATENTS, FACTORS, metrics=["mig"])["mig"].value
+    for rows in (np.arange(90), np.arange(90, 240)):
+        metric = ours.MIG(dist_sync_fn=gather, distributed_available_fn=lambda: True)
+        assert float(updated(metric, rows, 50).compute()) == pytest.approx(whole, abs=1e-12)
+
+
+def test_options_and_reset() -> None:
+    metric = ours.MIG(bins=5)
+    value = float(metric(torch.from_numpy(LATENTS), torch.from_numpy(FACTORS)))
+    assert value == pytest.approx(METRICS["mig"](LATENTS, FACTORS, bins=5).value, abs=1e-12)
+    metric.reset()
+    assert metric.latents == []
