@@ -27,6 +27,7 @@ RIDGE = 1e-4  # penalty per row, on features of unit variance
     per_factor=True,
     identity=("probe",),
     invariances=frozenset({"latents"}),
+    assumes=("ordered classes",),
 )
 def dci_es(
     latents: Any,

@@ -24,6 +24,7 @@ Mode = Literal["pearson", "spearman", "affine"]
     cost="instant",
     identity=("mode",),
     invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
+    assumes=("ordered classes", "as many latents as factors", "unmixed latents", "one latent for each factor"),
 )
 def mcc(
     latents: Any,

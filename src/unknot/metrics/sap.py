@@ -23,6 +23,13 @@ Mode = Literal["classification", "regression", "liblinear"]
     per_factor=True,
     identity=("mode",),
     invariances=frozenset({"rows", "latents", "sign"}),
+    assumes=(
+        "independent factors",
+        "ordered classes",
+        "evenly spread latents",
+        "many rows",
+        "latents that differ",
+    ),
 )
 def sap(
     latents: Any,
