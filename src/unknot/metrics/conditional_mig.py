@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import Rows, dead, prepare
+from unknot.metrics.inputs import Rows, prepare
+from unknot.metrics.latents import dead
 from unknot.metrics.score import Facts, Score
 
 EXACT = 1e-10  # share of a latent's variance that is rounding

@@ -6,7 +6,8 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.inputs import Rows, dead, prepare
+from unknot.metrics.inputs import Rows, prepare
+from unknot.metrics.latents import dead
 from unknot.metrics.score import Facts, Score
 
 

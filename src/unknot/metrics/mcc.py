@@ -6,7 +6,8 @@ import numpy as np
 
 from unknot.errors import check_known
 from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import Rng, Rows, dead, prepare
+from unknot.metrics.inputs import Rng, Rows, prepare
+from unknot.metrics.latents import dead
 from unknot.metrics.ranks import average_ranks, correlation
 from unknot.metrics.score import Facts, Score
 

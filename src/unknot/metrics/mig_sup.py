@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from unknot.metrics.inputs import dead
+from unknot.metrics.latents import dead
 from unknot.metrics.mig import How, Normaliser, shared_information
 from unknot.metrics.score import Facts, Score
 

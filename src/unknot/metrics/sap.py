@@ -7,7 +7,8 @@ import numpy as np
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import Rng, Rows, dead, prepare
+from unknot.metrics.inputs import Rng, Rows, prepare
+from unknot.metrics.latents import dead
 from unknot.metrics.score import Facts, Score
 
 Mode = Literal["classification", "regression", "liblinear"]

@@ -12,6 +12,7 @@ from unknot.models._slot_options import WHO, SlotOptions
 from unknot.models.model import Setting
 
 HIDDEN = 64  # units of the coordinate decoder's layers
+OCTAVES = 3  # of the waves that it knows places by
 
 
 class Positions(nn.Module):
@@ -96,13 +97,14 @@ class BroadcastDecoder(nn.Module):
 class CoordinateDecoder(nn.Module):
     """An MLP from a slot and a place to the colour and the mask logit there, so that it draws at any size.
 
-    Places are centres of pixels, y and x from -1 to 1: those of a small picture are means of those of a large one.
+    Places are centres of pixels, y and x from -1 to 1, so that those of a small picture lie among those of a large
+    one; sines and cosines of them, of three octaves, let shapes be small.
     """
 
     def __init__(self, setting: Setting, options: SlotOptions) -> None:
         super().__init__()
         self.slot = nn.Linear(options.slot_size, HIDDEN)
-        self.place = nn.Linear(2, HIDDEN, bias=False)
+        self.place = nn.Linear(2 + 4 * OCTAVES, HIDDEN, bias=False)
         self.body = nn.Sequential(
             options.activated(),
             nn.Linear(HIDDEN, HIDDEN),
@@ -112,10 +114,16 @@ class CoordinateDecoder(nn.Module):
 
     def forward(self, slots: Tensor, size: int) -> tuple[Tensor, Tensor]:
         """Pictures (n, k, c, size, size), not squashed, and mask logits (n, k, size, size)."""
-        line = (torch.arange(size, device=slots.device) + 0.5) * (2 / size) - 1
-        places = torch.stack(torch.meshgrid(line, line, indexing="ij"), dim=-1)
-        out = self.body(self.slot(slots)[:, :, None, None] + self.place(places)).float()
+        out = self.body(self.slot(slots)[:, :, None, None] + self.place(waves(size).to(slots.device))).float()
         return out[..., :-1].movedim(-1, 2), out[..., -1]
+
+
+def waves(size: int) -> Tensor:
+    """The places (size, size, 14) of pixels: y and x, then sines and cosines of pi, 2 pi and 4 pi of both."""
+    line = (torch.arange(size) + 0.5) * (2 / size) - 1
+    places = torch.stack(torch.meshgrid(line, line, indexing="ij"), dim=-1)
+    angles = [math.pi * 2**octave * places for octave in range(OCTAVES)]
+    return torch.cat([places, *(wave(angle) for angle in angles for wave in (torch.sin, torch.cos))], dim=-1)
 
 
 def slot_decoder(setting: Setting, options: SlotOptions) -> nn.Module:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE, Floats
-from unknot.metrics.inputs import Rows, dead_latents
+from unknot.metrics.inputs import Rows
+from unknot.metrics.latents import dead_latents
 from unknot.metrics.score import Facts, Score, identity
 from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
