@@ -8,6 +8,7 @@ import re
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -72,6 +73,17 @@ def _take_after(beside: Path, place: Path) -> None:
         beside.chmod(stat.S_IMODE(before.st_mode))
         with suppress(OSError, AttributeError):  # only the owner may, and not every system has owners
             os.chown(beside, before.st_uid, before.st_gid)
+
+
+def cache_folder() -> Path:
+    """Where downloads, and runs of the zoo, are kept when no other folder is named."""
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"]) / "unknot"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "unknot"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "unknot"
+    return Path.home() / ".cache" / "unknot"
 
 
 def remove_parts(folder: Path) -> None:

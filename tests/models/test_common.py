@@ -12,6 +12,7 @@ from unknot.models import MODELS, build, options_of
 from unknot.models.codes import represent
 from unknot.models.model import Batch, Model, Posterior, Setting
 from unknot.runs import meters, trainer
+from unknot.runs.optimisers import optimiser_of
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model, feed, load_model, train
 from unknot.worlds import open_world
@@ -174,7 +175,7 @@ def test_a_run_stopped_half_way_ends_with_the_weights_of_one_that_was_not(name, 
 @every_model
 def test_every_weight_belongs_to_a_player(name):
     model, _ = built(spec_of(name, batch_size=2))
-    moved = {id(parameter) for player in model.players() for parameter in trainer._parameters(player)}
+    moved = {id(parameter) for player in model.players() for parameter in trainer.moved_by(player)}
     assert moved == {id(parameter) for parameter in model.parameters() if parameter.requires_grad}
 
 
@@ -232,3 +233,29 @@ def test_options_are_plain_values_with_defaults_and_a_misspelt_one_is_told_its_n
     for option in known:
         with pytest.raises(UnknotError, match=f"did you mean '{option}'"):
             build(name, tiny(), {f"{option}q": 1.0})
+
+
+NEEDS_VALUES = {  # what cannot run without numbers, and why that is no harm on a GPU
+    "slot_attention": "represent draws the noise of slots from the bytes of the image, once for each image",
+    "iodine": "the same",
+}
+
+
+@every_model
+def test_a_step_and_the_code_stay_on_one_device(name):
+    """The meta device holds no numbers and refuses tensors of the CPU, as a GPU does."""
+    spec = spec_of(name, COLOUR, batch_size=4)
+    model, batch = built(spec)
+    model, batch = model.to("meta").train(), trainer.to_device(batch, torch.device("meta"))
+    for player in model.players():
+        moved = trainer.moved_by(player)
+        terms = player.loss(batch, 0, seeded())
+        torch.autograd.backward(torch.stack(list(terms.values())).sum(), inputs=moved)
+        optimiser_of(player, moved, spec.lr).step()
+        assert all(weight.device.type == "meta" for weight in moved)
+    model.after_step()
+    if name in NEEDS_VALUES:
+        with pytest.raises(NotImplementedError, match="meta"):
+            represent(model.eval(), batch.images)
+    else:
+        assert represent(model.eval(), batch.images).mean.device.type == "meta"

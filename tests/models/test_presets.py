@@ -79,6 +79,12 @@ PUBLISHED: dict[tuple[str, str], tuple[Mapping[str, Any], Mapping[str, Any]]] = 
         | {"norm_epsilon": 1e-5, "law_bound": 0.2165, "init": "torch"}
         | {"batch_size": 64, "steps": 300 * 360},  # 23,000 images are 360 batches
     ),
+    ("slot_attention", "quick"): (
+        {},
+        {"slot_size": 48, "channels": 32, "kernels": "5,3,3", "stride": 2, "slot_decoder": "mlp", "target": 16}
+        | {"test_iterations": 5, "warm_up": 200, "half_life": 0, "clip": 0.5, "image_size": 32, "lr": 1e-3}
+        | {"schedule": "cosine", "batch_size": 32, "precision": "bfloat16", "steps": 20_000},
+    ),
     ("iodine", "reference"): ({}, {"image_size": 128, "lr": 1e-3, "batch_size": 32, "steps": 1_000_000}),
     ("iodine", "xie2022"): (
         {},
@@ -180,6 +186,11 @@ def test_the_defaults_are_those_of_the_papers():
         "noise": "image",
         "norm_epsilon": 1e-3,
         "law_bound": 0,
+        "kernels": "5,5,5,5",
+        "slot_decoder": "broadcast",
+        "target": 0,
+        "start": "noise",
+        "test_iterations": 0,
     }
     assert defaults["iodine"] == {
         "slots": 7,

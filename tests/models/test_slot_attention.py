@@ -46,7 +46,7 @@ def test_the_reference_at_128_pixels_has_890_308_weights():
 @pytest.mark.parametrize("pixels", [32, 64, 128])
 def test_the_decoder_ends_at_the_size_of_the_image(pixels):
     model = SlotAttention(Setting(channels=3, pixels=pixels), slots=2, channels=4, slot_size=4)
-    pictures, logits = model.decoder(torch.rand(1, 2, 4))
+    pictures, logits = model.decoder(torch.rand(1, 2, 4), pixels)
     assert pictures.shape == (1, 2, 3, pixels, pixels)
     assert logits.shape == (1, 2, pixels, pixels)
 
@@ -128,7 +128,7 @@ def test_masks_sum_to_one_and_the_image_is_their_mixture():
 def test_the_loss_is_the_mean_squared_error_of_images_between_minus_one_and_one():
     model = small()
     noise = torch.randn((4, 3, 8), generator=torch.Generator().manual_seed(3))
-    pictures, logits = model.decoder(model.slots_of(images(), noise))
+    pictures, logits = model.decoder(model.slots_of(images(), noise), 32)
     made = (pictures * logits.softmax(1)[:, :, None]).sum(1)
     terms = model.loss(Batch(images()), 0, torch.Generator().manual_seed(3))
     assert terms["reconstruction"].item() == pytest.approx(
@@ -200,3 +200,66 @@ def test_gradients_reach_the_first_layer_of_the_encoder():
     terms = model.loss(Batch(images()), 0, torch.Generator().manual_seed(0))
     (gradient,) = torch.autograd.grad(terms["reconstruction"], model.encoder[0].weight)
     assert gradient.abs().sum() > 0
+
+
+QUICK = {"slot_size": 8, "kernels": "5,3,3", "slot_decoder": "mlp", "target": 16, "test_iterations": 5}
+
+
+def test_a_coordinate_decoder_draws_the_same_scene_at_any_size():
+    model = small(**QUICK)
+    slots = torch.randn(2, 3, 8)
+    coarse, fine = (model.slots_decoded(slots, size) for size in (16, 64))
+    assert coarse.masks.shape == (2, 3, 16, 16) and fine.pictures.shape == (2, 3, 3, 64, 64)
+    assert model.masks(images()).shape == (4, 3, 32, 32)
+    means = nn.functional.avg_pool2d(fine.masks, 4)  # 4 x 4 places whose mean is the place of the coarse pixel
+    torch.testing.assert_close(means, coarse.masks, atol=0.05, rtol=0)
+    # by hand, at the first pixel of 16: its centre is at -15 / 16 in both directions
+    decoder, place = model.decoder, torch.tensor([-15 / 16, -15 / 16])
+    angles = [math.pi * place, 2 * math.pi * place, 4 * math.pi * place]
+    waves = torch.cat([place, *(wave for angle in angles for wave in (angle.sin(), angle.cos()))])
+    hidden = decoder.slot(slots[1, 2]) + decoder.place(waves)
+    torch.testing.assert_close(decoder.body(hidden)[:3], decoder(slots, 16)[0][1, 2, :, 0, 0])
+
+
+@pytest.mark.parametrize("slot_decoder", ["mlp", "broadcast"])
+def test_a_target_is_the_picture_averaged_to_its_size(slot_decoder):
+    model = small(**QUICK | {"slot_decoder": slot_decoder})
+    noise = torch.randn((4, 3, 8), generator=torch.Generator().manual_seed(3))
+    pictures, logits = model.decoder(model.slots_of(images(), noise), 16)
+    drawn = (pictures * logits.softmax(1)[:, :, None]).sum(1)
+    aim = (2 * images() - 1).reshape(4, 3, 16, 2, 16, 2).mean((3, 5))
+    terms = model.loss(Batch(images()), 0, torch.Generator().manual_seed(3))
+    assert terms["reconstruction"].item() == pytest.approx((aim - drawn).pow(2).mean().item(), rel=1e-5)
+    assert model.masks(images()).shape == (4, 3, 32, 32)
+
+
+def test_learned_queries_need_no_noise_and_get_the_gradient_of_the_last_iteration():
+    model = small(start="queries")
+    one, other = torch.randn(2, 2, 3, 8)
+    assert torch.equal(model.slots_of(images(2), one), model.slots_of(images(2), other))
+    assert "mu" not in model.state_dict() and model.queries.shape == (3, 8)
+    module, inputs = grouping(), torch.randn(1, 5, 6)
+    start = torch.randn(1, 3, 4, requires_grad=True)
+    slots = module(inputs, start, 3, through=True)
+    torch.testing.assert_close(slots, module(inputs, start, 3))
+    before = module(inputs, start, 2).detach().requires_grad_()
+    (straight,) = torch.autograd.grad(slots.square().sum(), start)
+    (last,) = torch.autograd.grad(module(inputs, before, 1).square().sum(), before)
+    torch.testing.assert_close(straight, last)
+
+
+def test_a_code_may_take_more_iterations_than_training():
+    model = small(test_iterations=5)
+    noise = noise_of(images(), 3, 8)
+    torch.testing.assert_close(model.represent(images()), model.slots_of(images(), noise, 5))
+    assert not torch.equal(model.slots_of(images(), noise), model.represent(images()))
+
+
+def test_kernels_are_odd_sizes_with_commas():
+    assert [layer.kernel_size[0] for layer in small(kernels="5,3").encoder if isinstance(layer, nn.Conv2d)] == [
+        5,
+        3,
+    ]
+    for word in ("4,3", "5;3", "", "5,"):
+        with pytest.raises(UnknotError, match="kernels"):
+            small(kernels=word)

@@ -9,11 +9,12 @@ from PIL import Image
 
 from unknot.errors import UnknotError
 from unknot.factors import space
+from unknot.files import cache_folder
 from unknot.worlds import WORLDS, ArrayWorld, open_world
 from unknot.worlds.catalogue import conventions, recorded_name
 from unknot.worlds.entry import Conventions
 from unknot.worlds.published import dsprites
-from unknot.worlds.published.data_folders import cache_folder, data_folders, find_files
+from unknot.worlds.published.data_folders import data_folders, find_files
 from unknot.worlds.rendered.dsprites_rendered import DSpritesRendered
 from unknot.worlds.rendered.dsprites_variants import color_dsprites
 from unknot.worlds.scenes.multi_sprites import MultiSprites

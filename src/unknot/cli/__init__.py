@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from unknot import __version__
+from unknot.cli.audit import audit
 from unknot.cli.compare import compare
 from unknot.cli.data import app as data
 from unknot.cli.demo import demo
@@ -31,6 +32,7 @@ from unknot.cli.score import score
 from unknot.cli.study import results, study
 from unknot.cli.task import app as task
 from unknot.cli.train import models, recipes, train
+from unknot.cli.zoo import zoo
 from unknot.errors import UnknotError, UnknotWarning, extras
 from unknot.processes.signals import sigterm_is_ctrl_c
 from unknot.processes.trust import trust
@@ -98,8 +100,10 @@ app.command()(metrics)
 app.command(cls=WhenAsked)(train)
 for _function in (
     compare,
+    audit,
     models,
     recipes,
+    zoo,
     encode,
     rank,
     study,

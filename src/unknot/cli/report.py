@@ -17,8 +17,10 @@ def report(
     runs: Annotated[int, typer.Option(help="Of a study, show so many runs in full; all are in its tables.")] = 24,
 ) -> None:
     """Write one HTML page that needs no network: scores, settings, rankings, correlations, pictures."""
+    from unknot.examples import located
     from unknot.runs.run import Run
 
+    folder = located(folder)
     page = output or folder / "report.html"
     if (folder / "study.json").is_file():
         from unknot.reports.study_page import write_study_page

@@ -3,7 +3,9 @@
 | name | is |
 |---|---|
 | a folder | a run of `unknot train` |
+| `zoo:NAME` | a run that ships with Unknot |
 | `package.module:name` | uint8 images (n, h, w, c) to latents (n, d), slots (n, k, d), or (means, log-variances) |
+| `FILE.skops` | a fitted transformer or pipeline of scikit-learn |
 | `timm:NAME`, `timm:NAME@FILE` | a network of timm with its published weights, or with those of a local file |
 | `timm:NAME@untrained` | the same network before training, the baseline of transfer |
 | `hf:NAME` | an image network of transformers, by its name on the hub or by a local folder |
@@ -11,6 +13,7 @@
 In Python a function itself is an encoder too; so is a `torch.nn.Module`, which is given float32 (n, c, h, w) in
 [0, 1] and is read in evaluation mode, and a fitted transformer or pipeline of scikit-learn, which is given float32
 (n, h * w * c) in [0, 1]. A name may also be that of such an object, or of a class that is built without arguments.
+Functions of JAX, Keras or anything else are functions: what they return is read as an array.
 """
 
 import os
@@ -22,6 +25,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.encoders.transformers import PICKLED, SKOPS, read_transformer
 from unknot.errors import UnknotError
 from unknot.examples import located
 from unknot.processes.trust import imported
@@ -117,6 +121,8 @@ timm:NAME or hf:NAME.
         make = timm_encoder if kind == "timm" else hf_encoder
         return make(name, shape, opening)
     opening.must_leave_images()
+    if isinstance(which, str | Path) and Path(which).suffix in (SKOPS, *PICKLED):
+        which = read_transformer(Path(which).expanduser())
     if isinstance(which, str):
         if not name:
             raise UnknotError(
@@ -144,7 +150,7 @@ def as_path(which: Any) -> Path | None:
     Traceback (most recent call last):
     unknot.errors.UnknotError: runs/nope: no such file or folder.
     """
-    if not isinstance(which, str | Path):
+    if not isinstance(which, str | Path) or Path(which).suffix in (SKOPS, *PICKLED):
         return None
     if located(which).exists():
         return located(which)

@@ -51,7 +51,7 @@ def encode(
     Args:
         encoder: a run or its folder; a function from uint8 images (n, h, w, c) to latents (n, d), slots (n, k, d) or a
             pair of means and log-variances; a torch module; a fitted transformer of scikit-learn; or a name:
-            `package.module:name`, `timm:NAME`, `hf:NAME`.
+            `zoo:NAME`, `package.module:name`, `pipeline.skops`, `timm:NAME`, `hf:NAME`.
         world: a world or its name; left out, the world a run was trained on.
         rows: how many images, drawn without replacement and in random order; if there are no more than that, or for
             "all", every one in the world's order.

@@ -15,6 +15,7 @@ from unknot.worlds.splits.split import Split
 from unknot.worlds.world import World
 
 CHUNK = 256  # images in memory at a time; fixed, so that a stochastic world looks the same at every batch size
+STEADY = 1e-2  # of the largest number, by which codes may differ between sizes of batches
 Codes = list[NDArray[np.float32]]  # latents or slots alone, or means and log-variances
 
 
@@ -128,6 +129,20 @@ def checked_codes(encoder: Encoder, images: NDArray[np.uint8]) -> Codes:
             "log-variances of one shape."
         )
     return codes
+
+
+def must_be_steady(encoder: Encoder, images: NDArray[np.uint8]) -> None:
+    """An error if the code of an image depends on which others are encoded with it, or how many."""
+    together = checked_codes(encoder, images)
+    for i in range(len(images)):
+        alone = checked_codes(encoder, images[i : i + 1])
+        _must_match(encoder, alone, together)
+        for code, codes in zip(alone, together, strict=True):
+            if not np.allclose(code[0], codes[i], rtol=STEADY, atol=STEADY * float(np.abs(codes).max())):
+                raise UnknotError(
+                    f"encoder '{encoder.name}': the code of an image is another when it is encoded alone than among "
+                    f"{len(images)}; does it normalise over the batch? Put networks into evaluation mode."
+                )
 
 
 def _must_match(encoder: Encoder, codes: Codes, collected: Codes) -> None:

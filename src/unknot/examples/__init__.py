@@ -2,7 +2,7 @@
 
 `toy_m1` and `toy_m2` are the toy models of Table 1, `entangled` the construction of Theorem 3.1 in Mahon et al. 2024,
 Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335. All return (latents, factors). `dictionary` is a
-sparse one with faults in known places.
+sparse one with faults in known places, `misleading` has a code for each warning of a scorecard.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.examples.misleading import misleading
 from unknot.examples.planted import PlantedDictionary, dictionary
+from unknot.zoo import is_of_zoo, zoo_folder
 
-__all__ = ["Code", "PlantedDictionary", "dictionary", "entangled", "example_file", "toy_m1", "toy_m2"]
+__all__ = [
+    "Code",
+    "PlantedDictionary",
+    "dictionary",
+    "entangled",
+    "example_file",
+    "misleading",
+    "toy_m1",
+    "toy_m2",
+]
 
 EXAMPLE = "example"  # the name of the shipped representation
 Code = tuple[NDArray[np.float64], NDArray[np.int64]]
@@ -102,9 +113,13 @@ def _toy(copies: int, right: int) -> Code:
 
 
 def located(path: Path | str) -> Path:
-    """The path, or the shipped representation if it is `example` and no such file is here."""
+    """The path; or what ships with the package, if it is `example` or `zoo:NAME` and no such file is here."""
     path = Path(path)
-    return example_file() if str(path) == EXAMPLE and not path.exists() else path
+    if path.exists():
+        return path
+    if is_of_zoo(path):
+        return zoo_folder(path)
+    return example_file() if str(path) == EXAMPLE else path
 
 
 def example_file() -> Path:

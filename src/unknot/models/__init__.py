@@ -98,7 +98,12 @@ def find_preset(model: str, name: str) -> Preset:
 
 
 def options_of(model: type[Model]) -> dict[str, inspect.Parameter]:
-    """The options of a model: the keyword-only arguments of its class, and those of the one it hands `**extras` to."""
+    """The options of a model: the keyword-only arguments of its class, and those of the one it hands `**extras` to.
+
+    Or the fields of its `option_set`.
+    """
+    if model.option_set is not None:
+        return dict(inspect.signature(model.option_set).parameters)
     options: dict[str, inspect.Parameter] = {}
     for kind in model.__mro__:
         parameters = inspect.signature(kind).parameters.values()

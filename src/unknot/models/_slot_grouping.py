@@ -38,7 +38,9 @@ class Grouping(nn.Module):
         self.cell = nn.GRUCell(size, size)
         self.mlp = nn.Sequential(nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, size))
 
-    def forward(self, inputs: Tensor, slots: Tensor, iterations: int, *, implicit: bool = False) -> Tensor:
+    def forward(
+        self, inputs: Tensor, slots: Tensor, iterations: int, *, implicit: bool = False, through: bool = False
+    ) -> Tensor:
         """Slots (b, k, size) after some iterations over inputs (b, n, width).
 
         Args:
@@ -47,11 +49,16 @@ class Grouping(nn.Module):
             iterations: how often they are refined.
             implicit: let the gradient through the last iteration alone, taking the ones before for a solver that has
                 arrived at a fixed point (Chang et al. 2022, arXiv:2207.00787).
+            through: let it through the last iteration and on to where slots started, as if the ones between had changed
+                nothing (Jia et al. 2023, Improving Object-centric Learning with Query Optimization, arXiv:2210.08990).
         """
         normed = self.norm_inputs(inputs)
-        keys, values = self.key(normed), self.value(normed)
+        keys, values, start = self.key(normed), self.value(normed), slots
         for iteration in range(iterations):
-            if implicit and iteration == iterations - 1:
+            last = iteration == iterations - 1
+            if last and through:
+                slots = slots.detach() + start - start.detach()
+            elif last and implicit:
                 slots = slots.detach()
             slots = self.step(keys, values, slots)
         return slots

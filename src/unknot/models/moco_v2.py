@@ -136,9 +136,9 @@ class MoCoV2(Model):
         self._follow(self.momentum)
         if self._keys is None:
             return
-        start = int(self.cursor)
-        self.queue[start : start + len(self._keys)] = self._keys
-        self.cursor.fill_((start + len(self._keys)) % len(self.queue))
+        oldest = (self.cursor + torch.arange(len(self._keys), device=self.cursor.device)) % len(self.queue)
+        self.queue[oldest] = self._keys
+        self.cursor.copy_((self.cursor + len(self._keys)) % len(self.queue))
         self._keys = None
 
     def represent(self, images: Tensor) -> Tensor:

@@ -148,6 +148,7 @@ class Model(nn.Module):
         supervision: what batches must carry: "none", "pairs", "labels" or "few_labels".
         pairs: the law of its pairs, such as "one_factor", "k_factors[k=2]" or "laplace"; see `batches.pair_law`.
         presets: published settings by name.
+        option_set: a frozen dataclass of its options, where they are too many for arguments of a function.
         later: options that came after runs were made: a run records them only where they are not at their default, so
             that its hash stays.
         standard_prior: whether the prior of its latents, if it has one, is N(0, I).
@@ -158,6 +159,7 @@ class Model(nn.Module):
     supervision: ClassVar[Supervision] = "none"
     pairs: ClassVar[str] = ""
     presets: ClassVar[Mapping[str, Preset]] = {}
+    option_set: ClassVar[type | None] = None
     later: ClassVar[tuple[str, ...]] = ()
     standard_prior: ClassVar[bool] = True
     n_labelled: int = 0

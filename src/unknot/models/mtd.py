@@ -134,7 +134,7 @@ class MTD(Model):
         explained = z.new_zeros(())
         for g, table in enumerate(self.tables):
             n_values = len(_rows(table))
-            sizes = torch.bincount(labels[:, g], minlength=n_values)
+            sizes = functional.one_hot(labels[:, g], n_values).sum(0)
             foreign = torch.cat([block for f, block in enumerate(centred) if f != g] or [z[:, :0]], 1)
             sums = z.new_zeros(n_values, foreign.shape[1]).index_add(0, labels[:, g], foreign)
             # sum_v P(v) |mean of group v|^2 = sum_v |sum of group v|^2 / (its size b)

@@ -9,6 +9,7 @@
 | `coat128` | four 5x5 convolutions of 64, then 256 linear units | the code of Xie et al. 2022, at 128 pixels |
 | `dense256` | two layers of 256 units, decoder of two | our recipes, at 32 pixels |
 | `separable` | the same, with a decoder that is separable in rows and columns | our recipes, at 32 pixels |
+| `slim` | 32 linear units, then 128 and 64; a separable decoder of half the size | our zoo, at 32 pixels |
 
 At 32 pixels the first convolution is left out, at 128 one of the first kind is added, so that the code is always
 read from a 4x4 map; that of `coat128` is always 8x8. Duan et al. 2020 (Table 4), van Steenkiste et al. 2019 and Schott
@@ -27,10 +28,11 @@ from unknot.models.model import Model, Posterior, Setting
 from unknot.models.terms import pixels, reconstruction, sample
 
 Init = Literal["glorot", "torch"]
-ARCHITECTURES = ("conv64", "conv64_k2", "burgess64", "fc1200", "coat128", "dense256", "separable")
-ANY_SIZE = ("fc1200", "dense256", "separable")  # architectures without convolutions
+ARCHITECTURES = ("conv64", "conv64_k2", "burgess64", "fc1200", "coat128", "dense256", "separable", "slim")
+ANY_SIZE = ("fc1200", "dense256", "separable", "slim")  # architectures without convolutions
 SIZES = (32, 64, 128)
 RANK = 8  # products of a column and a row that a separable picture is the sum of
+LINEAR, SLIM = 32, 64  # numbers that `slim` takes of an image; units of its hidden layers
 DARK = -2.0  # logit that a separable picture starts from
 
 
@@ -71,12 +73,12 @@ class SeparableDecoder(nn.Module):
     scores of its codes owe something to that.
     """
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, *, units: int = 128, rank: int = RANK) -> None:
         super().__init__()
-        self.shape = (setting.channels, setting.pixels, RANK)
-        size = setting.channels * setting.pixels * RANK
+        self.shape = (setting.channels, setting.pixels, rank)
+        size = setting.channels * setting.pixels * rank
         self.rows, self.columns = (
-            nn.Sequential(*dense([setting.latents, 128, 128]), nn.Linear(128, size)) for _ in range(2)
+            nn.Sequential(*dense([setting.latents, units, units]), nn.Linear(units, size)) for _ in range(2)
         )
         dark = DARK if setting.decoder == "bernoulli" else 0.0
         self.bias = nn.Parameter(torch.full((setting.channels, 1, 1), dark))
@@ -115,6 +117,9 @@ class GaussianAutoencoder(Model):
 def encoder_body(setting: Setting) -> tuple[nn.Sequential, int]:
     """The encoder without its head, and how many units it ends in."""
     _check(setting)
+    if setting.architecture == "slim":
+        first = nn.Linear(setting.channels * setting.pixels**2, LINEAR)
+        return nn.Sequential(nn.Flatten(), first, *dense([LINEAR, 2 * SLIM, SLIM])), SLIM
     if setting.architecture in ANY_SIZE:
         width = 1200 if setting.architecture == "fc1200" else 256
         n_pixels = setting.channels * setting.pixels**2
@@ -143,6 +148,8 @@ def decoder_body(setting: Setting) -> nn.Module:
         return nn.Sequential(*dense([latents, 256, 256]), nn.Linear(256, n_pixels), nn.Unflatten(1, shape))
     if setting.architecture == "separable":
         return SeparableDecoder(setting)
+    if setting.architecture == "slim":
+        return SeparableDecoder(setting, units=SLIM, rank=RANK // 2)
     if setting.architecture == "coat128":
         return _coat_decoder(setting, latents)
     channels = _channels(setting)[::-1]

@@ -1,29 +1,17 @@
 """Slot attention: an autoencoder whose code is a set of slots that compete for the pixels of an image."""
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from unknot.errors import UnknotError, unknown
-from unknot.models._slot_grouping import LAYER_NORM, Grouping, noise_of, positions
-from unknot.models.model import (
-    Batch,
-    DrawnSlots,
-    Model,
-    Player,
-    Preset,
-    Setting,
-    Terms,
-    above_zero,
-    at_least_one,
-    not_negative,
-)
+from unknot.models._slot_grouping import Grouping, noise_of
+from unknot.models._slot_networks import slot_decoder, slot_encoder
+from unknot.models._slot_options import SlotOptions
+from unknot.models.model import Batch, DrawnSlots, Model, Player, Preset, Setting, Terms
 from unknot.models.terms import warm_up_and_decay
-
-ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU}
-NOISES = ("image", "shared")
 
 
 class SlotAttention(Model):
@@ -44,6 +32,7 @@ class SlotAttention(Model):
     | reference, 128 pixels (890,308 weights) | the defaults |
     | reference for small images | `channels=32`, `broadcast` the image's size, `full_layers=3` |
     | small, for a CPU | `channels=32`, `stride=2`, `broadcast=16` (8 at 32 pixels), `full_layers=0` |
+    | quick, for ray-traced scenes on a CPU (60,916 weights) | the preset `quick`: a coordinate decoder, small targets |
 
     Args:
         setting: what to build for; `latents` and `architecture` are not used.
@@ -63,11 +52,26 @@ class SlotAttention(Model):
         noise: "image", the noise of slots depends on the image; "shared", all images get the same.
         norm_epsilon: of LayerNorm: that of the reference framework, 0.001, or torch's, 1e-5.
         law_bound: mu and log_sigma are drawn between its negative and this; 0 is Glorot's for one row.
+        kernels: sizes of the encoder's kernels, with commas.
+        slot_decoder: "broadcast", or "mlp": an MLP from slot and place to colour and mask, which draws at any size.
+        target: the loss compares pictures averaged to this many pixels, so that edges weigh less; 0 as they are.
+        start: "noise", or "queries": a learned start for each slot, with a straight-through gradient (Jia et al. 2023,
+            arXiv:2210.08990). Slots of all images are lined up then, as by shared noise.
+        test_iterations: of attention when images are encoded, if more than in training.
 
     Reference: Locatello et al. 2020, Object-Centric Learning with Slot Attention, arXiv:2006.15055.
     """
 
-    later: ClassVar[tuple[str, ...]] = ("norm_epsilon", "law_bound")
+    option_set: ClassVar[type] = SlotOptions
+    later: ClassVar[tuple[str, ...]] = (
+        "norm_epsilon",
+        "law_bound",
+        "kernels",
+        "slot_decoder",
+        "target",
+        "start",
+        "test_iterations",
+    )
     presets: ClassVar[dict[str, Preset]] = {
         "reference": Preset(
             "Locatello et al. 2020, CLEVR6",
@@ -101,187 +105,92 @@ class SlotAttention(Model):
                 "steps": 108_000,
             },
         ),
+        "quick": Preset(
+            "ours: 20 minutes of one core, at 32 pixels",
+            fixed={
+                "slot_size": 48,
+                "channels": 32,
+                "kernels": "5,3,3",
+                "stride": 2,
+                "slot_decoder": "mlp",
+                "target": 16,
+                "test_iterations": 5,
+                "warm_up": 200,
+                "half_life": 0,
+                "clip": 0.5,
+                "image_size": 32,
+                "lr": 1e-3,
+                "schedule": "cosine",
+                "batch_size": 32,
+                "precision": "bfloat16",
+                "steps": 20_000,
+            },
+        ),
     }
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        slots: int = 7,
-        slot_size: int = 64,
-        iterations: int = 3,
-        channels: int = 64,
-        stride: int = 1,
-        broadcast: int = 8,
-        full_layers: int = 1,
-        activation: str = "relu",
-        learned: bool = True,
-        implicit: bool = False,
-        warm_up: int = 10_000,
-        half_life: int = 100_000,
-        clip: float = 0.0,
-        noise: str = "image",
-        norm_epsilon: float = LAYER_NORM,
-        law_bound: float = 0.0,
-    ) -> None:
+    def __init__(self, setting: Setting, **options: Any) -> None:
         super().__init__()
-        name = "slot_attention"
-        self.slots = at_least_one(name, slots=slots)
-        self.slot_size = at_least_one(name, slot_size=slot_size)
-        self.iterations = at_least_one(name, iterations=iterations)
-        self.warm_up = not_negative(name, warm_up=warm_up)
-        self.half_life = not_negative(name, half_life=half_life)
-        self.clip = not_negative(name, clip=clip)
-        epsilon = above_zero(name, norm_epsilon=norm_epsilon)
-        if noise not in NOISES:
-            raise unknown("noise of slot_attention", noise, NOISES, field="noise")
-        if activation not in ACTIVATIONS:
-            raise unknown("activation of slot_attention", activation, ACTIVATIONS, field="activation")
-        self.noise, self.implicit = noise, implicit
-        at_least_one(name, channels=channels)
-        self.encoder = _encoder(
-            setting, channels, at_least_one(name, stride=stride), ACTIVATIONS[activation], epsilon
-        )
-        self.grouping = Grouping(channels, slot_size, hidden=2 * slot_size, epsilon=epsilon)
-        self.decoder = BroadcastDecoder(
-            setting,
-            slot_size,
-            channels,
-            broadcast=at_least_one(name, broadcast=broadcast),
-            full_layers=not_negative(name, full_layers=full_layers),
-            activation=ACTIVATIONS[activation],
-        )
-        bound = not_negative(name, law_bound=law_bound) or math.sqrt(6 / (1 + slot_size))
-        self.mu = nn.Parameter(torch.empty(slot_size).uniform_(-bound, bound), requires_grad=learned)
-        self.log_sigma = nn.Parameter(torch.empty(slot_size).uniform_(-bound, bound), requires_grad=learned)
+        self.options = own = SlotOptions(**options)
+        self.slots, self.iterations = own.slots, own.iterations
+        self.pixels, self.target = setting.pixels, own.target or setting.pixels
+        self.encoder = slot_encoder(setting, own)
+        self.grouping = Grouping(own.channels, own.slot_size, hidden=2 * own.slot_size, epsilon=own.norm_epsilon)
+        self.decoder = slot_decoder(setting, own)
+        bound = own.law_bound or math.sqrt(6 / (1 + own.slot_size))
+        if own.start == "queries":
+            self.queries = nn.Parameter(torch.empty(own.slots, own.slot_size).uniform_(-bound, bound))
+        else:
+            law = [torch.empty(own.slot_size).uniform_(-bound, bound) for _ in range(2)]
+            self.mu, self.log_sigma = (nn.Parameter(values, requires_grad=own.learned) for values in law)
 
     def players(self) -> tuple[Player, ...]:
         """Adam, with a learning rate that rises and then halves again and again."""
-        return (Player("model", (self,), self.loss, clip=self.clip, schedule=self.rate),)
+        return (Player("model", (self,), self.loss, clip=self.options.clip, schedule=self.rate),)
 
     def rate(self, step: int) -> float:
         """What the learning rate is multiplied by."""
-        return warm_up_and_decay(step, warm_up=self.warm_up, half_life=self.half_life)
+        return warm_up_and_decay(step, warm_up=self.options.warm_up, half_life=self.options.half_life)
 
     def loss(self, batch: Batch, step: int, generator: torch.Generator) -> Terms:
         """The squared error of the slots' image."""
-        shape = (len(batch.images), self.slots, self.slot_size)
+        shape = (len(batch.images), self.slots, self.options.slot_size)
         noise = torch.randn(shape, generator=generator, device=generator.device).to(batch.images.device)
-        pictures, logits = self.decoder(self.slots_of(batch.images, noise))
+        pictures, logits = self.decoder(self.slots_of(batch.images, noise), self.target)
         drawn = DrawnSlots(pictures, logits.softmax(1)).combined()
-        return {"reconstruction": (drawn - _signed(batch.images)).pow(2).mean()}
+        aim = _signed(batch.images)
+        if self.target != self.pixels:
+            aim = functional.adaptive_avg_pool2d(aim, self.target)
+        return {"reconstruction": (drawn - aim).pow(2).mean()}
 
-    def slots_of(self, images: Tensor, noise: Tensor) -> Tensor:
-        """The slots (n, k, d) that images end in, from the noise they start from."""
+    def slots_of(self, images: Tensor, noise: Tensor, iterations: int = 0) -> Tensor:
+        """The slots (n, k, d) that images end in, from the noise they start from; queries take no notice of it."""
         inputs = self.encoder(_signed(images))
-        start = self.mu + self.log_sigma.exp() * noise
-        slots: Tensor = self.grouping(inputs, start, self.iterations, implicit=self.implicit)
+        queries = self.options.start == "queries"
+        start = self.queries.expand_as(noise) if queries else self.mu + self.log_sigma.exp() * noise
+        slots: Tensor = self.grouping(
+            inputs, start, iterations or self.iterations, implicit=self.options.implicit, through=queries
+        )
         return slots
 
     def represent(self, images: Tensor) -> Tensor:
         """The slots (n, k, d) of images."""
-        noise = noise_of(images, self.slots, self.slot_size, shared=self.noise == "shared")
-        return self.slots_of(images, noise)
+        shared = self.options.noise == "shared"
+        noise = noise_of(images, self.slots, self.options.slot_size, shared=shared)
+        return self.slots_of(images, noise, max(self.iterations, self.options.test_iterations))
 
     def masks(self, images: Tensor) -> Tensor:
         """How far each pixel is drawn by each slot, (n, k, h, w)."""
         return self.slots_decoded(self.represent(images)).masks
 
-    def slots_decoded(self, slots: Tensor) -> DrawnSlots:
-        """What each slot draws, and where."""
-        pictures, logits = self.decoder(slots)
+    def slots_decoded(self, slots: Tensor, size: int = 0) -> DrawnSlots:
+        """What each slot draws, and where, at the size of the images or at another."""
+        pictures, logits = self.decoder(slots, size or self.pixels)
         return DrawnSlots(_unsigned(pictures), logits.softmax(1))
 
     def decode(self, latents: Tensor) -> Tensor:
         """Images in [0, 1] of slots (n, k, d)."""
-        pictures, logits = self.decoder(latents)
+        pictures, logits = self.decoder(latents, self.pixels)
         return _unsigned(DrawnSlots(pictures, logits.softmax(1)).combined())
-
-
-class Positions(nn.Module):
-    """A layer that adds a linear map of its place to every pixel."""
-
-    def __init__(self, size: int, channels: int) -> None:
-        super().__init__()
-        self.register_buffer("grid", positions(size)[None], persistent=False)
-        self.linear = nn.Conv2d(4, channels, 1)
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Features (b, c, h, w) that know where they are."""
-        out: Tensor = features + self.linear(self.grid)
-        return out
-
-
-class PixelSet(nn.Module):
-    """Features (b, c, h, w) as sets (b, h w, c) of pixels."""
-
-    def forward(self, features: Tensor) -> Tensor:
-        """One row for each pixel."""
-        return features.flatten(2).transpose(1, 2)
-
-
-def _encoder(
-    setting: Setting, channels: int, stride: int, activation: type[nn.Module], epsilon: float
-) -> nn.Sequential:
-    """Images to a set of features, one for each pixel."""
-    if setting.pixels % stride:
-        raise UnknotError(
-            f"slot_attention: stride is {stride}; it must divide the {setting.pixels} pixels.", field="stride"
-        )
-    layers: list[nn.Module] = []
-    for i in range(4):
-        inputs = channels if i else setting.channels
-        layers += [nn.Conv2d(inputs, channels, 5, stride=stride if i == 0 else 1, padding=2), activation()]
-    return nn.Sequential(
-        *layers,
-        Positions(setting.pixels // stride, channels),
-        PixelSet(),
-        nn.LayerNorm(channels, eps=epsilon),
-        nn.Linear(channels, channels),
-        activation(),
-        nn.Linear(channels, channels),
-    )
-
-
-class BroadcastDecoder(nn.Module):
-    """The decoder of slots (n, k, d) to what each of them draws, (n, k, c, h, w), and mask logits (n, k, h, w)."""
-
-    def __init__(
-        self,
-        setting: Setting,
-        slot_size: int,
-        channels: int,
-        *,
-        broadcast: int,
-        full_layers: int,
-        activation: type[nn.Module],
-    ) -> None:
-        super().__init__()
-        doublings = math.log2(setting.pixels / broadcast)
-        if doublings < 0 or not doublings.is_integer():
-            raise UnknotError(
-                f"slot_attention: broadcast is {broadcast}; it must double to the {setting.pixels} pixels of the "
-                "images, such as 8 to 32, 64 or 128.",
-                field="broadcast",
-            )
-        self.broadcast = broadcast
-        self.place = Positions(broadcast, slot_size)
-        layers: list[nn.Module] = []
-        width = slot_size
-        for i in range(int(doublings) + full_layers):
-            stride = 2 if i < doublings else 1
-            layer = nn.ConvTranspose2d(width, channels, 5, stride, padding=2, output_padding=stride - 1)
-            layers += [layer, activation()]
-            width = channels
-        self.body = nn.Sequential(*layers, nn.ConvTranspose2d(width, setting.channels + 1, 3, padding=1))
-
-    def forward(self, slots: Tensor) -> tuple[Tensor, Tensor]:
-        """Pictures, not squashed, and mask logits."""
-        n, k, size = slots.shape
-        spread = slots.reshape(n * k, size, 1, 1).expand(-1, -1, self.broadcast, self.broadcast)
-        out = self.body(self.place(spread).contiguous(memory_format=torch.channels_last)).float()
-        out = out.unflatten(0, (n, k))
-        return out[:, :, :-1], out[:, :, -1]
 
 
 def _signed(images: Tensor) -> Tensor:

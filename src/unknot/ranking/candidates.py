@@ -14,6 +14,7 @@ from unknot.encoders.encoder import run_record
 from unknot.encoders.encoding import representation_of
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
+from unknot.examples import located
 from unknot.metrics.arrays import Floats
 from unknot.reading.arguments import must_be
 from unknot.reading.arrays import as_array
@@ -185,7 +186,7 @@ def _with_own_latents(models: Sequence[Candidate]) -> list[Candidate]:
 
 def _inside(model: Any) -> list[Any]:
     """The runs, or else the files, in a folder that is no run itself, or in that of a study; else it is one model."""
-    if not isinstance(model, str | Path) or not Path(model).is_dir() or Run.at(model).begun:
+    if not isinstance(model, str | Path) or not located(model).is_dir() or Run.at(model).begun:
         return [model]
     inside = Run.inside(model) or Run.inside(Path(model) / "runs") or sorted(Path(model).glob("*.npz"))
     if not inside:

@@ -34,6 +34,7 @@ from typing import Any
 
 from unknot import __version__
 from unknot.errors import UnknotError
+from unknot.examples import located
 from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
 from unknot.processes.lock import HeldError, held
 from unknot.processes.trust import read_from
@@ -61,7 +62,7 @@ class Run:
 
     def __init__(self, folder: Path | str) -> None:
         must_be("run", "folder", folder, Path | str)
-        self.folder = Path(folder)
+        self.folder = located(folder)
         if not self.begun:
             encoder = f" Encoders are named by --encoder: `unknot encode --encoder {folder} -o latents.npz`."
             raise UnknotError(
@@ -73,7 +74,7 @@ class Run:
     def at(cls, folder: Path | str) -> "Run":
         """The run in a folder, which may hold none, or none yet: `begun` tells."""
         run = cls.__new__(cls)
-        run.folder = Path(folder)
+        run.folder = located(folder)
         return run
 
     @classmethod

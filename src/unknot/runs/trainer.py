@@ -74,8 +74,8 @@ class Trainer:
         self.meters, self.draw = meters, draw
         self.model = channels_last(model.to(device))
         self.players = self.model.players()
-        self.main = _main(self.model, self.players)
-        self.parameters = [_parameters(player) for player in self.players]
+        self.main = main_player(self.model, self.players)
+        self.parameters = [moved_by(player) for player in self.players]
         self.optimisers = [
             optimiser_of(player, moved, self.spec.lr)
             for player, moved in zip(self.players, self.parameters, strict=True)
@@ -136,7 +136,7 @@ class Trainer:
     def advance(self) -> None:
         """One step: one update of every player."""
         try:
-            batch = _to(self.feed.batch(self.step), self.device)
+            batch = to_device(self.feed.batch(self.step), self.device)
             for index, player in enumerate(self.players):
                 self._update(index, player, batch)
             self.model.after_step()
@@ -358,20 +358,22 @@ def _check_terms(model: str, terms: Terms) -> None:
             raise UnknotError(f"{model}: the term '{name}' of its loss is {what}; expected a scalar tensor.")
 
 
-def _main(model: Model, of: Sequence[Player]) -> int:
+def main_player(model: Model, of: Sequence[Player]) -> int:
     """The player whose loss the curve calls the loss: the one moved by the model's own, else the first."""
     own = [index for index, player in enumerate(of) if player.loss == model.loss]
     return own[0] if own else 0
 
 
-def _parameters(player: Player) -> list[nn.Parameter]:
+def moved_by(player: Player) -> list[nn.Parameter]:
+    """The weights that a player trains."""
     parameters: list[nn.Parameter] = []
     for module in player.modules:
         parameters += [module] if isinstance(module, nn.Parameter) else list(module.parameters())
     return [parameter for parameter in parameters if parameter.requires_grad]
 
 
-def _to(batch: Batch, device: torch.device) -> Batch:
+def to_device(batch: Batch, device: torch.device) -> Batch:
+    """A batch where the model is."""
     if device.type == "cpu":
         return batch
     moved = {name: value.to(device, non_blocking=True) for name, value in vars(batch).items() if value is not None}

@@ -27,7 +27,7 @@ from unknot.runs.meters import Meter, usual_meters
 from unknot.runs.pictures import pictures_of
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
-from unknot.runs.trainer import Trainer, seed_of
+from unknot.runs.trainer import Trainer, main_player, moved_by, seed_of
 from unknot.runs.training_world import open_training_world, world_fingerprint
 from unknot.worlds import conventions, open_world
 from unknot.worlds.splits.named import named_split
@@ -215,13 +215,22 @@ def load_model(run: Run, *, data: Path | None = None, world: World | None = None
     except UnknotError as error:
         raise UnknotError(f"{run.folder / 'run.json'}: {error}{run.newer}", field=error.field) from None
     try:
-        model.load_state_dict(load_file(run.weights))
+        weights = load_file(run.weights)
+        model.load_state_dict(adversaries(model) | weights)
     except Exception as error:
         why = str(error).strip().splitlines()[-1].strip()
         raise UnknotError(
             f"{run.weights}: does not fit {run.spec.title} ({why}); move it away and train the run again.{run.newer}"
         ) from error
     return channels_last(model.eval())
+
+
+def adversaries(model: Model) -> dict[str, torch.Tensor]:
+    """The weights of players that only training needs, as they were drawn: the runs of the zoo do without."""
+    players = model.players()
+    own = main_player(model, players)
+    spare = {id(weight) for i, player in enumerate(players) if i != own for weight in moved_by(player)}
+    return {name: weight for name, weight in model.named_parameters() if id(weight) in spare}
 
 
 def _source(model: Model) -> str:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning
+from unknot.examples import located
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE
 from unknot.metrics.held_out import third_of_groups
-from unknot.metrics.inputs import Checked, Rows, checked_latents, column_names, prepare
+from unknot.metrics.inputs import Rows, column_names, prepare
+from unknot.metrics.latents import Checked, checked_latents
 from unknot.metrics.score import Facts, Score, identity, parse_identity
 from unknot.metrics.verdict import information_shares, least_shares, verdicts
 from unknot.progress import Progress, silent
@@ -92,7 +94,7 @@ def score(
 
 def run_of(latents: Any) -> "Run | None":
     """The run that is to be scored, if it is one; what a run needs is not imported for arrays and files."""
-    file = isinstance(latents, str | Path) and not Path(latents).is_dir()
+    file = isinstance(latents, str | Path) and not located(latents).is_dir()
     if file or isinstance(latents, np.ndarray | Representation):
         return None
     from unknot.encoders.source import Source

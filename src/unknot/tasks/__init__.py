@@ -1,6 +1,7 @@
 """What can be done with a representation: one folder and one declaration for each task."""
 
 from unknot.errors import unknown
+from unknot.tasks.agent.task import AGENT
 from unknot.tasks.algebra.task import ALGEBRA
 from unknot.tasks.combinations.task import COMBINATIONS
 from unknot.tasks.fairness.task import FAIRNESS
@@ -15,6 +16,7 @@ TASKS: dict[str, Task] = {
     "reasoning": REASONING,
     "fairness": FAIRNESS,
     "algebra": ALGEBRA,
+    "agent": AGENT,
 }
 
 

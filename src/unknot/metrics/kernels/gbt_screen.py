@@ -69,11 +69,11 @@ def _pack(r: Floats, words: Ints) -> Scale:
 @njit(cache=True, error_model="numpy", nogil=True)
 def _fill_dense(rows: Ints, words: Ints, bins: Ints, histogram: Ints) -> None:
     """Eight latents at a time, whose 64 bins each lie one after the other."""
-    own = words[rows]
+    own, whole = words[rows], len(rows) == len(words)  # all rows are in their order
     for g in range(len(bins)):
         into, group = histogram[g * GROUP * BINS : (g + 1) * GROUP * BINS], bins[g]
         for j in range(len(rows)):
-            row, word = group[rows[j]], own[j]
+            row, word = group[j] if whole else group[rows[j]], own[j]
             for f in range(GROUP):
                 into[(f << 6) + row[f]] += word
 

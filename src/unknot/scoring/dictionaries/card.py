@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.inputs import Checked, Rows, checked_latents, prepare
+from unknot.metrics.inputs import Rows, prepare
+from unknot.metrics.latents import Checked, checked_latents
 from unknot.metrics.matching import directions
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import checked

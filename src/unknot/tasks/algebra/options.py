@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import InstanceOf
 
 from unknot.errors import UnknotError
+from unknot.files import cache_folder
 from unknot.metrics.coat import ALPHA, MINIBATCH, check_codes
 from unknot.metrics.coat_losses import Chance, Norm
 from unknot.metrics.slots import DUPLICATE, Blank
@@ -16,7 +17,6 @@ from unknot.metrics.tre import Composition
 from unknot.progress import Progress, named
 from unknot.tasks.algebra.quadruples import CorpusTuples, Quadruples, Tuples, read_quadruples
 from unknot.tasks.options import Options, option
-from unknot.worlds.published.data_folders import cache_folder
 from unknot.worlds.scenes.corpus import MASKED, Corpus, open_corpus
 from unknot.worlds.scenes.making import make_corpus
 

@@ -1,10 +1,10 @@
 """Where data files are looked for, and what is said when one is missing."""
 
 import os
-import sys
 from pathlib import Path
 
 from unknot.errors import UnknotError
+from unknot.files import cache_folder
 from unknot.worlds.entry import Entry
 
 
@@ -12,17 +12,6 @@ def data_folders(data: Path | str | None = None) -> tuple[Path, ...]:
     """The folders searched, in order: the one named, `UNKNOT_DATA`, the user's cache folder."""
     folders = [data, os.environ.get("UNKNOT_DATA"), cache_folder()]
     return tuple(dict.fromkeys(Path(folder).expanduser() for folder in folders if folder))
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept when no other folder is named."""
-    if os.environ.get("XDG_CACHE_HOME"):
-        return Path(os.environ["XDG_CACHE_HOME"]) / "unknot"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "unknot"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "unknot"
-    return Path.home() / ".cache" / "unknot"
 
 
 def find_file(name: str, data: Path | str | None = None) -> Path | None:

@@ -56,3 +56,14 @@ def paint(
                         image[i, j, c] += share * (colors[k, c] - image[i, j, c])
                     if 2 * covered >= FINE**2:
                         mask[i, j] = k + 1
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator, unused-ignore]
+def topmost(shapes: NDArray[np.int64], poses: NDArray[np.float64], x: float, y: float) -> int:
+    """The sprite on top at a place in [0, 1] x [0, 1]; -1 where there is none."""
+    for k in range(len(shapes) - 1, -1, -1):
+        dx, dy, scale = SIDE * (x - poses[k, 0]), SIDE * (y - poses[k, 1]), poses[k, 2]
+        cosine, sine = math.cos(poses[k, 3]), math.sin(poses[k, 3])
+        if _inside(shapes[k], (dx * cosine - dy * sine) / scale, (dx * sine + dy * cosine) / scale):
+            return k
+    return -1

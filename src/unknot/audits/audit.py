@@ -1,0 +1,318 @@
+"""An audit: what encoders know of a rendered world, and what that is good for, beside floors that know nothing.
+
+    unknot.audit(["timm:resnet18", my_function], "shapes3d_rendered", folder="audit")
+
+Every question is that of a metric or a task; the audit only asks them all, of everybody, on the same images.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unknot.encoders.encoder import AS_USUAL, Opening
+from unknot.encoders.encoding import encode
+from unknot.encoders.floors import random_projection, raw_pixels, untrained_twin
+from unknot.encoders.points import must_be_steady
+from unknot.encoders.source import Source
+from unknot.errors import UnknotError, check_known
+from unknot.files import must_be_ours, write_json
+from unknot.progress import Progress, silent, within
+from unknot.reading.arguments import check_fields, checked
+from unknot.representation import Representation, read_representation
+from unknot.runs.workspace import Form, Workspace
+from unknot.scoring.answers import Answer
+from unknot.scoring.comparison import compare
+from unknot.scoring.scoring import plan, run, scorecard
+from unknot.tasks import TASKS, TaskResult
+
+WHO = "audit"
+WORLD = "shapes3d_rendered"
+METRICS = ("linear_accuracy", "mlp_accuracy", "mig")
+PARTS = ("factors", "generalisation", "combinations", "fairness", "algebra")
+FLOORS: Mapping[str, Callable[..., Any]] = {"raw pixels": raw_pixels, "random projection": random_projection}
+MARKS = ("audit.json", "parts", "coat")
+CODES: Form[Representation] = Form(".npz", read_representation, lambda path, codes: codes.write(path))
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """How much of everything.
+
+    Attributes:
+        parts: which questions: factors, generalisation, combinations, fairness, algebra.
+        rows: images of the world that factors are read from; each split takes as many, half of them to test.
+        combinations: that are left out, one after the other.
+        points: images that sensitive factors are changed in.
+        tuples: of scenes, for COAT.
+        floors: whether to ask pixels, a random projection and the untrained twin as well.
+        resamples: of rows, for intervals of single-latent knowledge.
+        seed: decides rows, readers and draws.
+    """
+
+    parts: Sequence[str] = PARTS
+    rows: int = 3_000
+    combinations: int = 3
+    points: int = 30
+    tuples: int = 128
+    floors: bool = True
+    resamples: int = 100
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_fields(WHO, self)
+        for part in self.parts:
+            check_known("part of an audit", part, PARTS)
+        least = {"rows": 100, "combinations": 1, "points": 1, "tuples": 2, "resamples": 20, "seed": 0}
+        for name, fewest in least.items():
+            if vars(self)[name] < fewest:
+                raise UnknotError(who=WHO, field=name, value=vars(self)[name], expected=f"at least {fewest}")
+
+    @property
+    def of_tasks(self) -> dict[str, dict[str, Any]]:
+        """Task -> its options."""
+        half = self.rows // 2
+        every: dict[str, dict[str, Any]] = {
+            "generalisation": {
+                "split": "all",
+                "readout": True,
+                "rows": half,
+                "train_rows": half,
+                "recipe": "quick",
+            },
+            "combinations": {"rows": self.rows, "limit": self.combinations, "pair_only": True},
+            "fairness": {"rows": half, "points": self.points, "rounds": 20},
+            "algebra": {"tuples": self.tuples, "size": 64, "clear": False, "minibatch": min(64, self.tuples)},
+        }
+        return {task: how | {"seed": self.seed} for task, how in every.items() if task in self.parts}
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What was found out about one encoder.
+
+    Attributes:
+        name: of the encoder.
+        floor: whether it is there for comparison alone.
+        width: numbers in a code; of slots, of all together.
+        answers: for each factor, who can read it off and which latent knows it.
+        scores: metric -> value.
+        results: task -> its result.
+        refused: part -> why there is no answer.
+    """
+
+    name: str
+    floor: bool
+    width: int = 0
+    answers: Sequence[Answer] = ()
+    scores: Mapping[str, float] = field(default_factory=dict)
+    results: Mapping[str, TaskResult] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def headline(self) -> dict[str, float]:
+        """A number for each question, means over factors; a part that was not asked, or refused, has none."""
+        numbers: dict[str, float] = {}
+        if self.answers:
+            for name in ("linear", "mlp", "share"):
+                numbers[name] = float(np.mean([vars(answer)[name] for answer in self.answers]))
+        for task, values in HEADLINES.items():
+            if task in self.results:
+                numbers |= {value: self.results[task].values[value] for value in values}
+        return numbers
+
+
+HEADLINES: Mapping[str, Sequence[str]] = {
+    "generalisation": tuple(
+        f"{split}_r2" for split in ("random", "composition", "interpolation", "extrapolation")
+    ),
+    "combinations": ("linear_random_both", "linear_novel_both", "mlp_novel_both"),
+    "fairness": ("unfairness",),
+    "algebra": ("l2_coat", "acos_coat"),
+}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """All encoders, beside each other.
+
+    Attributes:
+        world: whose images they saw.
+        options: how much of everything.
+        encoders: those that were named, then the floors.
+        places: encoder -> the best and the worst place it may have by single-latent knowledge (MIG).
+    """
+
+    world: str
+    options: AuditOptions
+    encoders: Sequence[Audited]
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def write(self, path: Path | str) -> Path:
+        """Write one JSON file."""
+        return write_json(path, asdict(self))
+
+
+@checked
+def audit(
+    encoders: Sequence[Any] | str,
+    world: str = "",
+    *,
+    options: AuditOptions | None = None,
+    folder: Path | str | None = None,
+    opening: Opening = AS_USUAL,
+    progress: Progress = silent,
+) -> Audit:
+    """Ask encoders everything, on the same images, beside pixels, a random projection and their untrained twins.
+
+    Args:
+        encoders: runs, `zoo:NAME`, functions, modules, `package.module:function`, `timm:NAME`, `hf:NAME`.
+        world: whose factors are asked for; that of the first run if left out, or else rendered Shapes3D.
+        options: how much of everything.
+        folder: keeps codes and answers, so that the same call goes on, and a second one only reads.
+        opening: device, data folder, pooling and size of images.
+        progress: told how far it is.
+    """
+    options = options or AuditOptions()
+    named = [encoders] if isinstance(encoders, str) else list(encoders)
+    if not named:
+        raise UnknotError(f"{WHO}: no encoder was named; name one, such as timm:resnet18.")
+    if folder is not None:
+        must_be_ours(Path(folder), "audit", MARKS)
+    world = world or _own_world([Source.of(which, opening=opening, who=WHO) for which in named])
+    asked = [_Asked(Source.of(which, world, opening, who=WHO)) for which in named]
+    if options.floors:
+        asked += _floors(asked, world, opening)
+    names = [each.name for each in asked]
+    if again := [name for name in names if names.count(name) > 1]:
+        raise UnknotError(f"{WHO}: {again[0]} is named twice; name each encoder once.")
+    workspace = Workspace(folder, of=WHO)
+    codes = {each.name: _codes(each, options, workspace, within(progress, each.name)) for each in asked}
+    found = [_audited(each, codes[each.name], options, workspace, within(progress, each.name)) for each in asked]
+    result = Audit(world, options, found, _places(codes, options, workspace) if "factors" in options.parts else {})
+    if folder is not None:
+        result.write(Path(folder) / "audit.json")
+    return result
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An encoder that is asked."""
+
+    source: Source
+    title: str = ""
+    floor: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.title or self.source.label
+
+
+def _own_world(sources: Sequence[Source]) -> str:
+    return next((source.spec.world for source in sources if source.spec is not None), WORLD)
+
+
+def _floors(asked: Sequence[_Asked], world: str, opening: Opening) -> list[_Asked]:
+    """Pixels, a projection, and the untrained twins of those that have one and were not named with it."""
+    plain = replace(opening, pool="", image_size=None)
+    twins = [(twin, each.source.opening) for each in asked if (twin := untrained_twin(each.source)) is not None]
+    floors = [(name, which, plain) for name, which in FLOORS.items()]
+    floors += [(name, which, how if isinstance(which, str) else plain) for (name, which), how in twins]
+    known = {each.name for each in asked}
+    return [
+        _Asked(Source(which, world, how, who=WHO), name, floor=True)
+        for name, which, how in dict((floor[0], floor) for floor in floors).values()
+        if name not in known
+    ]
+
+
+def _codes(asked: _Asked, options: AuditOptions, workspace: Workspace, progress: Progress) -> Representation:
+    """The codes of the rows that factors are read from, checked first on a few images."""
+    source = asked.source
+    if source.representation is not None:
+        raise UnknotError(f"{WHO}: {source.label} holds latents, and an audit shows images; name an encoder.")
+
+    def encoded() -> Representation:
+        few = source.world.images(source.world.factors.classes(np.arange(9)), rng=np.random.default_rng(0))
+        must_be_steady(source.encoder, few)
+        codes = encode(source, rows=options.rows, seed=options.seed, progress=progress)
+        if not np.ptp(codes.latents, axis=0).any():
+            raise UnknotError(
+                f"encoder '{asked.name}': gives one code to all {len(codes.latents)} images of {source.world_name}; "
+                "look at its weights, and at how it scales images (they are uint8, 0 to 255)."
+            )
+        return codes
+
+    return workspace.kept(f"codes {asked.name}", lambda: _key(source, options), encoded, CODES)
+
+
+def _key(source: Source, options: AuditOptions) -> list[Any]:
+    return [source.world_name, dict(source.record), source.fingerprint, options.rows, options.seed]
+
+
+def _audited(
+    asked: _Asked, codes: Representation, options: AuditOptions, workspace: Workspace, progress: Progress
+) -> Audited:
+    answers: dict[str, Any] = {"answers": [], "scores": {}}
+    refused: dict[str, str] = {}
+    if "factors" in options.parts:
+        key = partial(_key, asked.source, options)
+        answers = workspace.kept(f"factors {asked.name}", key, lambda: _answers(codes, options.seed, progress))
+    results = {}
+    for task, how in options.of_tasks.items():
+        try:
+            results[task] = _task_result(task, how, asked, workspace, within(progress, task))
+        except UnknotError as error:
+            refused[task] = str(error)
+    return Audited(
+        asked.name,
+        asked.floor,
+        int(np.prod(codes.latents.shape[1:])),
+        [_answer(record) for record in answers["answers"]],
+        answers["scores"],
+        results,
+        refused,
+    )
+
+
+def _answer(record: Mapping[str, Any]) -> Answer:
+    """The answer of a record, in which a number that does not exist is null."""
+    numbers: dict[str, Any] = {name: np.nan if value is None else value for name, value in record.items()}
+    return Answer(**numbers)
+
+
+def _answers(codes: Representation, seed: int, progress: Progress) -> dict[str, Any]:
+    todo = plan(codes.flattened(), metrics=METRICS, seed=seed)
+    card = scorecard(todo, list(run(todo, progress=progress)))
+    return {"answers": [asdict(answer) for answer in card.answers], "scores": card.values()}
+
+
+def _task_result(
+    task: str, how: Mapping[str, Any], asked: _Asked, workspace: Workspace, progress: Progress
+) -> TaskResult:
+    declared = TASKS[task]
+    if task == "algebra" and workspace.folder is not None:
+        how = {**how, "corpus": workspace.folder / "coat"}
+    source = declared.source_of(asked.source.which, asked.source.chosen_world, asked.source.opening)
+    result = declared.run(source, declared.options(**how), Workspace(workspace.folder), progress)
+    return replace(result, source=asked.name)
+
+
+def _places(
+    codes: Mapping[str, Representation], options: AuditOptions, workspace: Workspace
+) -> dict[str, tuple[int, int]]:
+    """The places by MIG that resamples of the rows leave open."""
+    if len(codes) < 2:
+        return {}
+
+    def places() -> dict[str, list[int]]:
+        flat = {name: each.flattened() for name, each in codes.items()}
+        result = compare(flat, metrics=["mig"], resamples=options.resamples, seed=options.seed)
+        return {name: list(place) for name, place in result.ranks(result.metrics[0]).items()}
+
+    key = [[name, dict(each.source)] for name, each in codes.items()]
+    kept = workspace.kept("places", [key, options.resamples], places)
+    return {name: (first, last) for name, (first, last) in kept.items()}

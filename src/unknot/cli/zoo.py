@@ -1,0 +1,23 @@
+"""`unknot zoo`: the trained runs that ship with the package."""
+
+from unknot.cli.output import plain_console
+from unknot.reports.kit.terminal import plain_table
+
+
+def zoo() -> None:
+    """List the trained runs that ship with Unknot; `zoo:NAME` stands wherever the folder of a run does."""
+    from unknot.zoo import catalogue
+
+    entries = catalogue()
+    metrics = list(dict.fromkeys(metric for entry in entries.values() for metric in entry["scores"]))
+    table = plain_table("run", "world", "steps", *metrics, whole=["run"], right=["steps", *metrics])
+    for name, entry in entries.items():
+        scores = (f"{entry['scores'][metric]:.3f}" if metric in entry["scores"] else "-" for metric in metrics)
+        table.add_row(f"zoo:{name}", entry["world"], f"{entry['steps']:,}", *scores)
+    console = plain_console()
+    console.print(table)
+    console.print(
+        "unknot explore zoo:NAME moves its latents, unknot score zoo:NAME scores all of it; `unknot study zoo` trains "
+        "them anew.",
+        style="dim",
+    )

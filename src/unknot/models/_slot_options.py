@@ -1,0 +1,76 @@
+"""The options of slot attention, checked."""
+
+import re
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+
+from torch import nn
+
+from unknot.errors import UnknotError, unknown
+from unknot.models._slot_grouping import LAYER_NORM
+from unknot.models.model import above_zero, at_least_one, not_negative
+
+WHO = "slot_attention"
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU}
+NOISES = ("image", "shared")
+SLOT_DECODERS = ("broadcast", "mlp")
+STARTS = ("noise", "queries")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotOptions:
+    """The options of slot attention; `SlotAttention` says what each of them is."""
+
+    slots: int = 7
+    slot_size: int = 64
+    iterations: int = 3
+    channels: int = 64
+    stride: int = 1
+    broadcast: int = 8
+    full_layers: int = 1
+    activation: str = "relu"
+    learned: bool = True
+    implicit: bool = False
+    warm_up: int = 10_000
+    half_life: int = 100_000
+    clip: float = 0.0
+    noise: str = "image"
+    norm_epsilon: float = LAYER_NORM
+    law_bound: float = 0.0
+    kernels: str = "5,5,5,5"
+    slot_decoder: str = "broadcast"
+    target: int = 0
+    start: str = "noise"
+    test_iterations: int = 0
+
+    def __post_init__(self) -> None:
+        values = asdict(self)
+        for name in ("slots", "slot_size", "iterations", "channels", "stride", "broadcast"):
+            at_least_one(WHO, **{name: values[name]})
+        for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound", "target", "test_iterations"):
+            not_negative(WHO, **{name: values[name]})
+        above_zero(WHO, norm_epsilon=self.norm_epsilon)
+        _must_be_one_of(NOISES, noise=self.noise)
+        _must_be_one_of(ACTIVATIONS, activation=self.activation)
+        _must_be_one_of(SLOT_DECODERS, slot_decoder=self.slot_decoder)
+        _must_be_one_of(STARTS, start=self.start)
+        if not re.fullmatch(r"\d*[13579](,\d*[13579])*", self.kernels):
+            raise UnknotError(
+                who=WHO, field="kernels", value=self.kernels, expected="odd sizes with commas, such as 5,3,3"
+            )
+
+    @property
+    def kernel_sizes(self) -> list[int]:
+        """The sizes of the encoder's kernels."""
+        return [int(size) for size in self.kernels.split(",")]
+
+    @property
+    def activated(self) -> type[nn.Module]:
+        """The class of its activations."""
+        return ACTIVATIONS[self.activation]
+
+
+def _must_be_one_of(known: Collection[str], **word: str) -> None:
+    ((name, value),) = word.items()
+    if value not in known:
+        raise unknown(f"{name} of {WHO}", value, known, field=name)

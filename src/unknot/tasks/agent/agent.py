@@ -1,0 +1,167 @@
+"""The agent: it explores without rewards, then learns what scenes are worth while it acts by its model of them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from unknot.tasks.agent.networks import ACTION, Transition, Worth, fit
+from unknot.worlds.scenes.arena import ANY_HUE, LENGTH, SPRITES, Arenas
+
+Floats = NDArray[np.float64]
+Encode = Callable[[Arenas, NDArray[np.int64], NDArray[np.int64]], NDArray[np.floating]]  # arenas, rows, sprites
+EXPLORED = 10  # steps of an episode of exploration
+CANDIDATES = 32  # actions that exploration chooses from
+CLICKS, KEPT, PUSHES = 192, 16, 6  # places that are looked at, those that move something most, pushes for each
+RANDOM = 0.1  # of the actions of the task
+MOST = 20.0  # rewards are learned up to here either way
+
+
+@dataclass(frozen=True)
+class Round:
+    """Episodes under one policy.
+
+    Attributes:
+        steps: of the task before it, from which the policy was learned.
+        success: share of its episodes that were solved.
+        length: mean steps of its episodes.
+        film: the pictures (t, h, w, 3) of its first episode that was solved; none otherwise.
+    """
+
+    steps: int
+    success: float
+    length: float
+    film: NDArray[np.uint8]
+
+
+class Scenes:
+    """Arenas with the code of every sprite, which is read again only when the sprite was pushed."""
+
+    def __init__(self, arenas: Arenas, encode: Encode) -> None:
+        self.arenas, self._encode = arenas, encode
+        rows, sprites = np.indices((arenas.n, SPRITES)).reshape(2, -1)
+        codes = encode(arenas, rows, sprites)
+        self.codes = torch.tensor(codes.reshape(arenas.n, SPRITES, -1), dtype=torch.float32)
+
+    def step(self, actions: Tensor) -> Tensor:
+        """Act once in every arena; the codes (n, k, d) before."""
+        before, hit = self.codes.clone(), self.arenas.step(actions.double().numpy())
+        rows = np.flatnonzero(hit >= 0)
+        if len(rows):
+            after = self._encode(self.arenas, rows, hit[rows])
+            self.codes[rows, hit[rows]] = torch.tensor(after, dtype=torch.float32)
+        return before
+
+
+class Agent:
+    """A transition model, a model of rewards, and a search over actions one step ahead.
+
+    Args:
+        encode: the frozen representation of a sprite alone.
+        seed: decides everything.
+        size: height and width of pictures.
+        steps: of learning after every round.
+    """
+
+    def __init__(self, encode: Encode, seed: list[int], *, size: int, steps: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._generator = torch.Generator().manual_seed(int(self._rng.integers(2**62)))
+        self._encode, self._size, self._steps = encode, size, steps
+
+    def explore(self, rounds: int, episodes: int) -> Iterator[float]:
+        """Learn what actions do, without rewards, and yield the loss after each round.
+
+        Sprites have any colour. The first round acts at random; the others choose, among some actions, the one whose
+        outcome is the least certain.
+        """
+        arenas = Arenas(episodes, self._rng, hues=ANY_HUE, size=self._size)
+        seen: list[tuple[Tensor, Tensor, Tensor]] = []
+        for number in range(rounds):
+            arenas.reset()
+            scenes = Scenes(arenas, self._encode)
+            if not seen:
+                self._learn_scale(scenes.codes.flatten(0, 1))
+            for _ in range(EXPLORED):
+                actions = self._uncertain(scenes.codes) if number else self._draw(episodes, 1)[:, 0]
+                before = scenes.step(actions)
+                seen.append((self._scaled(before), actions, self._scaled(scenes.codes)))
+            codes, chosen, after = (torch.cat(columns) for columns in zip(*seen, strict=True))
+            rows = [codes.flatten(0, 1), chosen.repeat_interleave(SPRITES, 0), after.flatten(0, 1)]
+            changed = (rows[0] != rows[2]).any(1).nonzero()[:, 0]  # few, since a push moves one sprite at most
+            yield fit(self.transition, self.transition.loss, rows, self._steps, self._generator, often=changed)
+
+    def play(self, rounds: int, episodes: int) -> Iterator[Round]:
+        """Act in the task, learn its rewards, and yield each round."""
+        arenas = Arenas(episodes, self._rng, size=self._size)
+        codes, rewards, steps = [], [], 0
+        for number in range(rounds):
+            arenas.reset()
+            scenes = Scenes(arenas, self._encode)
+            unsolved, lengths = np.ones(episodes, dtype=bool), np.full(episodes, LENGTH)
+            films: list[list[NDArray[np.uint8]]] = [[] for _ in range(episodes)]
+            for step in range(1, LENGTH + 1):
+                for row in np.flatnonzero(unsolved):
+                    films[row].append(arenas.picture(int(row)))
+                scenes.step(self._best(scenes.codes) if number else self._moving(scenes.codes)[:, 0])
+                codes.append(self._scaled(scenes.codes)[torch.from_numpy(unsolved)])
+                rewards.append(torch.from_numpy(arenas.reward[unsolved].clip(-MOST, MOST)).float())
+                now = unsolved & arenas.solved
+                for row in np.flatnonzero(now):
+                    films[row].append(arenas.picture(int(row)))
+                lengths[now], unsolved = step, unsolved & ~now
+                if not unsolved.any():
+                    break
+            film = next((films[row] for row in np.flatnonzero(~unsolved)), [])
+            pictures = np.array(film, dtype=np.uint8).reshape(-1, self._size, self._size, 3)
+            yield Round(steps, float(1 - unsolved.mean()), float(lengths.mean()), pictures)
+            steps += int(lengths.sum())
+            fit(self.worth, self._worth_loss, [torch.cat(codes), torch.cat(rewards)], self._steps, self._generator)
+
+    def _learn_scale(self, codes: Tensor) -> None:
+        """Note mean and spread of codes, and make the networks for codes of their size."""
+        self._mean, self._spread = codes.mean(0), codes.std(0).clamp_min(1e-6)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(self._rng.integers(2**62)))
+            self.transition, self.worth = Transition(codes.shape[1]), Worth(codes.shape[1])
+
+    def _scaled(self, codes: Tensor) -> Tensor:
+        return (codes - self._mean) / self._spread
+
+    def _worth_loss(self, codes: Tensor, rewards: Tensor) -> Tensor:
+        loss: Tensor = (self.worth(codes) - rewards / MOST).pow(2).mean()
+        return loss
+
+    def _draw(self, n: int, candidates: int) -> Tensor:
+        return torch.rand(n, candidates, ACTION, generator=self._generator)
+
+    @torch.no_grad()
+    def _uncertain(self, codes: Tensor) -> Tensor:
+        """(n, 4) for each scene the action, of some, with the largest expected error in any sprite."""
+        actions = self._draw(len(codes), CANDIDATES)
+        doubt = self.transition.expected_error(self._scaled(codes)[:, None], actions[:, :, None]).amax(-1)
+        return actions[torch.arange(len(codes)), doubt.argmax(1)]
+
+    @torch.no_grad()
+    def _moving(self, codes: Tensor) -> Tensor:
+        """(n, c, 4) actions that move something, as far as the transition model knows: pushes at the best places."""
+        scaled = self._scaled(codes)
+        clicks = self._draw(len(codes), CLICKS)
+        clicks[..., 2:] = clicks[..., 2:].round()  # as far as pushes go, so that a hit is seen
+        change = (self.transition(scaled[:, None], clicks[:, :, None]) - scaled[:, None]).pow(2).sum((-1, -2))
+        kept = change.topk(KEPT, dim=1).indices
+        actions = self._draw(len(codes), KEPT * PUSHES)
+        places = clicks[torch.arange(len(codes))[:, None], kept, :2]
+        actions[..., :2] = places.repeat(1, PUSHES, 1)
+        return actions
+
+    @torch.no_grad()
+    def _best(self, codes: Tensor) -> Tensor:
+        """(n, 4) for each scene the action after which it should be worth most; now and then any of them."""
+        actions, scaled = self._moving(codes), self._scaled(codes)
+        worth = self.worth(self.transition(scaled[:, None], actions[:, :, None]))
+        chosen = worth.argmax(1)
+        chosen[torch.rand(len(codes), generator=self._generator) < RANDOM] = 0  # actions are in no order
+        return actions[torch.arange(len(codes)), chosen]

@@ -1,0 +1,112 @@
+"""Audits: every encoder is asked everything, beside floors, and what cannot be asked says why."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from unknot.audits.audit import AuditOptions, audit
+from unknot.cli import app
+from unknot.errors import UnknotError
+from unknot.reports.audit_page import write_audit_page
+
+WORLD = "dsprites_rendered"
+SMALL = AuditOptions(parts=("factors", "generalisation"), rows=100, resamples=20)
+
+
+def places(images):
+    """Where the sprite is, how large it is, and noise that is always the same."""
+    weights = images[..., 0].astype(float)
+    mass = weights.sum(axis=(1, 2))
+    x, y = (np.einsum(f"nhw,{axis}->n", weights, np.arange(64)) / mass for axis in "wh")
+    return np.stack([x, y, mass / 100, np.sin(mass)], axis=1)
+
+
+def test_an_encoder_is_asked_and_a_second_call_only_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unknot.tasks.generalisation.readout.QUICK_STEPS", (400, 400))
+    calls = []
+
+    def watched(images):
+        calls.append(len(images))
+        return places(images)
+
+    options = replace(SMALL, rows=600, floors=False)
+    (own,) = audit([watched], WORLD, options=options, folder=tmp_path / "audit").encoders
+    known = {answer.factor: answer for answer in own.answers}
+    assert own.width == 4 and known["x"].share > 0.5 > known["orientation"].share
+    assert own.headline["random_r2"] > 0.2 and set(own.headline) >= {"linear", "mlp", "extrapolation_r2"}
+    seen = sum(calls)
+    again = audit([watched], WORLD, options=options, folder=tmp_path / "audit")
+    assert again.encoders[0].headline == own.headline
+    assert sum(calls) - seen < 100  # only what tells the encoder from another
+    html = write_audit_page(tmp_path / "audit.html", again).read_text()
+    for words in ("At a glance", "Factor by factor", "R², extrapolation", "chance"):
+        assert words in html
+
+
+def test_a_run_is_asked_beside_floors_and_itself_untrained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    command = [
+        "audit",
+        "zoo:beta_tc_vae_dsprites",
+        "--parts",
+        "factors",
+        "--rows",
+        "100",
+        "-o",
+        str(tmp_path / "audit"),
+    ]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    record = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    names = [each["name"] for each in record["encoders"]]
+    assert names[1:3] == ["raw pixels", "random projection"] and names[3] == f"{names[0]}, untrained"
+    assert [each["width"] for each in record["encoders"]] == [10, 256, 64, 10]
+    assert set(record["places"]) == set(names) and (tmp_path / "audit" / "audit.html").is_file()
+
+
+def changing(images):
+    return np.zeros((len(images), len(images)))
+
+
+def constant(images):
+    return np.ones((len(images), 3))
+
+
+def normalised(images):
+    codes = places(images)
+    return codes - codes.mean(axis=0)
+
+
+def nan(images):
+    return np.full((len(images), 2), np.nan)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "words"),
+    [
+        (changing, "the size must not change from batch to batch"),
+        (constant, "gives one code to all 100 images"),
+        (normalised, "normalise over the batch"),
+        (nan, "not finite"),
+        ("zoo:beta_vae_dsprite", "did you mean"),
+        ("weights.joblib", "is a pickle"),
+    ],
+)
+def test_encoders_that_cannot_be_trusted_are_refused(encoder, words: str) -> None:
+    with pytest.raises(UnknotError, match=words):
+        audit([encoder], WORLD, options=SMALL)
+
+
+def test_options_out_of_range_are_named() -> None:
+    with pytest.raises(UnknotError, match="unknown part of an audit 'factor'; did you mean 'factors'"):
+        AuditOptions(parts=("factor",))
+    with pytest.raises(UnknotError, match="rows is 5"):
+        AuditOptions(rows=5)
+    with pytest.raises(UnknotError, match="named twice"):
+        audit([places, places], WORLD, options=SMALL)
