@@ -10,9 +10,10 @@ import numpy as np
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE, Bools, Floats
 from unknot.metrics.conditional_mig import given_others
-from unknot.metrics.inputs import UNKNOWN, Rows, dead
+from unknot.metrics.inputs import UNKNOWN, Rows
 from unknot.metrics.kernels.columns import binned_information
 from unknot.metrics.kernels.information import factor_entropy, share
+from unknot.metrics.latents import dead
 from unknot.metrics.ranks import average_ranks
 from unknot.metrics.score import Assumption
 from unknot.metrics.verdict import least_shares
