@@ -4,7 +4,7 @@ SEED ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest fuzz bench reproduce lock clean
+.PHONY: demo test lint types pytest docs fuzz bench reproduce lock clean
 
 demo: $(VENV)/demo_installed
 	$(BIN)/unknot demo --output demo
@@ -20,6 +20,9 @@ types: $(VENV)/installed
 
 pytest: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto
+
+docs: $(VENV)/docs_installed
+	$(BIN)/mkdocs build --quiet --strict
 
 fuzz: $(VENV)/installed
 	$(BIN)/python -m tests.fuzz.run --cases 20000 --seed $(SEED)
@@ -49,5 +52,9 @@ $(VENV)/demo_installed: pyproject.toml requirements-demo.lock
 	$(BIN)/python tools/install.py demo
 	touch $@
 
+$(VENV)/docs_installed: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[docs]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -39,6 +39,8 @@ PARTS = (
     "objects",
     "kills",
     "endurance",
+    "validity",
+    "comparisons",
 )
 
 
@@ -69,13 +71,16 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="part", help=f"among {', '.join(PARTS)}; all if left out")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--minutes", type=float, default=60, help="how long endurance disturbs its study")
+    parser.add_argument("--seeds", type=int, help="fewer seeds of validity, or pairs of comparisons")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.parts if name not in PARTS]
     if unknown:
         sys.exit(f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
     sys.path.insert(0, str(HERE))
     FOLDER.mkdir(exist_ok=True)
-    own = {"endurance": {"minutes": chosen.minutes}}
+    own: dict[str, dict[str, Any]] = {"endurance": {"minutes": chosen.minutes}}
+    if chosen.seeds is not None:
+        own |= {"validity": {"seeds": chosen.seeds}, "comparisons": {"pairs": chosen.seeds}}
     for name in chosen.parts or PARTS:
         print(f"== {name}", flush=True)
         began = time.monotonic()

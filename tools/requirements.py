@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements.lock"
 DEMO_LOCK = ROOT / "requirements-demo.lock"
 CONSTRAINTS = ROOT / "constraints.txt"
+UNLOCKED = ("docs",)  # extras with versions of their own, which neither tests nor the demo install
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,11 @@ def read_pins(path: Path) -> list[Pin]:
 
 
 def wanted() -> dict[str, list[Requirement]]:
-    """What `pyproject.toml` asks for: under "" what Unknot always needs, its extras by name, and "build"."""
+    """What `pyproject.toml` asks for: under "" what Unknot always needs, its locked extras by name, and "build"."""
     tables = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project, build = tables["project"], tables["build-system"]
-    groups = {"": project["dependencies"], **project["optional-dependencies"], "build": build["requires"]}
+    extras = {name: needs for name, needs in project["optional-dependencies"].items() if name not in UNLOCKED}
+    groups = {"": project["dependencies"], **extras, "build": build["requires"]}
     return {group: [Requirement(text) for text in texts] for group, texts in groups.items()}
 
 

@@ -36,7 +36,7 @@ STARTING = 0.2  # of the commands are disturbed while they start
 RAY = (0.25, 0.5)  # of the time in which Ray does the steps
 MEMORY = 80_000_000  # bytes of a Ray node's object store
 ROOM = 3_600_000  # bytes of disk for each run
-WARM = 30.0  # seconds after which the memory of a command must not grow any more
+LONG = 240.0  # seconds: of a command that lives for so long, memory must not grow in the second half of its life
 MOST_GROWTH = 1.0  # MB, or open files, a minute
 PATIENCE = 60.0  # seconds in which the workers of a killed command end
 SHARED = Path("/dev/shm")
@@ -108,6 +108,7 @@ class Hour:
         self.log = self.disk.folder.with_suffix(".log")
         self.log.write_text("")
         self.life: Life | None = None
+        self.watches.append(Watch(self.calm.process.pid))
         self.cluster: Cluster | None = None
 
     @property
@@ -142,9 +143,10 @@ class Hour:
         codes = ", ".join(f"{code} ({times})" for code, times in sorted(self.codes.items()))
         return (
             f"{table(rows)}\nSeed {SEED}, {self.jobs} processes, {self.seconds / 60:.0f} minutes, {n_runs} runs; "
-            f"{len(self.watches)} commands, which ended with {codes}; disturbed studies that came to their end: "
+            f"{len(self.watches) - 1} commands, which ended with {codes}; disturbed studies that came to their end: "
             f"{self.ended}. The same bit for bit: {in_words(self.calm.folder)}. {self.disk.words}\n\n"
-            f"The command's memory is {most[1]:.0f} MB at most and grows by {memory:.3f} MB a minute; it has "
+            f"The command's memory, the undisturbed one's too, is {most[1]:.0f} MB at most and grows by {memory:.3f} "
+            f"MB a minute in the second half of lives of more than {LONG / 60:.0f} minutes; it has "
             f"{most[2]:.0f} files open at most, growing by {files:.3f} a minute ({len(samples)} samples). Left behind: "
             "no process, no half-written or temporary file, no shared memory.\n"
         )
@@ -252,11 +254,14 @@ class Watch(threading.Thread):
 
 
 def _growth(watches: list[Watch], column: int) -> float:
-    """The slope a minute of all commands that lived for long, each against its own mean."""
+    """The slope a minute in the second half of every command that lived for long, each against its own mean.
+
+    In the first half libraries are loaded, each when it is needed, which a busy machine is slow to do.
+    """
     x, y = [], []
     for watch in watches:
-        samples = np.array([sample for sample in watch.samples if sample[0] > WARM])
-        if len(samples) > WARM:
+        if watch.samples and watch.samples[-1][0] > LONG:
+            samples = np.array(watch.samples[len(watch.samples) // 2 :])
             x.append(samples[:, 0] - samples[:, 0].mean())
             y.append(samples[:, column] - samples[:, column].mean())
     if not x:

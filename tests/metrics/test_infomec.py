@@ -141,7 +141,7 @@ def test_degenerate_input_has_documented_values(table):
     alone = infomec(factors[:, :1] * 1.0, factors[:, 0], explicitness=False)
     assert np.isnan(alone.value)
     assert np.isnan(alone.parts["infoc"])
-    assert len(alone.parts["notes"]) == 2
+    assert sum("is undefined" in note for note in alone.parts["notes"]) == 2
     with pytest.warns(UnknotWarning, match="constant"):
         score = infomec(factors * 1.0, np.insert(factors, 0, 1, axis=1))
     assert np.isnan(score.parts["explicitness"][0])
@@ -164,6 +164,34 @@ def test_a_solver_that_stops_early_says_so(table):
 def test_impossible_options_are_refused(table, options):
     with pytest.raises(UnknotError, match="infomec"):
         infomec(*table, **options)
+
+
+def test_measurements_stay_real_numbers():
+    rng = np.random.default_rng(0)
+    factors = np.column_stack([rng.normal(size=1500), rng.uniform(size=1500), rng.integers(0, 3, size=1500)])
+    latents = factors[:, [1, 0, 2]] * [1.0, -3.0, 2.0] + [0.05, 0.2, 0.01] * rng.normal(size=(1500, 3))
+    latents = np.column_stack([latents, rng.normal(size=1500)])
+    score = infomec(latents, factors)
+    shares = score.parts["normalised_information"]
+    # Linear in one factor with normal errors: 1 - exp(-2 I) of jointly normal ones is their R².
+    assert shares[1, 0] == pytest.approx(9 / (9 + 0.04), abs=0.02)
+    assert shares[3].max() < 0.05
+    assert score.parts["infoc"] > 0.9
+    expected = [9 / (9 + 0.04), 1 / (1 + 12 * 0.0025)]
+    np.testing.assert_allclose(score.parts["explicitness"][:2], expected, atol=0.01)
+    assert score.parts["explicitness"][2] > 0.99
+    assert sum("is continuous: its information" in note for note in score.parts["notes"]) == 2
+    wide = np.hstack([latents, rng.normal(size=(1500, 100))])
+    for cut in (infomec(latents, factors, estimator="bins"), infomec(wide, factors, explicitness=False)):
+        assert sum("cut into 20 bins" in note for note in cut.parts["notes"]) == 2
+
+
+def test_classes_score_the_same_beside_a_measurement(table):
+    latents, factors = table
+    alone = infomec(latents, factors, explicitness=False)
+    beside = infomec(latents, np.column_stack([factors, latents[:, 2] ** 3]), explicitness=False)
+    information = [score.parts["normalised_information"] for score in (alone, beside)]
+    np.testing.assert_array_equal(information[0], information[1][:, :2])
 
 
 def test_neighbours_of_discrete_latents_are_noted():

@@ -8,7 +8,8 @@ import pytest
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
-from unknot.metrics.inputs import Checked, dead, prepare
+from unknot.metrics.inputs import prepare
+from unknot.metrics.latents import Checked, dead
 
 QUICK = [name for name, metric in METRICS.items() if metric.facts.cost == "instant"]
 

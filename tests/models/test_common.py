@@ -175,7 +175,7 @@ def test_a_run_stopped_half_way_ends_with_the_weights_of_one_that_was_not(name, 
 @every_model
 def test_every_weight_belongs_to_a_player(name):
     model, _ = built(spec_of(name, batch_size=2))
-    moved = {id(parameter) for player in model.players() for parameter in trainer._parameters(player)}
+    moved = {id(parameter) for player in model.players() for parameter in trainer.moved_by(player)}
     assert moved == {id(parameter) for parameter in model.parameters() if parameter.requires_grad}
 
 

@@ -58,6 +58,14 @@ def test_the_wheel_works_where_only_its_dependencies_are(built: Path, tmp_path: 
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=alone)
     assert done.returncode == 0, done.stderr
     assert "0.041" in done.stdout and (tmp_path / "page.html").is_file()
+    alone["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    load = (
+        "import time; from unknot.runs.run import Run; from unknot.runs.training import load_model; "
+        "began = time.process_time(); load_model(Run('zoo:beta_tc_vae_dsprites')); print(time.process_time() - began)"
+    )
+    done = subprocess.run([python, "-c", load], capture_output=True, text=True, cwd=tmp_path, env=alone)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 2  # seconds, once torch is imported
 
 
 def test_the_source_archive_can_be_tested(built: Path) -> None:

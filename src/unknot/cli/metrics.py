@@ -68,6 +68,7 @@ def _explain(console: "Console", key: str) -> None:
         "measures": facts.measures,
         "range": f"{facts.bounds[0]:g} to {facts.bounds[1]:g}, {direction}",
         "chance": str(facts.chance),
+        "assumes": ", ".join(facts.assumes) or "-",
         "also reported": ", ".join(facts.also) or "-",
         "unmoved by": ", ".join(sorted(facts.invariances)) or "-",
         "cost": facts.cost,

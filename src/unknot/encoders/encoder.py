@@ -25,7 +25,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.encoders.transformers import PICKLED, SKOPS, Transformer, as_rows, read_transformer, title
+from unknot.encoders.transformers import PICKLED, SKOPS, read_transformer
 from unknot.errors import UnknotError
 from unknot.examples import located
 from unknot.processes.trust import imported
@@ -48,6 +48,17 @@ class TorchModule(Protocol):
 
     def forward(self, images: Any) -> Any:
         """What it makes of images."""
+
+
+@runtime_checkable
+class Transformer(Protocol):
+    """A transformer or pipeline of scikit-learn."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Learn from rows."""
+
+    def transform(self, X: Any) -> Any:
+        """The codes of rows."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +134,7 @@ timm:NAME or hf:NAME.
         which = _built(which)
     if isinstance(which, TorchModule):
         return _module_encoder(which, opening.device)
-    if isinstance(which, Transformer) and not callable(which):
+    if isinstance(which, Transformer):
         return _transformer_encoder(which)
     if not callable(which):
         raise UnknotError(f"encoder: {which!r} is no function from images to latents, and no run.")
@@ -222,15 +233,14 @@ def _built(kind: type) -> Any:
 def _transformer_encoder(transformer: Transformer) -> Encoder:
     def encode(images: Images) -> Any:
         try:
-            return transformer.transform(as_rows(images))
+            return transformer.transform(images.reshape(len(images), -1) / np.float32(255))
         except (ValueError, AttributeError) as error:  # not fitted, or to rows of another width
             raise UnknotError(
                 f"encoder: {type(transformer).__name__} cannot transform rows of {images[0].size} pixels ({error}); "
                 "fit it to such rows, float32 in [0, 1], first."
             ) from error
 
-    name = title(transformer)
-    return Encoder(name, encode, {"kind": "transformer", "name": name})
+    return Encoder(type(transformer).__name__, encode, {"kind": "transformer", "name": _label(type(transformer))})
 
 
 def _label(function: Any) -> str:

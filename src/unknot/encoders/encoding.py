@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from unknot.encoders.encoder import Opening, run_record
+from unknot.encoders.encoder import Opening, Transformer, run_record
 from unknot.encoders.points import Codes, draw_images, draw_points, encode_points
 from unknot.encoders.source import Source
-from unknot.encoders.transformers import Transformer
 from unknot.errors import UnknotError
 from unknot.progress import Progress, counted, silent
 from unknot.reading.arguments import checked

@@ -2,7 +2,7 @@
 
 `toy_m1` and `toy_m2` are the toy models of Table 1, `entangled` the construction of Theorem 3.1 in Mahon et al. 2024,
 Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335. All return (latents, factors). `dictionary` is a
-sparse one with faults in known places.
+sparse one with faults in known places, `misleading` has a code for each warning of a scorecard.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.examples.misleading import misleading
 from unknot.examples.planted import PlantedDictionary, dictionary
 from unknot.zoo import is_of_zoo, zoo_folder
 
-__all__ = ["Code", "PlantedDictionary", "dictionary", "entangled", "example_file", "toy_m1", "toy_m2"]
+__all__ = [
+    "Code",
+    "PlantedDictionary",
+    "dictionary",
+    "entangled",
+    "example_file",
+    "misleading",
+    "toy_m1",
+    "toy_m2",
+]
 
 EXAMPLE = "example"  # the name of the shipped representation
 Code = tuple[NDArray[np.float64], NDArray[np.int64]]

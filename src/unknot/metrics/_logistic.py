@@ -8,7 +8,8 @@ import numpy as np
 
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.held_out import third
-from unknot.metrics.inputs import UNSEEN, Rng, Rows, dead
+from unknot.metrics.inputs import UNSEEN, Rng, Rows
+from unknot.metrics.latents import dead
 from unknot.processes.threads import one_thread
 
 

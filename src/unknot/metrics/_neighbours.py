@@ -4,8 +4,9 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import WIDE, Floats, Ints
-from unknot.metrics.inputs import Rows, dead
+from unknot.metrics.inputs import Rows
 from unknot.metrics.kernels.information import factor_entropy, share
+from unknot.metrics.latents import dead
 
 
 def rows_information(who: str, rows: Rows, neighbours: int) -> tuple[Floats, Floats]:

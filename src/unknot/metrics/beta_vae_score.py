@@ -26,6 +26,7 @@ NEWTON_NUMBERS = 20_000_000  # nor may the products of features fill the memory
     reference="Higgins et al. 2017, beta-VAE: Learning Basic Visual Concepts with a Constrained Variational "
     "Framework, ICLR",
     invariances=frozenset({"latents", "sign", "shift"}),
+    assumes=("unmixed latents",),
 )
 def beta_vae_score(
     latents: Any = None,

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import Rows, dead, prepare
+from unknot.metrics.inputs import Rows, prepare
+from unknot.metrics.latents import dead
 from unknot.metrics.score import Facts, Score
 
 EXACT = 1e-10  # share of a latent's variance that is rounding
@@ -51,7 +52,7 @@ def conditional_mig(latents: Any, factors: Any) -> Score:
     1.0
     """
     rows = prepare("conditional_mig", latents, factors)
-    shares = _given_others(rows)
+    shares = given_others(rows)
     ranked = np.sort(np.vstack([np.zeros(rows.n_factors), shares]), axis=0)
     per_factor = ranked[-1] - ranked[-2]
     if len(shares) == 1:
@@ -60,8 +61,8 @@ def conditional_mig(latents: Any, factors: Any) -> Score:
     return rows.score(per_factor.mean(), parts)
 
 
-def _given_others(rows: Rows) -> Floats:
-    """A (d, k)."""
+def given_others(rows: Rows) -> Floats:
+    """The share A (d, k) of what other factors leave of a latent that each factor explains; see `conditional_mig`."""
     n, gone = len(rows.latents), dead(rows.latents)
     z = rows.latents - rows.latents.mean(axis=0)
     z /= np.where(gone, 1.0, np.sqrt((z**2).sum(axis=0)))

@@ -7,7 +7,8 @@ import numpy as np
 from unknot.errors import UnknotError, check_known
 from unknot.metrics._predictors import canonical_order
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.inputs import Rng, Rows, dead, prepare
+from unknot.metrics.inputs import Rng, Rows, prepare
+from unknot.metrics.latents import dead
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
@@ -26,6 +27,7 @@ RIDGE = 1e-4  # penalty per row, on features of unit variance
     per_factor=True,
     identity=("probe",),
     invariances=frozenset({"latents"}),
+    assumes=("ordered classes",),
 )
 def dci_es(
     latents: Any,

@@ -24,6 +24,7 @@ _GBT_FACTS = Facts(
     measures="explicitness",
     bounds=(0.0, 1.0),
     chance="the share of the largest class",
+    assumes=("balanced classes",),
     reference=REFERENCE,
     cost="seconds",
     asked=True,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import dead
+from unknot.metrics.latents import dead
 from unknot.metrics.net import Adam, Codes, Net
 
 Latents = Floats

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.arrays import WIDE, Floats
-from unknot.metrics.inputs import check_latents, dead, enough_rows
 from unknot.metrics.kernels.information import Codes, contingency, equal_width, table_information
+from unknot.metrics.latents import check_latents, dead, enough_rows
 from unknot.metrics.score import Facts, Score
 
 REFERENCE = (

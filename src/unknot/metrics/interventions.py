@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError
 from unknot.factors import Classes, FactorSpace
 from unknot.metrics.arrays import Bools, Floats, Ints
-from unknot.metrics.inputs import Checked, check_latents, distinct, prepare, spread
+from unknot.metrics.inputs import distinct, prepare
+from unknot.metrics.latents import Checked, check_latents
+from unknot.metrics.rows import spread
 from unknot.reading.arrays import as_array
 
 MOST_DRAWS = 10**8

@@ -6,7 +6,8 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.inputs import Rows, dead, prepare
+from unknot.metrics.inputs import Rows, prepare
+from unknot.metrics.latents import dead
 from unknot.metrics.score import Facts, Score
 
 
@@ -18,6 +19,7 @@ from unknot.metrics.score import Facts, Score
     reference="Suter et al. 2019, Robustly Disentangled Causal Mechanisms, arXiv:1811.00007",
     identity=("quantile",),
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
+    assumes=("informed latents",),
 )
 def irs(
     latents: Any, factors: Any, *, quantile: float = 0.99, weighted: bool = False, rebin: int | None = None

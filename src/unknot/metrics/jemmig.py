@@ -24,6 +24,7 @@ TIED = 1e-12  # of what latents know, counted in another order
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
     version=2,
+    assumes=("one latent for each factor", "latents that differ"),
 )
 def jemmig(latents: Any, factors: Any, *, bins: int | str = 20) -> Score:
     """The information gap, less what the best latent says beyond the factor.

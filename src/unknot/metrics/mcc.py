@@ -6,7 +6,8 @@ import numpy as np
 
 from unknot.errors import check_known
 from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import Rng, Rows, dead, prepare
+from unknot.metrics.inputs import Rng, Rows, prepare
+from unknot.metrics.latents import dead
 from unknot.metrics.ranks import average_ranks, correlation
 from unknot.metrics.score import Facts, Score
 
@@ -23,6 +24,7 @@ Mode = Literal["pearson", "spearman", "affine"]
     cost="instant",
     identity=("mode",),
     invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
+    assumes=("ordered classes", "as many latents as factors", "unmixed latents", "one latent for each factor"),
 )
 def mcc(
     latents: Any,

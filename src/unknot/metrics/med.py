@@ -26,6 +26,7 @@ from unknot.metrics.score import Facts, Score
     also={"completeness": "compactness", "informativeness": "explicitness"},
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
+    assumes=("independent factors", "many rows"),
 )
 def med(
     latents: Any,

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from unknot.metrics.inputs import dead
+from unknot.metrics.latents import dead
 from unknot.metrics.mig import How, Normaliser, shared_information
 from unknot.metrics.score import Facts, Score
 
@@ -20,6 +20,7 @@ from unknot.metrics.score import Facts, Score
     instead_of={"neighbours": "bins"},
     continuous={"neighbours": 3},
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
+    assumes=("independent factors", "evenly spread latents", "informed latents", "many rows"),
 )
 def mig_sup(
     latents: Any,

@@ -22,6 +22,7 @@ from unknot.metrics.score import Facts, Score
     instead_of={"neighbours": "bins"},
     continuous={"neighbours": 3},
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
+    assumes=("informed latents", "unmixed latents"),
 )
 def modularity(
     latents: Any,

@@ -33,6 +33,7 @@ from unknot.metrics.score import Facts, Score
     identity=("recipe",),
     widest=500,
     invariances=frozenset(),
+    assumes=("as many latents as factors", "latents that differ"),
 )
 def nk(
     latents: Any,

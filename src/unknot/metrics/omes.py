@@ -17,7 +17,7 @@ FEWEST = 10  # pairs that a correlation needs to say anything
     title="Overlap and multiple encoding score (OMES)",
     measures="holistic",
     bounds=(0.0, 1.0),
-    chance="not 0: 0.25 for noise in many latents, each of which moves with every factor",
+    chance="not 0: (1 / factors + 1 / latents) / 2 for noise, which moves with every factor",
     reference="Dapueto et al. 2024, Transferring Disentangled Representations: Bridging the Gap between Synthetic and "
     "Real Images, arXiv:2409.18017",
     identity=("pooling",),

@@ -37,6 +37,7 @@ _MLP_FACTS = Facts(
     bounds=(0.0, 1.0),
     chance="the frequency of the most common class, averaged over factors",
     chance_part="chance",
+    assumes=("balanced classes",),
     reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
     cost="seconds",
     asked=True,

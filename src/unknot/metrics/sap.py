@@ -7,7 +7,8 @@ import numpy as np
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import Rng, Rows, dead, prepare
+from unknot.metrics.inputs import Rng, Rows, prepare
+from unknot.metrics.latents import dead
 from unknot.metrics.score import Facts, Score
 
 Mode = Literal["classification", "regression", "liblinear"]
@@ -22,6 +23,13 @@ Mode = Literal["classification", "regression", "liblinear"]
     per_factor=True,
     identity=("mode",),
     invariances=frozenset({"rows", "latents", "sign"}),
+    assumes=(
+        "independent factors",
+        "ordered classes",
+        "evenly spread latents",
+        "many rows",
+        "latents that differ",
+    ),
 )
 def sap(
     latents: Any,

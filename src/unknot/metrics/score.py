@@ -15,6 +15,18 @@ Measure = Literal[
 Cost = Literal["instant", "seconds", "minutes"]
 COUNTED = re.compile(r"[a-z]+\+\d+|auto")  # such as zero+10
 Invariance = Literal["rows", "latents", "sign", "scale", "shift", "rotation"]
+Assumption = Literal[
+    "independent factors",
+    "ordered classes",
+    "evenly spread latents",
+    "informed latents",
+    "unmixed latents",
+    "one latent for each factor",
+    "many rows",
+    "balanced classes",
+    "as many latents as factors",
+    "latents that differ",
+]
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,8 @@ class Facts:
         identity: the options that are part of the metric's identity, such as ("bins",); one that is None is not named.
         instead_of: option of the identity -> the one whose place it takes, in the name too, where it is given.
         invariances: what may be done to the input without moving the value.
+        assumes: what must hold of factors and latents for the number to mean what it says; a card measures it.
+        assumes_if: the same of variants, by the beginning of the word that names them.
         labels: whether factors are needed at all.
         per_factor: whether the value is the mean of `parts["per_factor"]`, each of which comes from its own factor
             alone; where labels are missing, each factor is then scored on the rows that have it.
@@ -82,6 +96,8 @@ class Facts:
     identity: tuple[str, ...] = ()
     instead_of: Mapping[str, str] = field(default_factory=dict)
     invariances: frozenset[Invariance] = frozenset({"rows", "latents"})
+    assumes: tuple[Assumption, ...] = ()
+    assumes_if: Mapping[str, tuple[Assumption, ...]] = field(default_factory=dict)
     labels: bool = True
     per_factor: bool = False
     asked: bool = False
@@ -103,6 +119,12 @@ class Facts:
     def cost_of(self, options: Mapping[str, Any]) -> Cost:
         """What a variant costs."""
         return "seconds" if any(options.get(name) is not None for name in self.continuous or ()) else self.cost
+
+    def assumed(self, options: Mapping[str, Any]) -> set[Assumption]:
+        """What a variant assumes."""
+        words = [value for value in options.values() if isinstance(value, str)]
+        more = (own for word, own in self.assumes_if.items() if any(value.startswith(word) for value in words))
+        return {*self.assumes, *(assumption for own in more for assumption in own)}
 
     def __call__(self, function: F) -> F:
         """Record the facts beside the metric they decorate, which then refuses options of wrong types."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.metrics.arrays import Bools, Floats, Ints
-from unknot.metrics.inputs import dead
+from unknot.metrics.latents import dead
 from unknot.processes.threads import one_thread
 
 COPY = 0.95  # size of a correlation from which on a latent repeats another

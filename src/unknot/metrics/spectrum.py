@@ -6,8 +6,9 @@ import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.inputs import Rows, check_latents, dead, enough_rows, prepare
+from unknot.metrics.inputs import Rows, prepare
 from unknot.metrics.kernels.information import entropy
+from unknot.metrics.latents import check_latents, dead, enough_rows
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 from unknot.reading.arrays import as_array

@@ -6,7 +6,8 @@ import numpy as np
 
 from unknot.errors import UnknotError, check_known, extras
 from unknot.metrics.arrays import Bools, Floats
-from unknot.metrics.inputs import Rng, check_latents
+from unknot.metrics.inputs import Rng
+from unknot.metrics.latents import check_latents
 from unknot.metrics.score import Score
 from unknot.processes.threads import threads_of_torch
 from unknot.reading.arrays import as_array

@@ -15,7 +15,7 @@ import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning, check_known
 from unknot.metrics.arrays import Bools, Floats, Ints
-from unknot.metrics.inputs import check_latents
+from unknot.metrics.latents import check_latents
 from unknot.metrics.ranks import average_ranks
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread

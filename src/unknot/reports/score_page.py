@@ -38,6 +38,7 @@ def write_score_page(
     versions = [[name, version] for name, version in record["versions"].items()]
     sections = [
         Section("In words", [*record.get("about_factors", []), *in_words(record)], verdict_contents(record)),
+        *([Section("Beware", beware)] if (beware := [each["text"] for each in record.get("advice", [])]) else []),
         Section("Scores", contents=[record_grid(record, target)]),
         *more,
         Section(

@@ -193,12 +193,12 @@ def spoken(study: StudyFolder, column: str) -> str:
 def _failed(study: StudyFolder) -> Iterator[str]:
     """Runs that learned nothing: no informative latent, or one picture for every image."""
     ranks = study.ranks
-    silent: list[str] = list(ranks.loc[ranks["informative"] == 0, "id"].unique()) if len(ranks) else []
-    if len(silent):
+    silent = [] if ranks.empty else list(map(str, ranks.loc[ranks["informative"] == 0, "id"].unique()))
+    if silent:
         verb = "has" if len(silent) == 1 else "have"
         yield (
-            f"{_count(len(silent), 'run')} {verb} collapsed: no latent of {_listed(study, silent)} says anything "
-            "about the image."
+            f"{_count(len(silent), 'run')} {verb} collapsed: no latent of {_listed(study, silent)} says anything about "
+            "the image."
         )
     blank = [id_ for id_ in study.runs["id"] if (run := study.run(id_)) is not None and _draws_alike(run)]
     if blank:

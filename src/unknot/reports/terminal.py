@@ -50,6 +50,8 @@ def show(card: Scorecard, console: Console) -> None:
     for record in card.records.values():
         if record.score is None:
             console.print(Text.assemble(("refused ", "yellow"), record.refused))
+    for advice in card.plan.advice:
+        console.print(Text(f"beware: {advice}", style="yellow"))
     for note in _notes(card):
         console.print(Text(f"note: {note}", style="dim"))
     if card.shares is not None:

@@ -58,6 +58,7 @@ def scorecard_record(card: Scorecard, files: Sequence[Path | str] = ()) -> dict[
         },
         "factor_dependence": plan.dependence,
         "about_factors": list(plan.about_factors),
+        "advice": [{**asdict(advice), "text": str(advice)} for advice in plan.advice],
         "seed": plan.seed,
         "parameters": {"metrics": plan.ids, "limit": plan.limit, "bootstrap": plan.bootstrap, "null": plan.null},
         "complete": len(card.records) == len(plan.tasks),

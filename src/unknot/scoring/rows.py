@@ -9,7 +9,7 @@ import numpy as np
 
 from unknot.metrics.arrays import Bools, Ints
 from unknot.metrics.held_out import third, third_of_groups
-from unknot.metrics.inputs import Checked
+from unknot.metrics.latents import Checked
 from unknot.representation import Representation
 from unknot.tables.labels import Labels, known
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE, Floats
-from unknot.metrics.inputs import Rows, dead_latents
+from unknot.metrics.inputs import Rows
+from unknot.metrics.latents import dead_latents
 from unknot.metrics.score import Facts, Score, identity
 from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
+from unknot.scoring.adviser import Advice, advise
 from unknot.scoring.answers import Answer, answers, in_a_sentence
 from unknot.scoring.chance import Chance, as_fields
 from unknot.scoring.factor_facts import Missing, dependence, dependence_sentences, missing_labels
@@ -110,6 +112,13 @@ class Plan:
         names = [self.rows.names[j] for j in self.rows.kept]
         metrics = dict.fromkeys(name for name, _ in self.tasks)
         return *dependence_sentences(self.dependence, names, metrics), *map(str, self.missing)
+
+    @cached_property
+    def advice(self) -> list[Advice]:
+        """Which of the metrics are misspecified here: what they assume, measured on these rows."""
+        if self.rows is None or self.dependence is None or self.slots:
+            return []
+        return advise(self.rows, self.representation.latents, self.dependence, self.tasks)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

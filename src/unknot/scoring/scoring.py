@@ -19,7 +19,8 @@ from unknot.examples import located
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE
 from unknot.metrics.held_out import third_of_groups
-from unknot.metrics.inputs import Checked, Rows, checked_latents, column_names, prepare
+from unknot.metrics.inputs import Rows, column_names, prepare
+from unknot.metrics.latents import Checked, checked_latents
 from unknot.metrics.score import Facts, Score, identity, parse_identity
 from unknot.metrics.verdict import information_shares, least_shares, verdicts
 from unknot.progress import Progress, silent

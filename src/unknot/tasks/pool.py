@@ -11,7 +11,7 @@ from unknot.encoders.points import draw_points
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.factors import Classes
-from unknot.metrics.inputs import check_latents
+from unknot.metrics.latents import check_latents
 from unknot.progress import Progress
 from unknot.representation import Representation
 from unknot.runs.workspace import ARRAYS, Workspace

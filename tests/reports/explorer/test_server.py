@@ -5,13 +5,16 @@ import http.client
 import io
 import json
 import re
+import shutil
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from tests.reports.conftest import SPEC
@@ -19,8 +22,10 @@ from tests.reports.test_browser import NASTY, PATIENCE, PROGRAM, Chromium
 
 from unknot.errors import UnknotError
 from unknot.reports.explorer.drawing import ExploredRun
-from unknot.reports.explorer.server import Code, Decoded, Explored, Explorer, Seen, Slider
+from unknot.reports.explorer.server import Code, Decoded, Explored, Explorer, Seen, Slider, explored_place
+from unknot.reports.explorer.study import StudyExplorer, study_place
 from unknot.runs.training import train
+from unknot.studies.folder import StudyFolder
 
 
 class Squares:
@@ -49,7 +54,13 @@ class Squares:
 
 
 def _serve(explored: Explored) -> Iterator[Explorer]:
-    with Explorer(explored) as server:
+    explorer = Explorer(explored_place(explored))
+    explorer.explored = explored  # for tests to ask what the page should show
+    yield from _served(explorer)
+
+
+def _served(explorer: Explorer) -> Iterator[Explorer]:
+    with explorer as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         yield server
@@ -180,15 +191,48 @@ def test_the_page_asks_for_nothing_elsewhere_and_names_are_escaped(squares: Expl
     assert "<script>alert(1)" not in page
     assert not re.search(r"<img src=x", page)
     assert not re.search(r"https?://", page)
-    assert "default-src 'none'" in squares.policy
+    assert "default-src 'none'" in squares.home.policy
 
 
 def test_a_port_that_is_taken_or_is_none_is_refused(squares: Explorer) -> None:
     port = squares.server_address[1]
     with pytest.raises(UnknotError, match=f"port {port} cannot be opened .*choose another with --port"):
-        Explorer(Squares(), port)
+        Explorer(squares.home, port)
     with pytest.raises(UnknotError, match="port is 70000; expected 1 to 65535"):
-        Explorer(Squares(), 70_000)
+        Explorer(squares.home, 70_000)
+
+
+@pytest.fixture(scope="module")
+def runs(study: Path) -> Iterator[Explorer]:
+    """The chart of a study."""
+    yield from _served(StudyExplorer(StudyFolder(study)))
+
+
+def test_a_study_shows_its_runs_their_traversals_and_the_sliders_of_each(runs: Explorer, trained: Path) -> None:
+    page = _ask(runs, "/", method="GET")[1]
+    known = json.loads(re.search(r'id="known">(.*?)</script>', page).group(1))
+    assert (
+        len(known["runs"]) == 19
+        and {"words": "MIG", "column": "mig[bins=20]", "higher": True} in known["measures"]
+    )
+    assert _ask(runs, "/look", {"id": trained.name})[1]["picture"].startswith("data:image/png")
+    for id_ in ("f" * 12, "../../etc", None):
+        assert _ask(runs, "/look", {"id": id_}) == (200, {"picture": ""})
+    status, page = _ask(runs, f"/run/{trained.name}/", method="GET")
+    assert status == 200 and 'class="explorer"' in page
+    assert re.search(r'"carries": "[^"]*"', page), "what each latent knows, from the scores"
+    assert _ask(runs, f"/run/{trained.name}/decode", {"code": [[0.0] * 4]})[0] == 200
+    assert _ask(runs, "/run/000000000012/", method="GET")[0] == 404
+    assert _ask(runs, "/run/..%2f/decode", {"code": []})[0] == 404
+
+
+def test_a_study_without_scores_is_refused(study: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(study, tmp_path / "study"))
+    for table in ("scores", "ranks"):
+        path = copy / "tables" / f"{table}.parquet"
+        pd.read_parquet(path).head(0).to_parquet(path)
+    with pytest.raises(UnknotError, match="has no scores yet; run `unknot study` first"):
+        study_place(StudyFolder(copy))
 
 
 if PROGRAM is not None:
@@ -326,3 +370,20 @@ if PROGRAM is not None:
             browser.call("Network.emulateNetworkConditions", offline=False, **line)
         _move(browser, 0, 0.6)
         _until(browser, "document.getElementById('status').textContent === ''")
+
+    def test_the_axes_of_a_study_are_chosen_and_a_run_is_opened(
+        browser: Chromium, runs: Explorer, trained: Path
+    ) -> None:
+        dots = "[...document.querySelectorAll('#chart .dot')]"
+        browser.emulate(width=390, dark=True)
+        browser.call("Page.navigate", url=runs.address)
+        _until(browser, f"location.protocol === 'http:' && {dots}.length === 18")
+        before = browser.run(f"{dots}.map((dot) => dot.getAttribute('cx')).join()")
+        browser.run("const x = document.getElementById('x'); x.value = '3'; x.dispatchEvent(new Event('change'))")
+        assert browser.run(f"{dots}.map((dot) => dot.getAttribute('cx')).join()") != before
+        assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+        browser.run(f"{dots}[0].dispatchEvent(new Event('pointerenter'))")
+        _until(browser, "document.getElementById('look').naturalWidth > 0")
+        browser.run(f"{dots}[0].dispatchEvent(new Event('click'))")
+        _until(browser, "document.getElementById('decoded')?.naturalWidth > 0")
+        assert browser.run("location.pathname").startswith("/run/")

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import WIDE, Bools, Floats, Ints
-from unknot.metrics.inputs import dead
 from unknot.metrics.kernels.information import (
     bin_entropy,
     equal_frequency_cuts,
     table_information,
     width_contingency,
 )
+from unknot.metrics.latents import dead
 
 JOINT = 128  # joint values of a group of factors that are counted as one
 ROOM = 2**26  # bytes of tables held at once

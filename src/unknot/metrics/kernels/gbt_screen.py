@@ -69,11 +69,11 @@ def _pack(r: Floats, words: Ints) -> Scale:
 @njit(cache=True, error_model="numpy", nogil=True)
 def _fill_dense(rows: Ints, words: Ints, bins: Ints, histogram: Ints) -> None:
     """Eight latents at a time, whose 64 bins each lie one after the other."""
-    own = words[rows]
+    own, whole = words[rows], len(rows) == len(words)  # all rows are in their order
     for g in range(len(bins)):
         into, group = histogram[g * GROUP * BINS : (g + 1) * GROUP * BINS], bins[g]
         for j in range(len(rows)):
-            row, word = group[rows[j]], own[j]
+            row, word = group[j] if whole else group[rows[j]], own[j]
             for f in range(GROUP):
                 into[(f << 6) + row[f]] += word
 
@@ -233,18 +233,17 @@ def find_splits(
     residuals: Floats,
     columns: Any,
     trees: Any,
-    hists: Ints,
-    words: Ints,
-    node_of: Ints,
+    kept: Any,
     latents: Ints,
     splits: Ints,
 ) -> None:
     """The best split of all nodes of a level, of one tree per row of the residuals; -1 where there is none.
 
     `columns` is a `Screen` and `trees` a `Growth` as plain tuples, so that compiled code on disk does not depend on who
-    made them. `hists` (K, leaves / 2, entries), `words` and `node_of` (K, n) are kept between levels.
+    made them. What is kept between levels: histograms (K, leaves / 2, entries), words and nodes (K, n) of the rows.
     """
     screen = Screen(*columns)
+    hists, words, node_of = kept
     features, thresholds, rows, lows, highs, slots, totals, squares = trees
     first = 2**level - 1
     for k in range(len(residuals)):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.inputs import dead
+from unknot.metrics.latents import dead
 
 Codes = NDArray[np.int32]  # (n, d) bin numbers
 Tables = list[Ints]  # per factor: counts (d, bins, values)

@@ -1,5 +1,7 @@
 """The compiled inside of `matching`: the best candidates of rows and columns, and the assignment among them."""
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -11,20 +13,20 @@ Places = NDArray[np.int32]
 
 
 @njit(cache=True)
-def _push(weights: Singles, places: Places, weight: np.float32, place: int) -> None:
+def _sift_down(keys: Any, items: Any, size: int, key: Any, item: int) -> None:
     """Put an entry in the place of the smallest of a heap."""
-    k, at = len(weights), 0
+    at = 0
     while True:
         child = 2 * at + 1
-        if child >= k:
+        if child >= size:
             break
-        if child + 1 < k and weights[child + 1] < weights[child]:
+        if child + 1 < size and keys[child + 1] < keys[child]:
             child += 1
-        if weights[child] >= weight:
+        if keys[child] >= key:
             break
-        weights[at], places[at] = weights[child], places[child]
+        keys[at], items[at] = keys[child], items[child]
         at = child
-    weights[at], places[at] = weight, place
+    keys[at], items[at] = key, item
 
 
 @njit(cache=True)
@@ -48,17 +50,17 @@ def keep_best(
         column_places: (m, k) the rows of these.
         least: (m,) the smallest in the heap of each column.
     """
-    b, m = block.shape
+    (b, m), k = block.shape, row_weights.shape[1]
     for r in range(b):
         i = first + r
         floor = row_weights[i, 0]
         for j in range(m):
             weight = abs(block[r, j])
             if weight > floor:
-                _push(row_weights[i], row_places[i], weight, j)
+                _sift_down(row_weights[i], row_places[i], k, weight, j)
                 floor = row_weights[i, 0]
             if weight > least[j]:
-                _push(column_weights[j], column_places[j], weight, i)
+                _sift_down(column_weights[j], column_places[j], k, weight, i)
                 least[j] = column_weights[j, 0]
 
 
@@ -125,24 +127,6 @@ def _sift_up(keys: Floats, items: Ints, at: int, key: float, item: int) -> None:
 
 
 @njit(cache=True)
-def _sift_down(keys: Floats, items: Ints, size: int) -> None:
-    """Take the smallest out of a heap of `size`; what was last goes where it belongs."""
-    key, item, at = keys[size - 1], items[size - 1], 0
-    size -= 1
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and keys[child + 1] < keys[child]:
-            child += 1
-        if keys[child] >= key:
-            break
-        keys[at], items[at] = keys[child], items[child]
-        at = child
-    keys[at], items[at] = key, item
-
-
-@njit(cache=True)
 def assign(indptr: Ints, columns: Ints, weights: Floats, m: int) -> tuple[Ints, Floats, Floats]:
     """The matching of rows (n) and m columns with the largest sum of weights, and its prices.
 
@@ -188,13 +172,13 @@ def assign(indptr: Ints, columns: Ints, weights: Floats, m: int) -> tuple[Ints, 
                     _sift_up(keys, items, size, length, j)
                     size += 1
             while size > 0 and done[items[0]] == start:
-                _sift_down(keys, items, size)
                 size -= 1
+                _sift_down(keys, items, size, keys[size], items[size])
             if size == 0 or keys[0] >= best:
                 break
             so_far, j = keys[0], items[0]
-            _sift_down(keys, items, size)
             size -= 1
+            _sift_down(keys, items, size, keys[size], items[size])
             done[j] = start
             reached[n_reached] = j
             n_reached += 1

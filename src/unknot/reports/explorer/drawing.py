@@ -3,7 +3,7 @@
 Codes are (k, d): one row for most models, one for each slot for models of objects.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,11 @@ from unknot.runs.pictures import shown_images
 from unknot.runs.run import Run
 from unknot.runs.training import feed, find_device, load_model
 from unknot.runs.training_world import open_training_world
+from unknot.scoring.kept_scores import kept_records
 from unknot.worlds.world import World
 
 PRIOR_SPAN = 3.0  # standard deviations that a slider goes to either side
+TO_SPEAK_OF = 0.1  # of a factor that a latent knows
 BEYOND = 0.25  # of their range by which sliders of codes without a prior reach further
 
 
@@ -68,7 +70,8 @@ class ExploredRun:
             if self.slots
             else "each latent from a random image, since the model has no standard prior"
         )
-        self.sliders: Sequence[Slider] = _sliders(self._codes.reshape(-1, self._codes.shape[-1]), kl)
+        carried = {} if self.slots else _carried(run)
+        self.sliders: Sequence[Slider] = _sliders(self._codes.reshape(-1, self._codes.shape[-1]), kl, carried)
 
     def image(self, number: int) -> Seen:
         """An image of the world, as the model sees it, with its code and its factors."""
@@ -117,7 +120,22 @@ def _must_draw(run: Run, model: Model, world: World) -> None:
         )
 
 
-def _sliders(codes: NDArray[np.floating[Any]], kl: NDArray[np.float64] | None) -> tuple[Slider, ...]:
+def _carried(run: Run) -> dict[int, str]:
+    """Latent -> the factors that it knows to a good part, from the scores in the run's folder."""
+    for record in kept_records(run):
+        factors = [verdict["factor"] for verdict in record.get("verdicts") or ()]
+        shares = np.array(record.get("information_shares") or [], dtype=np.float64)
+        if factors and shares.ndim == 2 and shares.shape[1] == len(factors):
+            return {
+                i: ", ".join(f"{factors[j]} {row[j]:.0%}" for j in np.argsort(-row)[:2] if row[j] >= TO_SPEAK_OF)
+                for i, row in enumerate(shares)
+            }
+    return {}
+
+
+def _sliders(
+    codes: NDArray[np.floating[Any]], kl: NDArray[np.float64] | None, carried: Mapping[int, str]
+) -> tuple[Slider, ...]:
     """One for each latent, in the order and greyed as traversals are."""
     plan = plan_traversal(codes, kl)
     reach = (
@@ -125,7 +143,16 @@ def _sliders(codes: NDArray[np.floating[Any]], kl: NDArray[np.float64] | None) -
     )
     low, high = plan.low - reach, plan.high + np.maximum(reach, 1e-3)
     return tuple(
-        Slider(i, f"z{i}", plan.remarks[i], float(low[i]), float(high[i]), bool(plan.off[i])) for i in plan.order
+        Slider(
+            i,
+            f"z{i}",
+            plan.remarks[i],
+            float(low[i]),
+            float(high[i]),
+            off=bool(plan.off[i]),
+            carries=carried.get(int(i), ""),
+        )
+        for i in plan.order
     )
 
 

@@ -13,15 +13,18 @@
       return;
     }
     busy = true;
+    const slow = setTimeout(() => { document.body.classList.add("loading"); find("status").textContent = "loading \u2026"; }, 150);
     try {
       const body = JSON.stringify(question);
-      const answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+      const answer = await fetch("." + path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
       const made = await answer.json();
       if (answer.ok) show(path, made);
       find("status").textContent = answer.ok ? "" : made.error;
     } catch {
       find("status").textContent = "No answer: has the command been stopped?";
     }
+    clearTimeout(slow);
+    document.body.classList.remove("loading");
     busy = false;
     if (waiting) {
       const next = waiting;
@@ -61,7 +64,7 @@
     const input = make("input", { type: "range", id, min: slider.low, max: slider.high, step: "any" });
     const output = make("output", {});
     output.htmlFor.add(id);
-    const remark = make("span", { className: "remark", id: `${id}-remark`, textContent: slider.remark + (slider.off ? ", off" : "") });
+    const remark = make("span", { className: "remark", id: `${id}-remark`, textContent: slider.remark + (slider.off ? ", off" : "") + (slider.carries ? ` \u00b7 ${slider.carries}` : "") });
     input.setAttribute("aria-describedby", remark.id);
     // By hand, because "any" leaves the size of an arrow key's step to the browser.
     input.addEventListener("keydown", (event) => {

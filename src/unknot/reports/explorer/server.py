@@ -8,8 +8,10 @@ import json
 import math
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -30,7 +32,17 @@ Pixels = NDArray[np.floating[Any]]  # (h, w, c) or (h, w), in [0, 1]
 
 @dataclass(frozen=True)
 class Slider:
-    """One latent: its column in a code, what it is called, what is known of it, its range, whether it is off."""
+    """One latent.
+
+    Attributes:
+        index: its column in a code.
+        name: what it is called.
+        remark: how much it says.
+        low: where its range begins.
+        high: where its range ends.
+        off: whether it says nothing.
+        carries: the factors that it knows, if that was scored.
+    """
 
     index: int
     name: str
@@ -38,6 +50,7 @@ class Slider:
     low: float
     high: float
     off: bool = False
+    carries: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,17 +90,28 @@ class Explored(Protocol):
         """A random code."""
 
 
+Answer = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page, what it may do, and what it may ask: path -> answer."""
+
+    page: bytes
+    policy: str
+    answers: Mapping[str, Answer]
+
+
 class Explorer(ThreadingHTTPServer):
     """The server of one page. `with Explorer(run) as server: server.serve_forever()`."""
 
     daemon_threads = True  # a browser that keeps its connection does not keep us
     allow_reuse_address = os.name == "posix"  # elsewhere it would let two servers share a port
 
-    def __init__(self, explored: Explored, port: int = 0) -> None:
+    def __init__(self, home: Place, port: int = 0) -> None:
         if not 0 <= port < 2**16:
             raise UnknotError(f"explore: port is {port}; expected 1 to 65535, or 0 for any that is free.")
-        self.explored = explored
-        self.page, self.policy = _page(explored)
+        self.home = home
         self.lock = threading.Lock()  # one model, one question at a time
         try:
             super().__init__((HOST, port), _Handler)
@@ -96,6 +120,10 @@ class Explorer(ThreadingHTTPServer):
                 f"explore: port {port} cannot be opened ({error.strerror or error}); choose another with --port, or "
                 "leave it out for one that is free."
             ) from None
+
+    def place(self, folder: str) -> Place | None:
+        """The page at a path that ends in a slash; there is one."""
+        return self.home if folder == "/" else None
 
     @property
     def address(self) -> str:
@@ -115,20 +143,33 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        """The page, and nothing else."""
+        """A page, and nothing else."""
         if not self._for_us():
             self._say(403, f"This page is at {self.server.address} only.")
-        elif self.path != "/":
+            return
+        try:
+            with self.server.lock:
+                place = self.server.place(self.path)
+        except UnknotError as error:  # of a run that cannot be explored
+            self._say(404, str(error))
+            return
+        if place is None:
             self._say(404, "There is one page here: /")
         else:
-            self._send(200, "text/html; charset=utf-8", self.server.page)
+            self._send(200, "text/html; charset=utf-8", place.page, place.policy)
 
     def do_POST(self) -> None:
         """What the page asks for."""
+        folder, _, name = self.path.rpartition("/")
         if not self._for_us():
             self._refuse(403, f"Requests are answered from the page at {self.server.address} only.")
-        elif (answer := ANSWERS.get(self.path)) is None:
-            self._refuse(404, f"Nothing is at this path; there are {', '.join(ANSWERS)}.")
+            return
+        place = None
+        with suppress(UnknotError), self.server.lock:
+            place = self.server.place(f"{folder}/")
+        if place is None or (answer := place.answers.get(f"/{name}")) is None:
+            known = ", ".join((place or self.server.home).answers)
+            self._refuse(404, f"Nothing is at this path; there are {known}.")
         elif self.headers.get_content_type() != "application/json":
             self._refuse(415, "Expected JSON.")
         elif not 0 < (length := _whole(self.headers.get("Content-Length"))) <= LARGEST:
@@ -137,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 asked = _json(self.rfile.read(length))
                 with self.server.lock:
-                    answered = answer(self.server.explored, asked)
+                    answered = answer(asked)
             except UnknotError as error:
                 self._say(400, json.dumps({"error": str(error)}), "application/json")
             except Exception as error:
@@ -164,12 +205,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _say(self, status: int, text: str, kind: str = "text/plain; charset=utf-8") -> None:
         self._send(status, kind, text.encode())
 
-    def _send(self, status: int, kind: str, body: bytes) -> None:
+    def _send(self, status: int, kind: str, body: bytes, policy: str = "default-src 'none'") -> None:
         self.send_response(status)
         for name, value in (
             ("Content-Type", kind),
             ("Content-Length", str(len(body))),
-            ("Content-Security-Policy", self.server.policy),
+            ("Content-Security-Policy", policy),
             ("X-Content-Type-Options", "nosniff"),
             ("Referrer-Policy", "no-referrer"),
             ("Cross-Origin-Resource-Policy", "same-origin"),
@@ -256,18 +297,28 @@ def _png(pixels: Pixels) -> str:
     return Picture.of(Image.fromarray(np.ascontiguousarray(levels)), "").source
 
 
-def _page(explored: Explored) -> tuple[bytes, str]:
-    """The page, and what it may do: run its own script, ask this server, show pictures that come with the answers."""
+def explored_place(explored: Explored) -> Place:
+    """The page of sliders."""
     sliders = [asdict(slider) for slider in explored.sliders]
     if not all(math.isfinite(slider[end]) for slider in sliders for end in ("low", "high")):
         raise UnknotError("explore: the codes of this model are not finite; it cannot be explored.")
     known = {"sliders": sliders, "slots": explored.slots, "images": explored.n_images}
-    style = part("page.css") + part("explorer.css", __package__)
-    html, permitted = render(
-        "explorer", "explore: the page", __package__, explored=explored, known=known, style=style
-    )
+    answers = {path: partial(answer, explored) for path, answer in ANSWERS.items()}
+    return made_place("explorer", answers, explored=explored, known=known)
+
+
+def made_place(name: str, answers: Mapping[str, Answer], **values: Any) -> Place:
+    """A page that may run its own script, ask this server, and show pictures that come with the answers.
+
+    Args:
+        name: of its template, script and style.
+        answers: to what it asks.
+        values: that the template names.
+    """
+    style = part("page.css") + part(f"{name}.css", __package__)
+    html, permitted = render(name, "explore: the page", __package__, style=style, **values)
     policy = (
         "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{permitted}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    return html.encode(), policy
+    return Place(html.encode(), policy, answers)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.metrics.inputs import check_latents
+from unknot.metrics.latents import check_latents
 from unknot.metrics.matching import match_directions
 from unknot.metrics.udr import informative, udr_scores
 from unknot.progress import Progress, silent, within

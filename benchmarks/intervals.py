@@ -1,6 +1,6 @@
 """How often 95 % intervals hold what they should: the mean over as many other rows, and what very many rows give.
 
-python benchmarks/coverage.py [--rows 1000] [--tables 40] [--resamples 40]
+python benchmarks/intervals.py [--rows 1000] [--tables 40] [--resamples 40]
 """
 
 import argparse

@@ -1,0 +1,93 @@
+"""How often `unknot compare` sees a difference where there is none, and whether its gate sees a loss of 0.02.
+
+Equal representations are two draws of the same noise about the same factors, 600 rows of each. For the gate, noise is
+added to a code until a metric has lost 0.02, or its noise is drawn again.
+"""
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from reproduce import table, workers
+
+PAIRS, GATES, RESAMPLES = 1_000, 100, 100
+SIZES = (3, 6, 8)
+GATED, LOSS = ("mcc", "mig"), 0.02
+
+
+def code(factors: NDArray[np.int64], noise: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """A latent for each factor with noise, and one that knows nothing."""
+    known = factors / np.array(SIZES) + noise * rng.normal(size=factors.shape)
+    return np.hstack([known, rng.normal(size=(len(factors), 1))])
+
+
+def run(folder: Path, jobs: int, pairs: int = PAIRS) -> str:
+    """Tables of false alarms by metric, and of what the gate did."""
+    with workers(jobs) as pool:
+        list(pool.map(measure, [folder] * pairs, range(pairs)))
+        gates = list(pool.map(gate, [folder] * min(GATES, pairs), range(GATES)))
+    return report(folder, pairs, gates)
+
+
+def measure(folder: Path, seed: int) -> None:
+    """p of each metric for one pair, kept in a file."""
+    from unknot import Representation, compare
+
+    path = folder / "pairs" / f"{seed}.json"
+    if path.is_file():
+        return
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng([seed, 3])
+    factors = rng.integers(0, SIZES, size=(600, 3))
+    pair = {name: Representation(code(factors, 0.12, rng), factors) for name in "ab"}
+    result = compare(pair, resamples=RESAMPLES, seed=seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({each.metric: each.p for each in result.differences}))
+
+
+def gate(folder: Path, seed: int) -> dict[str, bool]:
+    """Whether the gate fails on a planted loss of 0.02, and on the same noise drawn again."""
+    from unknot import Representation, compare
+    from unknot.metrics import METRICS
+
+    path = folder / "gates" / f"{seed}.json"
+    if path.is_file():
+        kept: dict[str, bool] = json.loads(path.read_text())
+        return kept
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng([seed, 4])
+    factors = rng.integers(0, SIZES, size=(10_000, 3))
+    base = code(factors, 0.05, rng)
+    metric = GATED[seed % len(GATED)]
+    before = METRICS[metric](base, factors).value
+    more = rng.normal(size=base.shape)
+    low, high = 0.0, 1.0
+    for _ in range(30):  # how much more noise takes 0.02
+        middle = (low + high) / 2
+        lost = before - METRICS[metric](base + middle * more, factors).value
+        low, high = (middle, high) if lost < LOSS else (low, middle)
+    others = {"loss": base + high * more, "noise": code(factors, 0.05, rng)}
+    result = {}
+    for name, latents in others.items():
+        pair = {"base": Representation(base, factors), "new": Representation(latents, factors)}
+        differences = compare(pair, metrics=[metric], resamples=RESAMPLES, seed=seed).differences
+        result[name] = any(each.loses(LOSS) for each in differences)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result))
+    return result
+
+
+def report(folder: Path, pairs: int, gates: list[dict[str, bool]]) -> str:
+    """Both tables."""
+    ps = [json.loads((folder / "pairs" / f"{seed}.json").read_text()) for seed in range(pairs)]
+    rows: list[dict[str, Any]] = [
+        {"metric": f"`{metric}`", "pairs": len(own), "p < 0.05": f"{np.mean(np.array(own) < 0.05):.1%}"}
+        for metric in ps[0]
+        if (own := [p[metric] for p in ps if metric in p])
+    ]
+    failed = {name: sum(each[name] for each in gates) for name in ("loss", "noise")}
+    text = f"Of {len(gates)} each, the gate failed on {failed['loss']} losses of {LOSS} and {failed['noise']} of noise."
+    return f"Equal representations, {RESAMPLES} paired resamples:\n\n{table(rows)}\n{text}\n"

@@ -1,0 +1,109 @@
+"""Rows that metrics compute with: latents, factors as codes 0..K-1, what was left out and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError
+from unknot.metrics.arrays import Bools, Floats, Ints
+from unknot.metrics.score import Score
+
+
+class HeldOut(NamedTuple):
+    """The rows that a metric is judged on."""
+
+    latents: Floats  # (n_test, d)
+    factors: Ints  # (n_test, k) codes of the factors that vary
+    numbers: Floats  # (n_test, k) the same as the caller gave them
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Latents and factors, checked; constant factors are gone from `factors` and listed in `skipped`."""
+
+    latents: Floats  # (n, d)
+    factors: Ints  # (n, k) codes 0..K-1 of the factors that vary
+    sizes: Ints  # (k,) number of codes
+    given: NDArray[Any]  # (n, all columns) the factors as the caller gave them
+    kept: Ints  # (k,) which of the caller's columns these are
+    names: tuple[str, ...]  # of all the caller's columns
+    continuous: Bools  # (k,) whether a factor was given as real numbers
+    latents_test: Floats | None = None
+    factors_test: Ints | None = None  # UNSEEN where a value is not among the training rows
+    given_test: NDArray[Any] | None = None
+    nominal: tuple[str, ...] = ()  # names of the factors that were given as words
+    skipped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def n_factors(self) -> int:
+        """How many factors vary."""
+        return len(self.kept)
+
+    @cached_property
+    def numbers(self) -> Floats:
+        """The varying factors (n, k) as the caller gave them, for regressions."""
+        return self.given[:, self.kept].astype(np.float64)
+
+    @cached_property
+    def held_out(self) -> HeldOut:
+        """The held-out rows, of what was prepared with an `rng` or with test rows."""
+        if self.latents_test is None or self.factors_test is None or self.given_test is None:
+            raise UnknotError("rows were prepared without held-out rows; pass an rng to prepare.")
+        return HeldOut(
+            self.latents_test, self.factors_test, self.given_test[:, self.kept].astype(np.float64, copy=False)
+        )
+
+    def spread(self, per_factor: Any) -> Floats:
+        """Values of the varying factors at the caller's columns along the last axis, NaN where skipped."""
+        return spread(per_factor, self.kept, len(self.names))
+
+    def about(self) -> dict[str, Any]:
+        """The entries every score's `parts` should have."""
+        n_test = 0 if self.latents_test is None else len(self.latents_test)
+        return {
+            "factor_names": list(self.names),
+            "skipped": dict(self.skipped),
+            "notes": list(self.notes),
+            "n_rows": len(self.latents),
+            "n_test_rows": n_test,
+        }
+
+    def score(self, value: float, per_factor: Mapping[str, Any], **parts: Any) -> Score:
+        """A score of these rows.
+
+        Args:
+            value: the headline.
+            per_factor: parts whose last axis is the factors that vary; see `spread`.
+            parts: all others.
+        """
+        by_column = {name: self.spread(values) for name, values in per_factor.items()}
+        return Score(float(value), {**self.about(), **by_column, **parts}, tuple(by_column))
+
+    def note_continuous(self, how: str) -> None:
+        """Note what is done with each factor that was given as real numbers, or as words that have no order."""
+        self.notes.extend(f"factor '{self.names[j]}' is continuous: {how}." for j in self.kept[self.continuous])
+        self.notes.extend(
+            f"factor '{self.names[j]}' is words: its classes count as the numbers 0 to {size - 1}, in this order."
+            for j, size in zip(self.kept, self.sizes, strict=True)
+            if self.names[j] in self.nominal and size > 2
+        )
+
+    def need_two_factors(self, who: str) -> None:
+        """Refuse rows of which one factor alone varies."""
+        if self.n_factors < 2:
+            raise UnknotError(
+                f"{who}: needs at least 2 factors that vary; got {self.n_factors} ({self.names[self.kept[0]]})."
+            )
+
+
+def spread(per_factor: Any, columns: Ints, n: int) -> Floats:
+    """Values at some of n columns along the last axis, NaN at the others."""
+    values = np.asarray(per_factor, dtype=np.float64)
+    full = np.full((*values.shape[:-1], n), np.nan)
+    full[..., columns] = values
+    return full

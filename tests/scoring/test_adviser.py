@@ -1,0 +1,61 @@
+"""Each warning of a card is raised by its example, says which metrics it is about, and not by a code that is fine."""
+
+import numpy as np
+import pytest
+
+import unknot
+from unknot.examples.misleading import MISLEADING, misleading
+from unknot.metrics import METRICS
+from unknot.scoring.adviser import RULES
+from unknot.scoring.record import scorecard_record
+from unknot.scoring.scoring import plan, scorecard
+
+SUPERVISED = [name for name, metric in METRICS.items() if metric.facts.assumes]
+TASKS = [*SUPERVISED, "dci[lasso]"]
+
+
+@pytest.mark.parametrize("name", MISLEADING)
+def test_an_example_raises_its_warning(name: str) -> None:
+    latents, factors = misleading(name)
+    todo = plan(unknot.Representation(latents, factors), metrics=TASKS)
+    advice = {each.assumption: each for each in todo.advice}
+    assumed = {metric for metric in SUPERVISED if name in METRICS[metric].facts.assumes}
+    lasso = {"dci"} if name in METRICS["dci"].facts.assumed({"model": "lasso"}) else set()
+    assert name in advice and set(advice[name].metrics) == assumed | lasso
+    assert f"unknot.examples.misleading('{name}')" in str(advice[name]) and "read " in str(advice[name])
+
+
+def test_a_code_that_is_fine_raises_none() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, [5, 6, 8], size=(3000, 3))
+    latents = factors + 0.1 * rng.normal(size=factors.shape)
+    assert plan(unknot.Representation(latents, factors), metrics=SUPERVISED).advice == []
+    assert plan(unknot.Representation(latents), metrics=["rankme"]).advice == []
+
+
+def test_every_assumption_has_a_rule_and_an_example() -> None:
+    assumed = {assumption for metric in METRICS.values() for assumption in metric.facts.assumes}
+    assert assumed == set(RULES) == set(MISLEADING)
+
+
+def test_advice_is_of_the_metrics_on_the_card_and_in_its_record() -> None:
+    latents, factors = misleading("independent factors")
+    todo = plan(unknot.Representation(latents, factors), metrics=["mig_sup", "explicitness"])
+    (advice,) = todo.advice
+    assert advice.metrics == ("mig_sup",) and "conditional_mig" in str(advice)
+    assert scorecard_record(scorecard(todo, []))["advice"][0]["text"] == str(advice)
+    assert plan(unknot.Representation(latents, factors), metrics=["explicitness"]).advice == []
+
+
+def test_gaps_constants_and_single_rows_are_looked_over() -> None:
+    latents, factors = misleading("unmixed latents", n=400)
+    gappy = factors.astype(float)
+    gappy[::7, 0] = np.nan
+    assert "unmixed latents" in {
+        a.assumption for a in plan(unknot.Representation(latents, gappy), metrics=["mcc"]).advice
+    }
+    constant = np.hstack([latents, np.full((400, 2), 3.0)])
+    assert plan(unknot.Representation(constant, factors), metrics=["mcc", "modularity"]).advice
+    nearly = factors[:, :2].astype(float)
+    nearly[200:, 0], nearly[:199, 1] = np.nan, np.nan  # one row has both labels
+    assert plan(unknot.Representation(latents, nearly), metrics=["sap"]).advice == []
