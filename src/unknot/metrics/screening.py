@@ -87,9 +87,10 @@ class Workshop:
         self.columns = tuple(table), tuple(screened)
         self.exact, self.depth = exact, depth
         self.rng = np.random.default_rng(seed)
-        self.hists = np.zeros((self.together, n_hists, n_entries), dtype=np.int64)
-        self.words = np.zeros((self.together, n), dtype=np.int64)
+        hists = np.zeros((self.together, n_hists, n_entries), dtype=np.int64)
+        words = np.zeros((self.together, n), dtype=np.int64)
         self.node_of = np.zeros((self.together, n), dtype=np.int16)
+        self.kept = hists, words, self.node_of
 
     def grow_round(self, residuals: Floats, trees: Growth, importances: Floats) -> None:
         """Fit one tree per class to the residuals (K, n); trees and importances are filled in."""
@@ -103,5 +104,5 @@ class Workshop:
             r, part = residuals[some], tuple(array[some] for array in trees)
             for level in range(self.depth):
                 splits = np.zeros((len(r), 2**level, 2), dtype=np.int64)
-                find_splits(level, r, screened, part, self.hists, self.words, self.node_of, latents, splits)
+                find_splits(level, r, screened, part, self.kept, latents, splits)
                 cut_level(level, r, splits, table, self.exact, part, self.node_of, importances)

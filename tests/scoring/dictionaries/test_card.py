@@ -71,7 +71,7 @@ def test_a_concept_by_hand() -> None:
     codes[y & ~third, 0] = codes[y & ~third, 2] = 2.0
     codes[y & third, 1] = 1.0
     decoder = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.1, 0.0], [0.0, 0.0, 1.0]])
-    card = dictionary_card(codes, decoder, y.astype(int), factor_names=["owl"])
+    card = dictionary_card(unknot.Representation(codes, y.astype(int), ("owl",)), decoder)
     (concept,) = card.concepts
     assert concept.name == "owl" and concept.parts == (0, 1) and concept.f1_of_parts == 1.0
     assert concept.n_rows + concept.n_test_rows == 150 and concept.absorbed == 0.0
@@ -93,13 +93,8 @@ def test_words_gaps_and_measurements_are_concepts_as_far_as_they_can_be() -> Non
 
 def test_dense_activations_stand_beside_and_rows_of_a_group_stay_together() -> None:
     planted = unknot.examples.dictionary(1_500, each=2)
-    card = dictionary_card(
-        planted.codes,
-        planted.decoder,
-        planted.factors,
-        groups=np.arange(1_500) // 10,
-        dense=planted.activations,
-    )
+    representation = unknot.Representation(planted.codes, planted.factors, groups=np.arange(1_500) // 10)
+    card = dictionary_card(representation, planted.decoder, dense=planted.activations)
     assert all(concept.dense_unit is not None for concept in card.concepts)
     assert 0.5 < card.values()["best_auroc_of_dense"] < 1.0
 

@@ -233,18 +233,17 @@ def find_splits(
     residuals: Floats,
     columns: Any,
     trees: Any,
-    hists: Ints,
-    words: Ints,
-    node_of: Ints,
+    kept: Any,
     latents: Ints,
     splits: Ints,
 ) -> None:
     """The best split of all nodes of a level, of one tree per row of the residuals; -1 where there is none.
 
     `columns` is a `Screen` and `trees` a `Growth` as plain tuples, so that compiled code on disk does not depend on who
-    made them. `hists` (K, leaves / 2, entries), `words` and `node_of` (K, n) are kept between levels.
+    made them. What is kept between levels: histograms (K, leaves / 2, entries), words and nodes (K, n) of the rows.
     """
     screen = Screen(*columns)
+    hists, words, node_of = kept
     features, thresholds, rows, lows, highs, slots, totals, squares = trees
     first = 2**level - 1
     for k in range(len(residuals)):

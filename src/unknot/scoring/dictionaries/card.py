@@ -96,8 +96,6 @@ def dictionary_card(
     decoder: Any,
     factors: Any = None,
     *,
-    factor_names: Sequence[str] = (),
-    groups: Any = None,
     dense: Any = None,
     others: Sequence[Any] = (),
     other_codes: Sequence[Any] = (),
@@ -107,11 +105,10 @@ def dictionary_card(
     """Say what a sparse dictionary does, what it makes of each concept, and whether other seeds find it again.
 
     Args:
-        codes: (n, d) what the latents were in each row, sparse or not; or a `Representation`, or the path of its file.
+        codes: (n, d) what the latents were in each row, sparse or not; or a `Representation`, or the path of its file,
+            which may also name factors, hold out rows and say which rows belong together.
         decoder: (d, w) the direction of each latent; or a file of SAELens or dictionary_learning, or its folder.
         factors: (n, f) labels of each row, as for `score`; without them nothing is said of concepts.
-        factor_names: names of the factors.
-        groups: (n,) what each row belongs to: rows of one group are held out together.
         dense: (n, w) activations of the same rows, to be looked at beside the codes.
         others: decoders of dictionaries from other seeds.
         other_codes: theirs of the same rows, in the same order, for UDR.
@@ -124,7 +121,7 @@ def dictionary_card(
     >>> len(card.dead) == len(planted.dead), set(card.duplicates) == set(planted.duplicates)
     (True, True)
     """
-    representation = _codes(codes, factors, factor_names, groups)
+    representation = _codes(codes, factors)
     latents = checked_latents(WHO, representation.latents)
     tests = representation.latents_test
     tests = None if tests is None else checked_latents(WHO, tests, "latents_test")
@@ -156,18 +153,15 @@ def dictionary_card(
     )
 
 
-def _codes(codes: Any, factors: Any, factor_names: Sequence[str], groups: Any) -> Representation:
-    beside = {"factors": factors, "factor_names": tuple(factor_names) or None, "groups": groups}
+def _codes(codes: Any, factors: Any) -> Representation:
     if isinstance(codes, str | Path | Representation):
-        ignored = [name for name, value in beside.items() if value is not None]
-        if ignored:
+        if factors is not None:
             raise UnknotError(
-                f"{WHO}: {', '.join(ignored)} beside a file or a Representation of codes would be passed over; put "
-                "all of them into one Representation."
+                f"{WHO}: factors beside a file or a Representation of codes would be passed over; put them into one "
+                "Representation."
             )
         return codes if isinstance(codes, Representation) else read_representation(codes)
-    labels = None if factors is None else labels_of(factors, who=WHO, names=tuple(factor_names))
-    return Representation(codes, labels, groups=groups)
+    return Representation(codes, None if factors is None else labels_of(factors, who=WHO))
 
 
 def _decoders(decoder: Any, others: Sequence[Any]) -> dict[str, NDArray[np.float32]]:
@@ -211,7 +205,7 @@ def _same_rows(latents: Any, weights: Mapping[str, Any], other_codes: Sequence[A
         )
     result = [latents]
     for (name, decoder), codes in zip(others, other_codes, strict=True):
-        z = checked_latents(WHO, _codes(codes, None, (), None).latents, f"codes of {name}")
+        z = checked_latents(WHO, _codes(codes, None).latents, f"codes of {name}")
         if z.shape != (latents.shape[0], len(decoder)):
             raise UnknotError(
                 f"{WHO}: codes of {name} have shape {z.shape}; expected {latents.shape[0]} rows, those of the "
@@ -258,7 +252,7 @@ def _rows(data: Data) -> Rows:
 
 def with_activations(representation: Representation, dense: Any) -> Representation:
     """Activations in the place of the codes, with the same labels and groups."""
-    other = _codes(dense, None, (), None)
+    other = _codes(dense, None)
     for name in ("latents", "latents_test"):
         own, theirs = vars(representation)[name], vars(other)[name]
         if (own is None) != (theirs is None) or (own is not None and own.shape[0] != theirs.shape[0]):

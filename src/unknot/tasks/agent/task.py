@@ -56,6 +56,7 @@ def measure(source: Source, options: AgentOptions, workspace: Workspace, progres
     else:
         label, fingerprint = ALONE[options.input], ""
     settings = {**options.settings(), "encoder": source.record, "fingerprint": fingerprint}
+    of_one = {name: value for name, value in settings.items() if name != "initialisations"}
 
     def result() -> TaskResult:
         curve: Table = []
@@ -66,7 +67,7 @@ def measure(source: Source, options: AgentOptions, workspace: Workspace, progres
                 with threads_of_torch():
                     return _learned(source, options, number, progress)
 
-            agent = workspace.kept("agent", [settings, number], learned, ARRAYS)
+            agent = workspace.kept("learner", [of_one, number], learned, ARRAYS)
             columns = (agent[name].tolist() for name in ("steps", "success", "length"))
             curve += [
                 {"initialisation": number, "steps": int(steps), "success": success, "length": length}
