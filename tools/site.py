@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-AT_THE_ROOT = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff")
+START = "start.md"  # a README would be the first page of its folder, and take the place of the index
+AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff")
 
 
 def pages() -> Iterator[tuple[str, str]]:
     """Name and text of every page that does not lie in `docs/`."""
+    yield START, (ROOT / "README.md").read_text(encoding="utf-8")
     for name in AT_THE_ROOT:
         yield name, (ROOT / name).read_text(encoding="utf-8")
     yield "command_line.md", command_line()
@@ -86,6 +88,21 @@ def _imports(package: str) -> dict[str, str]:
     return {f"{n.module}.{a.name}": a.asname or a.name for n in nodes for a in n.names}
 
 
+def completed(nav: list[dict[str, list[Any]]]) -> list[dict[str, list[Any]]]:
+    """The navigation with pages of `docs/` that it does not name, under Reference."""
+    named = {name for section in nav for pages in section.values() for page in pages for name in page.values()}
+    others = sorted({path.name for path in (ROOT / "docs").glob("*.md")} - named)
+    return [
+        {title: pages + others * (title == "Reference") for title, pages in section.items()} for section in nav
+    ]
+
+
+def on_config(config: Any) -> Any:
+    """Complete the navigation."""
+    config.nav = completed(config.nav)
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages."""
     from mkdocs.structure.files import File
@@ -97,5 +114,5 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **more: Any) -> str:
     """Links as they hold on the site, where all pages lie in one folder."""
-    text = re.sub(r"\]\((?:\.\./|docs/)", "](", markdown)
+    text = re.sub(r"\]\((?:\.\./|docs/)", "](", markdown).replace("](README.md", f"]({START}")
     return re.sub(r"^```(\w+) not run$", r"```\1", text, flags=re.MULTILINE)

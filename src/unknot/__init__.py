@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from unknot import examples, papers
+    from unknot.audits.audit import Audit, AuditOptions, audit
     from unknot.encoders.encoding import encode
     from unknot.errors import UnknotError, UnknotWarning
     from unknot.factors import Factor, FactorSpace
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 # Where each public name lives; tasks are in `TASKS`. Imported on first use, so that `import unknot` stays instant.
 _HOMES = {
     "ArrayWorld": "unknot.worlds",
+    "Audit": "unknot.audits.audit",
+    "AuditOptions": "unknot.audits.audit",
     "DictionaryCard": "unknot.scoring.dictionaries.card",
     "Factor": "unknot.factors",
     "FactorSpace": "unknot.factors",
@@ -41,6 +44,7 @@ _HOMES = {
     "UnknotError": "unknot.errors",
     "UnknotWarning": "unknot.errors",
     "Comparison": "unknot.scoring.comparison",
+    "audit": "unknot.audits.audit",
     "combination_split": "unknot.worlds.splits.combinations",
     "dictionary_card": "unknot.scoring.dictionaries.card",
     "compare": "unknot.scoring.comparison",
@@ -57,6 +61,8 @@ _HOMES = {
 
 __all__ = [
     "ArrayWorld",
+    "Audit",
+    "AuditOptions",
     "Comparison",
     "DictionaryCard",
     "Factor",
@@ -71,6 +77,7 @@ __all__ = [
     "UnknotError",
     "UnknotWarning",
     "__version__",
+    "audit",
     "combination_split",
     "compare",
     "dictionary_card",

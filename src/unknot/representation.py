@@ -19,11 +19,8 @@ has columns `latent_...` and `factor_<name>`; a pair of `.npy`, `.csv` or `.parq
 holds latents and factors apart.
 """
 
-import csv
 import json
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,26 +28,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, UnknotWarning, extras, unknown
+from unknot.errors import UnknotError, extras, unknown
 from unknot.examples import located
 from unknot.files import written_whole
 from unknot.reading import npz
 from unknot.reading.arguments import checked, must_be
 from unknot.reading.arrays import as_array
-from unknot.reading.guard import allowing, must_fit, parsing
-from unknot.reading.tables import read_parquet
+from unknot.reading.guard import allowing
 from unknot.tables import sparse
 from unknot.tables.choice import Columns, choose
 from unknot.tables.frames import HDF5, Frame, file_frame, frame_of
 from unknot.tables.labels import Labels, group_codes, labels_of
+from unknot.tables.latent_files import (
+    ARRAYS,
+    columns_of,
+    counted_names,
+    must_exist,
+    only,
+    read_frame,
+    read_npz,
+    read_safetensors,
+    without_header,
+)
 from unknot.tables.latents import latents_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
-KEYS = (*ARRAYS, "factor_names", "words", "source", *sparse.KEYS)
-MAPPED = ("latents", "latents_test")  # stay on disk where an archive merely stores them
 TABLES = (".csv", ".parquet")
 
 
@@ -263,11 +267,11 @@ def read_representation(
 def _read(path: Path, factors: Path | str | None) -> Representation:
     if factors is not None:
         return _read_pair(path, Path(factors))
-    _must_exist(path)
+    must_exist(path)
     if path.suffix == ".npz":
-        return _from_arrays(path, _read_npz(path))
+        return _from_arrays(path, read_npz(path))
     if path.suffix == ".safetensors":
-        return _from_arrays(path, _read_safetensors(path))
+        return _from_arrays(path, read_safetensors(path))
     if path.suffix in TABLES or path.suffix in HDF5:
         return _read_table(path)
     if path.suffix == ".npy":
@@ -275,51 +279,6 @@ def _read(path: Path, factors: Path | str | None) -> Representation:
     raise UnknotError(
         f"{path}: a '{path.suffix or 'nameless'}' file is not a representation; expected .npz, .safetensors, .csv, "
         ".parquet, or two files (latents, then factors) of .npy, .csv or .parquet."
-    )
-
-
-def _must_exist(path: Path) -> None:
-    if path.is_dir():
-        raise UnknotError(f"{path}: is a folder; expected a file of latents.")
-    if not path.exists():
-        encoder = f" An encoder is no file: `unknot encode --encoder {path} -o latents.npz` makes one."
-        raise UnknotError(f"{path}: no such file." + encoder * (":" in path.name))
-
-
-def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    loaded = [m for key, m in npz.members(path).items() if key in KEYS and (key not in MAPPED or m.offset is None)]
-    must_fit(path, sum(member.n_bytes for member in loaded))
-    arrays = npz.load(path, [key for key in KEYS if key not in MAPPED])
-    arrays |= {key: npz.read(path, key) for key in npz.members(path) if key in MAPPED}
-    arrays = sparse.unpacked(str(path), arrays)
-    if "latents" not in arrays:
-        names = ", ".join(npz.members(path)) or "nothing"
-        raise UnknotError(f"{path}: has no array 'latents'; it holds {names}. Rename the array of latents.")
-    return arrays
-
-
-def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
-    with extras(f"{path}: reading it"):
-        from safetensors import safe_open
-    must_fit(path, path.stat().st_size)
-    with parsing(path, "a safetensors file"), safe_open(str(path), framework="numpy") as file:
-        arrays = {key: file.get_tensor(key) for key in file.keys() if key in KEYS}
-        names, metadata = ", ".join(file.keys()), file.metadata() or {}
-    arrays = sparse.unpacked(str(path), arrays)
-    if "latents" not in arrays:
-        raise UnknotError(f"{path}: has no tensor 'latents'; it holds {names or 'nothing'}.")
-    if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
-        arrays["factor_names"] = _names_in_header(path, metadata["factor_names"])
-    return arrays | {name: np.array(metadata[name]) for name in ("source", "words") if name in metadata}
-
-
-def _names_in_header(path: Path, written: str) -> NDArray[Any]:
-    with suppress(ValueError, RecursionError):
-        names = json.loads(written)
-        if isinstance(names, list):
-            return np.array(list(map(str, names)), dtype=np.str_)
-    raise UnknotError(
-        f"{path}: factor_names in the header is '{written}'; expected a JSON list such as [\"shape\"]."
     )
 
 
@@ -349,66 +308,6 @@ def _json_object(written: NDArray[Any] | None) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return source if isinstance(source, dict) else {}
-
-
-def _read_frame(path: Path, *, words: bool = False) -> Any:
-    import pandas as pd
-
-    _must_exist(path)
-    frame = _read_csv(path) if path.suffix == ".csv" else read_parquet(path, numbers=True)
-    if not len(frame):
-        raise UnknotError(f"{path}: has no rows; expected one per sample.")
-    text = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
-    if text and not words:
-        raise UnknotError(f"{path}: column(s) {', '.join(text)} hold text; expected numbers only.")
-    return frame
-
-
-def _read_csv(path: Path) -> Any:
-    import pandas as pd
-
-    _refuse_other_separators(path)
-    header = None if _without_header(path) else 0
-    with parsing(path, "a CSV table", "Write it separated by commas, in UTF-8."):
-        return pd.read_csv(path, header=header, low_memory=False)
-
-
-def _first_cells(path: Path) -> list[str]:
-    """The cells of the first line of a CSV that is not blank; none if there is none."""
-    must_fit(path, path.stat().st_size)
-    with parsing(path, "a CSV table"), path.open(encoding="utf-8-sig", errors="replace") as file:
-        line = next((line for line in file if line.strip()), "")
-        return next(csv.reader([line]), [])
-
-
-def _without_header(path: Path) -> bool:
-    """Whether a CSV begins with a row of numbers; 0, 1, 2, ... is how pandas heads columns that have no names."""
-    cells = _first_cells(path)
-    return bool(cells) and all(map(_is_number, cells)) and cells != _counted(cells)
-
-
-def _counted(cells: Sequence[str]) -> list[str]:
-    return [str(i) for i in range(len(cells))]
-
-
-def _refuse_other_separators(path: Path) -> None:
-    cells = _first_cells(path)
-    if len(cells) != 1:
-        return
-    for mark, name in ((";", "';'"), ("\t", "tabs"), (" ", "spaces")):
-        parts = cells[0].strip().split(mark)
-        if len(parts) > 1 and (mark != " " or all(map(_is_number, filter(None, parts)))):  # a name may have spaces
-            raise UnknotError(
-                f"{path}: is separated by {name}; write it separated by commas, with decimal points."
-            )
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 @checked
@@ -450,9 +349,9 @@ def _frame(source: Any) -> Frame:
     if not isinstance(source, str | Path):
         return frame_of(source)
     path = Path(source)
-    _must_exist(path)
+    must_exist(path)
     if path.suffix == ".csv":
-        return frame_of(_read_frame(path, words=True), str(path))
+        return frame_of(read_frame(path, words=True), str(path))
     if path.suffix == ".parquet" or path.suffix in HDF5:
         return file_frame(path)
     representation = read_representation(path)
@@ -463,7 +362,7 @@ def _frame(source: Any) -> Frame:
 
 
 def _read_table(path: Path) -> Representation:
-    if path.suffix == ".csv" and _without_header(path):
+    if path.suffix == ".csv" and without_header(path):
         raise UnknotError(
             f"{path}: its first line is all numbers, so nothing says which columns are latents; begin the file with a "
             "line of names, latent_... and factor_<name>, or give latents and factors as two files."
@@ -474,15 +373,15 @@ def _read_table(path: Path) -> Representation:
 def _read_pair(latents: Path, factors: Path) -> Representation:
     def values(path: Path, prefix: str) -> tuple[Any, tuple[str, ...]]:
         if path.suffix == ".npy":
-            _must_exist(path)
+            must_exist(path)
             return npz.read_npy(path, mapped=True), ()
         if path.suffix in TABLES:
-            frame = _only(path, _read_frame(path, words=prefix == "factor_"), prefix)
+            frame = only(path, read_frame(path, words=prefix == "factor_"), prefix)
             if any(frame[c].dtype.kind not in "fiub" for c in frame.columns):
                 return labels_of(frame, who=str(path)), ()
             # pandas numbers the columns of a file without header by whole numbers, which are not names
             named = not all(isinstance(c, int) for c in frame.columns)
-            return _columns(frame), tuple(map(str, frame.columns)) if named else ()
+            return columns_of(frame), tuple(map(str, frame.columns)) if named else ()
         raise UnknotError(f"{path}: of two files each must be .npy, .csv or .parquet.")
 
     z, latent_names = values(latents, "latent_")
@@ -490,26 +389,8 @@ def _read_pair(latents: Path, factors: Path) -> Representation:
     try:
         return Representation(latents=z, factors=y, factor_names=names)
     except UnknotError as error:
-        heads = [(p, n) for p, n in ((latents, latent_names), (factors, names)) if n and list(n) == _counted(n)]
+        heads = [
+            (p, n) for p, n in ((latents, latent_names), (factors, names)) if n and list(n) == counted_names(n)
+        ]
         said = "".join(f" The first line of {p}, {','.join(n)}, was taken for a header." for p, n in heads)
         raise UnknotError(f"{latents}, {factors}: {error}{said}") from None
-
-
-def _only(path: Path, frame: Any, prefix: str) -> Any:
-    """A table of latents and factors taken for one of the two: its columns, with a warning that names the others."""
-    own = [c for c in frame.columns if str(c).startswith(prefix)]
-    both = any(str(c).startswith("factor_" if prefix == "latent_" else "latent_") for c in frame.columns)
-    if not own or len(own) == len(frame.columns) or not (both or prefix == "latent_"):
-        return frame
-    others = [str(c) for c in frame.columns if c not in own]
-    text = f"{path}: only its columns {prefix}... are used; left out: {', '.join(others)}."
-    warnings.warn(text, UnknotWarning, stacklevel=5)
-    return frame[own]
-
-
-def _columns(frame: Any) -> NDArray[Any]:
-    """A table of whole numbers stays one; anything else becomes real numbers."""
-    kinds = {frame[c].dtype.kind for c in frame.columns}
-    whole = np.uint64 if "u" in kinds and (frame >= 0).all(axis=None) else np.int64
-    array: NDArray[Any] = frame.to_numpy(dtype=whole if kinds <= set("iub") else np.float64)
-    return array

@@ -10,6 +10,7 @@ from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
 from unknot.metrics.inputs import prepare
 from unknot.metrics.latents import Checked, dead
+from unknot.metrics.penalised_head import PenalisedHeads
 
 QUICK = [name for name, metric in METRICS.items() if metric.facts.cost == "instant"]
 
@@ -90,3 +91,12 @@ def test_only_narrow_latents_are_dead():
     z[0, 4] += 1.0
     wanted = z.std(axis=0) <= 1e-12 * np.maximum(1.0, np.abs(z.mean(axis=0)))
     np.testing.assert_array_equal(dead(z), wanted)
+
+
+def test_what_metrics_make_of_the_same_latents_is_made_once():
+    rng = np.random.default_rng(0)
+    latents, factors = Checked(rng.normal(size=(60, 3))), rng.integers(0, 3, size=(60, 2))
+    first, again, other = (prepare("mig", latents, factors, rng=seed) for seed in (0, 0, 1))
+    heads = first.once(PenalisedHeads.of)
+    assert again.once(PenalisedHeads.of) is heads
+    assert other.once(PenalisedHeads.of) is not heads

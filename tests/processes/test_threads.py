@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from unknot.errors import UnknotError
-from unknot.processes.threads import threads_of_torch
+from unknot.processes.threads import side_by_side, threads_of_torch
 
 
 def test_threads_are_those_of_before_again() -> None:
@@ -18,3 +18,9 @@ def test_threads_are_those_of_before_again() -> None:
 def test_what_is_no_number_of_threads_is_refused(n: int) -> None:
     with pytest.raises(UnknotError, match=f"threads is {n}; expected 1 to 1024"), threads_of_torch(n):
         pass
+
+
+def test_work_side_by_side_comes_back_in_order_and_an_error_with_it() -> None:
+    assert side_by_side(lambda a, b: a - b, [5, 6, 7], [1, 2, 3]) == [4, 4, 4]
+    with pytest.raises(ZeroDivisionError):
+        side_by_side(lambda a: 1 / a, [1, 0, 2])

@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 from tools.requirements import ROOT
-from tools.site import api, command_line, gallery, on_page_markdown, pages, registry
+from tools.site import api, command_line, completed, gallery, on_page_markdown, pages, registry
 
 CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
 
@@ -18,8 +18,12 @@ def _leaves(entry: Any) -> list[str]:
 
 def test_every_page_stands_in_the_navigation_once() -> None:
     made = {name for name, _ in pages() if name.endswith(".md")}
-    assert sorted(_leaves(CONFIG["nav"])) == sorted(made | {path.name for path in (ROOT / "docs").glob("*.md")})
-    assert [next(iter(part)) for part in CONFIG["nav"]] == ["Start", "Guides", "Reference", "Evidence"]
+    nav = completed(CONFIG["nav"])
+    assert sorted(_leaves(nav)) == sorted(made | {path.name for path in (ROOT / "docs").glob("*.md")})
+    assert [next(iter(part)) for part in nav] == ["Start", "Guides", "Reference", "Evidence"]
+    assert completed([{"Reference": []}])[0]["Reference"][0] == "algebra.md", (
+        "what is not named comes under Reference"
+    )
 
 
 def test_nothing_is_fetched_when_the_site_is_built_or_read() -> None:
@@ -40,4 +44,4 @@ def test_pages_are_made_of_the_registries_the_help_and_the_examples() -> None:
 
 def test_links_and_marks_are_those_of_the_site() -> None:
     text = on_page_markdown("[a](../README.md) [b](docs/metrics.md)\n```python not run\n", None)
-    assert text == "[a](README.md) [b](metrics.md)\n```python\n"
+    assert text == "[a](start.md) [b](metrics.md)\n```python\n"

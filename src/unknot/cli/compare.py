@@ -82,6 +82,7 @@ def _show(result: "Comparison", console: "Console") -> None:
     from rich.text import Text
 
     from unknot.reports.kit.terminal import plain_table
+    from unknot.statistics.places import in_words
 
     rows = "the same rows" if result.paired else "other rows"
     console.print(
@@ -100,7 +101,7 @@ def _show(result: "Comparison", console: "Console") -> None:
     if pairs:
         for metric in result.metrics:
             places = sorted(result.ranks(metric).items(), key=lambda item: item[1])
-            words = [f"{Path(n).stem} {a if a == b else f'{a}-{b}'}" for n, (a, b) in places]
+            words = [f"{Path(name).stem} {in_words(place)}" for name, place in places]
             console.print(Text(f"places by {metric}: {', '.join(words)}"))
     for note in result.notes:
         console.print(Text(f"note: {note}", style="dim"))

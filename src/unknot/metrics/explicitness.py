@@ -11,7 +11,6 @@ from unknot.metrics.arrays import WIDE, Bools, Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.penalised_head import PenalisedHeads
-from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
@@ -124,7 +123,7 @@ def class_areas(scores: Floats, classes: Ints, size: int) -> Floats:
 def _logits(rows: Rows) -> Iterator[Floats]:
     """Scores (n_test, classes) of a softmax head for each factor."""
     z, z_test = rows.latents, rows.held_out.latents
-    heads = PenalisedHeads(Gram.of(z, z_test)) if z.shape[1] > WIDE else None  # the same optimum, sooner
+    heads = rows.once(PenalisedHeads.of) if z.shape[1] > WIDE else None  # the same optimum, sooner
     if heads is None:
         z, z_test = standardised(z, z_test)
     for j, (y, size) in enumerate(zip(rows.factors.T, map(int, rows.sizes), strict=True)):

@@ -1,5 +1,6 @@
 """MED: disentanglement and completeness of DCI with mutual information in place of trained importances."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.kernels.columns import binned_information
 from unknot.metrics.kernels.information import share
 from unknot.metrics.penalised_head import PenalisedHeads
-from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
 
 
@@ -119,8 +119,11 @@ def _accuracies(rows: Rows, used: Ints, rng: Rng) -> Floats:
     from unknot.metrics._logistic import accuracy, fit, hold_out, standardised
 
     split = hold_out(rows, rng)
-    z, z_test, y_test = split.latents[:, used], split.held_out.latents[:, used], split.held_out.factors
-    heads = PenalisedHeads(Gram.of(z, z_test)) if len(used) > WIDE else None  # the same optimum, sooner
+    if len(used) < split.latents.shape[1]:
+        latents_test = split.held_out.latents[:, used]
+        split = replace(split, latents=split.latents[:, used], latents_test=latents_test, shared={})
+    z, z_test, y_test = split.latents, split.held_out.latents, split.held_out.factors
+    heads = split.once(PenalisedHeads.of) if len(used) > WIDE else None  # the same optimum, sooner
     if heads is None:
         z, z_test = standardised(z, z_test)
     result = np.empty(rows.n_factors)

@@ -54,6 +54,11 @@ class PenalisedHeads:
         self.inputs[:, :-1] = gram.turn(gram.x.T.astype(np.float32)).T
         self.columns = np.ascontiguousarray(self.inputs.T)
 
+    @classmethod
+    def of(cls, latents: Floats, latents_test: Floats) -> "PenalisedHeads":
+        """Those on latents (n, d), judged on latents (m, d)."""
+        return cls(Gram.of(latents, latents_test))
+
     def fit(self, classes: Ints, n_classes: int, rng: np.random.Generator) -> PenalisedHead:
         """The head for classes (n,), with the penalty that predicts most rows of held-out folds right.
 

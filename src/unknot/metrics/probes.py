@@ -13,7 +13,6 @@ from unknot.metrics.heads import HIDDEN, Recipe, find_recipe, train_head
 from unknot.metrics.inputs import UNSEEN, Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.penalised_head import PenalisedHeads
-from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
 
@@ -173,8 +172,8 @@ def head_accuracy(
 
 def _penalised_accuracy(rows: Rows, seed: int) -> tuple[Accuracy, Floats]:
     """Accuracy of one head per factor whose penalty is chosen by cross-validation, and the penalties (k,)."""
-    z_test, y_test, _ = rows.held_out
-    heads = PenalisedHeads(Gram.of(rows.latents, z_test))
+    y_test = rows.held_out.factors
+    heads = rows.once(PenalisedHeads.of)
     fits = [
         heads.fit(rows.factors[:, j], int(size), np.random.default_rng([seed, j]))
         for j, size in enumerate(rows.sizes)

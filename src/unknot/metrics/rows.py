@@ -1,9 +1,9 @@
 """Rows that metrics compute with: latents, factors as codes 0..K-1, what was left out and why."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.score import Score
+
+T = TypeVar("T")
 
 
 class HeldOut(NamedTuple):
@@ -38,6 +40,7 @@ class Rows:
     nominal: tuple[str, ...] = ()  # names of the factors that were given as words
     skipped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    shared: dict[Any, Any] = field(default_factory=dict, repr=False)  # by `once`
 
     @property
     def n_factors(self) -> int:
@@ -57,6 +60,15 @@ class Rows:
         return HeldOut(
             self.latents_test, self.factors_test, self.given_test[:, self.kept].astype(np.float64, copy=False)
         )
+
+    def once(self, make: Callable[[Floats, Floats], T]) -> T:
+        """What `make` returns of the training and the held-out latents, made once for all metrics with these rows."""
+        arrays = self.latents, self.held_out.latents
+        key = make, *map(id, arrays)
+        if key not in self.shared:
+            self.shared[key] = make(*arrays), arrays  # kept alive, so that no other array gets their id
+        result: T = self.shared[key][0]
+        return result
 
     def spread(self, per_factor: Any) -> Floats:
         """Values of the varying factors at the caller's columns along the last axis, NaN where skipped."""

@@ -23,6 +23,7 @@ from unknot.progress import Progress, silent
 from unknot.ranking.candidates import Candidate, candidates, settings_of, trained
 from unknot.ranking.pair_scores import LatentCache, compare
 from unknot.reading.arguments import checked
+from unknot.statistics.places import in_words, places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 ROWS: dict[str, int] = {"lasso": 10_000, "spearman": 1_000}  # the paper's
 SHOWN = 10  # models in the short form
+PLACED = 400  # resamples of partners that places rest on
+FEWEST = 3  # partners that can be resampled
 FEW = 5  # partners below which the paper models ranks unstable
 
 
@@ -151,10 +154,21 @@ class Ranking:
             "model": self.names,
             "setting": self.settings,
             "udr": self.scores,
+            "places": [in_words(place) for place in self.places()],
             "informative": self.n_informative,
             "compared": self.compared,
         }
         return pd.DataFrame(rows).iloc[self.order].reset_index(drop=True)
+
+    def places(self) -> list[tuple[int, int]]:
+        """The best and the worst place that each model may have, as far as resamples of its partners tell."""
+        rng = np.random.default_rng([self.seed, PLACED])
+        draws = np.full((len(self.names), PLACED), np.nan)
+        for i in range(len(self.names)):
+            own = self.pair_scores[(self.pairs[:, 1] == i) & ~np.isnan(self.pair_scores)]
+            if len(own) >= FEWEST:
+                draws[i] = np.median(rng.choice(own, size=(PLACED, len(own))), axis=1)
+        return places(draws)
 
     @property
     def compared(self) -> Ints:

@@ -14,6 +14,7 @@ from unknot.ranking.model_choice import SettingScore
 from unknot.ranking.ranking import Ranking
 from unknot.reading.names import csv_text
 from unknot.reports.kit.terminal import plain_table
+from unknot.statistics.places import in_words
 
 ADVICE = (
     "What this rests on: models that disentangle find the same latents up to order and sign, those that do not "
@@ -81,12 +82,13 @@ def ranking_record(
 ) -> dict[str, Any]:
     """The ranking as JSON-ready values; NaN becomes null."""
     place = {i: p + 1 for p, i in enumerate(ranking.order) if not np.isnan(ranking.scores[i])}
-    counts, compared = ranking.n_informative, ranking.compared
+    counts, compared, ranges = ranking.n_informative, ranking.compared, ranking.places()
     models = [
         {
             "name": name,
             "setting": ranking.settings[i],
             "rank": place.get(i),
+            "places": list(ranges[i]) if i in place else None,
             "udr": _number(ranking.scores[i]),
             "n_informative": int(counts[i]),
             "informative": np.flatnonzero(ranking.masks[i]).tolist(),
@@ -148,16 +150,17 @@ def ranking_csv(ranking: Ranking) -> str:
 
 def _models(ranking: Ranking, top: int) -> Table:
     several = len(set(ranking.settings)) > 1
-    names, numbers = ["model", *["setting"] * several], ("UDR", "quartiles of pairs", "d", "partners")
+    names, numbers = ["model", *["setting"] * several], ("UDR", "places", "quartiles of pairs", "d", "partners")
     table = plain_table("", *names, *numbers, right=["", *numbers], whole=numbers, fold=names)
-    counts, compared = ranking.n_informative, ranking.compared
+    counts, compared, ranges = ranking.n_informative, ranking.compared, ranking.places()
     for place, i in enumerate(ranking.order[:top], start=1):
         values = ranking.pair_scores[ranking.pairs[:, 1] == i]
         values = values[~np.isnan(values)]
         spread = "{:.3f}..{:.3f}".format(*np.quantile(values, [0.25, 0.75])) if len(values) else ""
         number = "-" if np.isnan(ranking.scores[i]) else str(place)
         about = [Text(ranking.names[i]), *[Text(ranking.settings[i])] * several]
-        cells = _cell(ranking.scores[i]), Text(spread, style="dim"), str(counts[i]), str(compared[i])
+        where = "-" if np.isnan(ranking.scores[i]) else in_words(ranges[i])
+        cells = _cell(ranking.scores[i]), where, Text(spread, style="dim"), str(counts[i]), str(compared[i])
         table.add_row(Text(number, style="dim"), *about, *cells)
     return table
 

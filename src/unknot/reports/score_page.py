@@ -83,16 +83,27 @@ def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
         [
             a.factor,
             *(value if np.isfinite(value) else None for value in (a.linear, a.mlp, a.chance)),
+            a.where,
             a.share,
             a.exclusivity,
-            a.where,
             aligned.get(a.factor),
         ]
         for a in _answers(record)
     ]
-    header = ("factor", "linear", "MLP", "chance", "known", "exclusive", "carried by", "its own latent")
-    caption = (
-        "Linear and MLP: how often a linear reader and a small network are right on held-out rows. "
+    header: tuple[str, ...] = (
+        "factor",
+        "linear",
+        "MLP",
+        "chance",
+        "carried by",
+        "known",
+        "exclusive",
+        "its own latent",
+    )
+    shown = [i for i in range(len(header)) if any(row[i] is not None for row in rows)]  # no probes, no columns
+    header, rows = tuple(header[i] for i in shown), [[row[i] for i in shown] for row in rows]
+    probes = "Linear and MLP: how often a linear reader and a small network are right on held-out rows. "
+    caption = (probes if "linear" in header or "MLP" in header else "") + (
         "Known: I(latent; factor) / H(factor) of the latent that knows most. Exclusive: how much of what that latent "
         "knows is about this factor. Its own latent: when each factor gets one and all together are served best."
     )

@@ -94,6 +94,7 @@ class _Sections:
         options = [name for name in study.runs.columns if str(name).startswith("option.")]
         options = [name for name in options if (study.runs.groupby("model")[name].nunique() > 1).any()]
         d = _informative(study)
+        latents = ["informative latents"] if d else []
         named = ["model", "setting", "seed", *self._several("world", "split")]
         rows: list[list[Cell]] = []
         for id_ in self.order:
@@ -102,20 +103,20 @@ class _Sections:
                 self._link(id_),
                 *(_cell(run[c]) for c in named),
                 _number(self.places.get(id_)),
-                d.get(id_),
+                *([d.get(id_)] if d else []),
             ]
             values = [_number(m.values.get(id_)) for m in measures]
             rows.append([*about_run, *values, *(_cell(run[c]) for c in (*options, "status"))])
-        header = ["run", *named, "mean place", "informative latents"]
+        header = ["run", *named, "mean place", *latents]
+        start = len(header)
         header += [_title(m) for m in measures]
         header += [*(str(name).removeprefix("option.") for name in options), "status"]
         words = (
             "Mean place: within a world and split, the mean over questions (what is measured) of the mean place over "
             "the metrics that ask it; 1 is best. It sums up, it is not a measurement: sort by the metric you need."
         )
-        latents = Run.at(self.study.folder / "runs" / "RUN").latents
-        command = Command(("unknot", "score", str(latents), "--metrics", "METRIC"), "makes any score of the table")
-        start = len(named) + 3
+        file = Run.at(self.study.folder / "runs" / "RUN").latents
+        command = Command(("unknot", "score", str(file), "--metrics", "METRIC"), "makes any score of the table")
         best = self._best_cells(rows, start)
         words += " The best of each column is bold." if best else ""
         return Section("Leaderboard", [words], [Grid(header, rows, name="leaderboard", best=best), command])

@@ -203,7 +203,7 @@ RULES: dict[Assumption, tuple[Callable[[_Seen], Iterator[str]], str, str]] = {
     "independent factors": (_dependent, LOW_AND_HIGH, "conditional_mig"),
     "ordered classes": (_unordered, "too low", "snc, or linear_accuracy"),
     "evenly spread latents": (_uneven, "too low", "snc, or mig[neighbours=3]"),
-    "informed latents": (_idle, "averages over latents, so that noise decides", "med or dci, which weigh latents"),
+    "informed latents": (_idle, "averages over latents, so that noise decides", "med or dci (they weigh latents)"),
     "unmixed latents": (_mixed, "too high", "snc, mig or conditional_mig"),
     "one latent for each factor": (_split, "too high", "mig or conditional_mig"),
     "many rows": (

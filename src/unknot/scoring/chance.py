@@ -56,7 +56,7 @@ class Chance:
         """The share of what was possible above chance; negative below it, None where there is no best value.
 
         >>> from unknot.metrics import METRICS
-        >>> Chance(0.2).above(0.6, METRICS["mig"].facts)
+        >>> Chance(0.5).above(0.75, METRICS["mig"].facts)
         0.5
         """
         best = facts.bounds[1] if facts.higher_is_better else facts.bounds[0]

@@ -1,6 +1,6 @@
 """Compiled sweep over one sorted latent: how well it ranks every class above the rest, and where to cut it."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -8,29 +8,27 @@ from numba import njit
 from unknot.metrics.arrays import Floats, Ints
 
 
+class Cuts(NamedTuple):
+    """The best cuts of each class so far."""
+
+    gain: Floats  # share of the rest below a cut, less the share of the class below it
+    cuts: Floats  # where that is
+    down: Floats  # the same with the class below
+    tops: Floats
+
+
 @njit(cache=True)
-def _judge(
-    c: int,
-    below: Ints,
-    under: int,
-    cut: float,
-    counts: Ints,
-    n: int,
-    gain: Floats,
-    cuts: Floats,
-    down: Floats,
-    tops: Floats,
-) -> None:
-    """Keep the best cut of class c, with the class above it (`gain`, `cuts`) or below it (`down`, `tops`)."""
+def _judge(c: int, below: Ints, under: int, cut: float, counts: Ints, n: int, best: Cuts) -> None:
+    """Keep the best cut of class c, with the class above it or below it."""
     own, rest = counts[c], n - counts[c]
     if own == 0 or rest == 0:
         return
     inside = below[c] / own
     outside = (under - below[c]) / rest
-    if outside - inside > gain[c]:
-        gain[c], cuts[c] = outside - inside, cut
-    if inside - outside > down[c]:
-        down[c], tops[c] = inside - outside, cut
+    if outside - inside > best.gain[c]:
+        best.gain[c], best.cuts[c] = outside - inside, cut
+    if inside - outside > best.down[c]:
+        best.down[c], best.tops[c] = inside - outside, cut
 
 
 @njit(cache=True)
@@ -66,6 +64,7 @@ def sweep(
     under, first = 0, 0
     hidden = zeros.sum()
     gain[:], down[:], cuts[:], tops[:] = 0.0, 0.0, np.inf, -np.inf
+    best = Cuts(gain, cuts, down, tops)
     while first < len(values) or hidden > 0:
         if hidden > 0 and (first == len(values) or values[first] >= 0):
             last = first
@@ -73,7 +72,7 @@ def sweep(
                 last += 1
             size, value = hidden + last - first, 0.0
             for c in range(n_classes):
-                _judge(c, below, under, value, counts, n, gain, cuts, down, tops)
+                _judge(c, below, under, value, counts, n, best)
                 ranks[c] += zeros[c] * (under + (size + 1) / 2)
             for t in range(first, last):
                 ranks[classes[t]] += under + (size + 1) / 2
@@ -82,7 +81,7 @@ def sweep(
                 below[c] += zeros[c]
             after = values[last] if last < len(values) else np.inf
             for c in range(n_classes):
-                _judge(c, below, under + size, after, counts, n, gain, cuts, down, tops)
+                _judge(c, below, under + size, after, counts, n, best)
             hidden = 0
         else:
             last, value = first + 1, values[first]
@@ -90,7 +89,7 @@ def sweep(
                 last += 1
             size = last - first
             for t in range(first, last):
-                _judge(classes[t], below, under, value, counts, n, gain, cuts, down, tops)
+                _judge(classes[t], below, under, value, counts, n, best)
             for t in range(first, last):
                 ranks[classes[t]] += under + (size + 1) / 2
                 below[classes[t]] += 1
@@ -98,7 +97,7 @@ def sweep(
             if hidden > 0 and value < 0:
                 after = min(after, 0.0)
             for t in range(first, last):
-                _judge(classes[t], below, under + size, after, counts, n, gain, cuts, down, tops)
+                _judge(classes[t], below, under + size, after, counts, n, best)
         under += size
         first = last
     for c in range(n_classes):

@@ -1,7 +1,7 @@
 (() => {
   const find = (id) => document.getElementById(id);
   const known = JSON.parse(find("known").textContent);
-  const box = { left: 60, right: 626, top: 14, bottom: 390 };
+  const box = { left: 96, right: 626, top: 14, bottom: 390 };
   const svg = (tag, attributes, text) => {
     const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
     Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
@@ -49,7 +49,8 @@
     const groups = [...new Set(known.runs.map((run) => run[kind]))];
     const chart = find("chart");
     chart.replaceChildren();
-    find("legend").replaceChildren(...groups.map((group, i) => {
+    find("legend").replaceChildren(...groups.filter((group) => runs.some((run) => run[kind] === group)).map((group) => {
+      const i = groups.indexOf(group);
       const mark = make("i", {});
       mark.style.background = hue(i, groups.length);
       const item = make("li", {}, mark);
@@ -82,6 +83,7 @@
       dot.addEventListener("click", open);
       dot.addEventListener("keydown", (event) => { if (event.key === "Enter") open(); });
       chart.append(dot);
+      if (!latest) look(run, dot);
     }
   };
   for (const id of ["x", "y", "colour"]) find(id).addEventListener("change", draw);

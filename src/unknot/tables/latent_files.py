@@ -1,0 +1,152 @@
+"""Files of latents and factors: archives of arrays, and tables with their columns."""
+
+import csv
+import json
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unknot.errors import UnknotError, UnknotWarning, extras
+from unknot.reading import npz
+from unknot.reading.guard import must_fit, parsing
+from unknot.reading.tables import read_parquet
+from unknot.tables import sparse
+
+ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
+KEYS = (*ARRAYS, "factor_names", "words", "source", *sparse.KEYS)
+MAPPED = ("latents", "latents_test")  # stay on disk where an archive merely stores them
+
+
+def must_exist(path: Path) -> None:
+    """An error if a path is a folder, or nothing."""
+    if path.is_dir():
+        raise UnknotError(f"{path}: is a folder; expected a file of latents.")
+    if not path.exists():
+        encoder = f" An encoder is no file: `unknot encode --encoder {path} -o latents.npz` makes one."
+        raise UnknotError(f"{path}: no such file." + encoder * (":" in path.name))
+
+
+def read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of an archive by their keys; latents that it merely stores stay on disk."""
+    loaded = [m for key, m in npz.members(path).items() if key in KEYS and (key not in MAPPED or m.offset is None)]
+    must_fit(path, sum(member.n_bytes for member in loaded))
+    arrays = npz.load(path, [key for key in KEYS if key not in MAPPED])
+    arrays |= {key: npz.read(path, key) for key in npz.members(path) if key in MAPPED}
+    arrays = sparse.unpacked(str(path), arrays)
+    if "latents" not in arrays:
+        names = ", ".join(npz.members(path)) or "nothing"
+        raise UnknotError(f"{path}: has no array 'latents'; it holds {names}. Rename the array of latents.")
+    return arrays
+
+
+def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a safetensors file by their keys, and what its header says."""
+    with extras(f"{path}: reading it"):
+        from safetensors import safe_open
+    must_fit(path, path.stat().st_size)
+    with parsing(path, "a safetensors file"), safe_open(str(path), framework="numpy") as file:
+        arrays = {key: file.get_tensor(key) for key in file.keys() if key in KEYS}
+        names, metadata = ", ".join(file.keys()), file.metadata() or {}
+    arrays = sparse.unpacked(str(path), arrays)
+    if "latents" not in arrays:
+        raise UnknotError(f"{path}: has no tensor 'latents'; it holds {names or 'nothing'}.")
+    if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
+        arrays["factor_names"] = _names_in_header(path, metadata["factor_names"])
+    return arrays | {name: np.array(metadata[name]) for name in ("source", "words") if name in metadata}
+
+
+def _names_in_header(path: Path, written: str) -> NDArray[Any]:
+    with suppress(ValueError, RecursionError):
+        names = json.loads(written)
+        if isinstance(names, list):
+            return np.array(list(map(str, names)), dtype=np.str_)
+    raise UnknotError(
+        f"{path}: factor_names in the header is '{written}'; expected a JSON list such as [\"shape\"]."
+    )
+
+
+def read_frame(path: Path, *, words: bool = False) -> Any:
+    """The table of a CSV or Parquet file; words are refused unless they are allowed."""
+    import pandas as pd
+
+    must_exist(path)
+    frame = _read_csv(path) if path.suffix == ".csv" else read_parquet(path, numbers=True)
+    if not len(frame):
+        raise UnknotError(f"{path}: has no rows; expected one per sample.")
+    text = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
+    if text and not words:
+        raise UnknotError(f"{path}: column(s) {', '.join(text)} hold text; expected numbers only.")
+    return frame
+
+
+def _read_csv(path: Path) -> Any:
+    import pandas as pd
+
+    _refuse_other_separators(path)
+    header = None if without_header(path) else 0
+    with parsing(path, "a CSV table", "Write it separated by commas, in UTF-8."):
+        return pd.read_csv(path, header=header, low_memory=False)
+
+
+def _first_cells(path: Path) -> list[str]:
+    """The cells of the first line of a CSV that is not blank; none if there is none."""
+    must_fit(path, path.stat().st_size)
+    with parsing(path, "a CSV table"), path.open(encoding="utf-8-sig", errors="replace") as file:
+        line = next((line for line in file if line.strip()), "")
+        return next(csv.reader([line]), [])
+
+
+def without_header(path: Path) -> bool:
+    """Whether a CSV begins with a row of numbers; 0, 1, 2, ... is how pandas heads columns that have no names."""
+    cells = _first_cells(path)
+    return bool(cells) and all(map(_is_number, cells)) and cells != counted_names(cells)
+
+
+def counted_names(cells: Sequence[str]) -> list[str]:
+    """0, 1, 2, ... as words, one for each cell."""
+    return [str(i) for i in range(len(cells))]
+
+
+def _refuse_other_separators(path: Path) -> None:
+    cells = _first_cells(path)
+    if len(cells) != 1:
+        return
+    for mark, name in ((";", "';'"), ("\t", "tabs"), (" ", "spaces")):
+        parts = cells[0].strip().split(mark)
+        if len(parts) > 1 and (mark != " " or all(map(_is_number, filter(None, parts)))):  # a name may have spaces
+            raise UnknotError(
+                f"{path}: is separated by {name}; write it separated by commas, with decimal points."
+            )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def only(path: Path, frame: Any, prefix: str) -> Any:
+    """A table of latents and factors taken for one of the two: its columns, with a warning that names the others."""
+    own = [c for c in frame.columns if str(c).startswith(prefix)]
+    both = any(str(c).startswith("factor_" if prefix == "latent_" else "latent_") for c in frame.columns)
+    if not own or len(own) == len(frame.columns) or not (both or prefix == "latent_"):
+        return frame
+    others = [str(c) for c in frame.columns if c not in own]
+    text = f"{path}: only its columns {prefix}... are used; left out: {', '.join(others)}."
+    warnings.warn(text, UnknotWarning, stacklevel=5)
+    return frame[own]
+
+
+def columns_of(frame: Any) -> NDArray[Any]:
+    """A table of whole numbers stays one; anything else becomes real numbers."""
+    kinds = {frame[c].dtype.kind for c in frame.columns}
+    whole = np.uint64 if "u" in kinds and (frame >= 0).all(axis=None) else np.int64
+    array: NDArray[Any] = frame.to_numpy(dtype=whole if kinds <= set("iub") else np.float64)
+    return array
