@@ -21,7 +21,7 @@ def test_every_page_stands_in_the_navigation_once() -> None:
     nav = completed(CONFIG["nav"])
     assert sorted(_leaves(nav)) == sorted(made | {path.name for path in (ROOT / "docs").glob("*.md")})
     assert [next(iter(part)) for part in nav] == ["Start", "Guides", "Reference", "Evidence"]
-    assert completed([{"Reference": []}])[0]["Reference"][0] == "algebra.md", (
+    assert "algebra.md" in completed([{"Reference": []}])[0]["Reference"], (
         "what is not named comes under Reference"
     )
 
