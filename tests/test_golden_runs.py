@@ -58,7 +58,7 @@ tasks:
   reasoning: {steps: 2, evaluate_every: 2, evaluation_batches: 1, classes: {scale: 2, orientation: 2, x: 3, y: 3}}
 """
 TASKS = {"fairness": 1, "generalisation": 2, "combinations": 1, "reasoning": 3}  # their versions
-CLOCK = re.compile(r"\d+(\.\d+)? s\b")
+CLOCK = re.compile(r"\b(?:\d+ (?:h|min) )?\d+(?:\.\d+)? (?:s|min)\b")
 
 
 def unknot_says(*words: Any) -> str:
