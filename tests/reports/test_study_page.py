@@ -65,7 +65,9 @@ def test_the_best_of_a_column_is_marked_and_the_command_repeats_the_scores(
     html = unescape(write_study_page(tmp_path / "page.html", study).read_text())
     board = html[html.index('data-name="leaderboard"') :].partition("</table>")[0]
     assert board.count('class="number best"') == 6, "one for each measure"
-    assert "<span>chance</span>" in html and "<td>about 0</td>" in html, "beside the scores of a run"
+    assert "<span>chance</span>" in html and "<span>above chance</span>" in html, (
+        "measured, beside the scores of a run"
+    )
     command = f"unknot score {trained}/latents.npz --metrics mig[bins=20],sap"
     assert command.replace("mig[bins=20],sap", "'mig[bins=20],sap") in html or command in html
 

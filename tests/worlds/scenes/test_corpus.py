@@ -155,7 +155,7 @@ def test_a_killed_process_leaves_a_corpus_that_is_continued_to_the_same_files(tm
 def test_a_corpus_that_another_process_makes_is_waited_for(tmp_path, clear):
     code = f"from unknot.worlds.scenes.making import make_corpus; make_corpus({str(tmp_path)!r}, **{SMALL!r})"
     other = subprocess.Popen([sys.executable, "-c", code])
-    while not (tmp_path / ".lock").exists() and other.poll() is None:
+    while not (tmp_path / ".lock.holder").exists() and other.poll() is None:
         time.sleep(0.002)
     told = []
     corpus = make_corpus(tmp_path, **SMALL, progress=lambda stage, done, total: told.append((done, total)))
