@@ -196,6 +196,11 @@ def test_channels_first_are_turned_around() -> None:
     np.testing.assert_array_equal(turned[np.array([2])][0, :, :, 1], images[2, 1])
 
 
+def test_names_that_are_no_words_are_refused() -> None:
+    with pytest.raises(UnknotError, match="names is 9223372036854775808; expected a list, each a word"):
+        ArrayWorld(numbered(2), [[0], [1]], names=2**63)  # type: ignore[arg-type]
+
+
 def test_a_table_brings_names_and_words() -> None:
     images = np.arange(4, dtype=np.uint8)[:, None, None] * np.ones((1, 8, 8), np.uint8)
     table = pd.DataFrame({"kind": ["shoe", "bag", "shoe", "bag"], "size": [1.5, 1.5, 2.5, 2.5]})

@@ -64,6 +64,7 @@ class ArrayWorld:
         name: str = "arrays",
         key: str = "",
     ) -> None:
+        must_be("array world", "names", names, Sequence[str])
         for what, value, kind in (("name", name, str), ("key", key, str), ("space", space, FactorSpace | None)):
             must_be("array world", what, value, kind)
         pictures = images if isinstance(images, Pictures) else as_array(images, name, "images")
