@@ -294,3 +294,8 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(UnknotError, match="cannot be written"):
         broken.write(tmp_path / "r.npz")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_factors_that_are_an_array_of_numbers_are_refused() -> None:
+    with pytest.raises(UnknotError, match="2 factor names for 1 factors"):
+        Representation(np.ones((60, 3)), {1: np.arange(60)}, np.ones((2, 2)))  # type: ignore[arg-type]

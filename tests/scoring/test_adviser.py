@@ -25,6 +25,11 @@ def test_an_example_raises_its_warning(name: str) -> None:
     assert f"unknot.examples.misleading('{name}')" in str(advice[name]) and "read " in str(advice[name])
 
 
+def test_latents_that_are_all_constant_raise_none() -> None:
+    factors = np.random.default_rng(0).integers(0, 4, size=(60, 2))
+    assert not plan(unknot.Representation(np.ones((60, 3)), factors), metrics=TASKS).advice
+
+
 def test_a_code_that_is_fine_raises_none() -> None:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, [5, 6, 8], size=(3000, 3))

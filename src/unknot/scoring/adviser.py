@@ -97,12 +97,13 @@ def advise(
     step = -(-len(latents) // ROWS)
     there = (rows.factors[::step] != UNKNOWN).all(axis=1)
     z, codes = np.asarray(latents[::step][there], dtype=np.float64), rows.factors[::step][there]
-    if len(z) < 2 or not (codes != codes[0]).any(axis=0).all():
+    alive = ~dead(z)
+    if len(z) < 2 or not alive.any() or not (codes != codes[0]).any(axis=0).all():
         return []
     few = replace(rows, latents=z, factors=codes, given=rows.given[::step][there])
     entropy = factor_entropy(codes, rows.sizes)
     information = binned_information(z, codes, rows.sizes, BINS, correct=True).mutual
-    seen = _Seen(few, ~dead(z), entropy, share(information, entropy), dependence)
+    seen = _Seen(few, alive, entropy, share(information, entropy), dependence)
     advice = []
     for assumption, (look, direction, instead) in RULES.items():
         own = [name for name, options in metrics if assumption in METRICS[name].facts.assumed(options)]

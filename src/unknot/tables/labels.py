@@ -187,9 +187,9 @@ def _joined(
     parts = [part for name, column in columns for part in _factors(who, name, column, missing)]
     if not parts:
         raise UnknotError(f"{who}: has no column of factors.")
-    if names and len(names) != len(parts):
+    if len(names) and len(names) != len(parts):
         raise UnknotError(f"{who}: {len(names)} factor names for {len(parts)} factors; give one name each.")
-    own = tuple(names) or tuple(part.name for part in parts)
+    own = tuple(map(str, names)) or tuple(part.name for part in parts)
     for name in continuous & {n for n, part in zip(own, parts, strict=True) if part.words}:
         raise UnknotError(f"{who}: factor '{name}' is words, which are no measurement.")
     values = [part.values for part in parts]

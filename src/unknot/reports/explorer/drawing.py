@@ -15,6 +15,7 @@ from torch import Tensor
 from unknot.errors import UnknotError
 from unknot.models.codes import represent
 from unknot.models.model import Model
+from unknot.reading.guard import parsing
 from unknot.reports.explorer.server import Code, Decoded, Seen, Slider
 from unknot.reports.kit.latent_pictures import plan_traversal
 from unknot.representation import mean_kl
@@ -123,8 +124,9 @@ def _must_draw(run: Run, model: Model, world: World) -> None:
 def _carried(run: Run) -> dict[int, str]:
     """Latent -> the factors that it knows to a good part, from the scores in the run's folder."""
     for record in kept_records(run):
-        factors = [verdict["factor"] for verdict in record.get("verdicts") or ()]
-        shares = np.array(record.get("information_shares") or [], dtype=np.float64)
+        with parsing(run.folder / "scores.json", "scores of a run", "unknot score makes them anew."):
+            factors = [str(verdict["factor"]) for verdict in record.get("verdicts") or ()]
+            shares = np.array(record.get("information_shares") or [], dtype=np.float64)
         if factors and shares.ndim == 2 and shares.shape[1] == len(factors):
             return {
                 i: ", ".join(f"{factors[j]} {row[j]:.0%}" for j in np.argsort(-row)[:2] if row[j] >= TO_SPEAK_OF)
