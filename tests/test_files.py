@@ -1,5 +1,6 @@
 """Files appear complete or not at all."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from unknot.cli import app
 from unknot.errors import UnknotError
-from unknot.files import must_be_ours, remove_parts, write_json, written_whole
+from unknot.files import as_json, must_be_ours, remove_parts, write_json, written_whole
 
 
 def test_a_file_takes_its_name_when_the_block_ends(tmp_path: Path) -> None:
@@ -154,3 +155,8 @@ def test_runs_are_not_trained_in_the_root_of_a_disk() -> None:
     done = CliRunner().invoke(app, ["train", "--world", "dsprites_rendered", "--steps", "1", "-o", "/"])
     assert isinstance(done.exception, UnknotError)
     assert "holds no collection of runs" in str(done.exception)
+
+
+def test_json_obeys_no_name() -> None:
+    text = as_json({"right \u202eto left": "\x9b31m"})
+    assert text.isascii() and json.loads(text) == {"right \u202eto left": "\x9b31m"}

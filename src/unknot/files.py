@@ -122,8 +122,10 @@ def write_json(path: Path | str, value: Any) -> Path:
 def as_json(value: Any) -> str:
     """What `write_json` writes."""
     text = json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    # Names of files that are no text hold characters that UTF-8 has not; JSON has a way to write them.
-    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    # Names may hold characters that UTF-8 has not, or that a terminal obeys; JSON has a way to write them.
+    return re.sub(
+        "[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text
+    )
 
 
 def read_json(path: Path | str) -> dict[str, Any]:

@@ -217,7 +217,7 @@ def _run(todo: "Plan", jobs: int) -> "tuple[list[Record], bool]":
     from unknot.scoring.scorecard import duration
 
     records = []
-    if (seconds := todo.seconds / min(jobs, len(todo.tasks))) >= WORTH_SAYING:
+    if (seconds := todo.seconds / max(1, min(jobs, len(todo.tasks)))) >= WORTH_SAYING:
         echo(f"{len(todo.tasks)} metrics, {duration(seconds)}", err=True)
     with progress_bar() as progress:
         try:
