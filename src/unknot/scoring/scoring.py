@@ -246,7 +246,7 @@ def _choose(
 ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
     """The metrics that are asked for with their options, those of a tier as fits the factors and so many latents."""
     labelled, measured = rows is not None, rows is not None and bool(rows.continuous.any())
-    metrics = [metrics] if isinstance(metrics, str) else metrics
+    metrics = [metrics] if isinstance(metrics, str) else list(metrics if metrics is not None else ())
     exclude = [exclude] if isinstance(exclude, str) else exclude
     left_out = {parse_identity(text, METRICS)[0] for text in exclude}
     applies = {
