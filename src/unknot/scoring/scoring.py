@@ -161,6 +161,7 @@ def plan(
             "score", Checked(latents), representation.labels, test, representation.labels_test, gaps=True
         )
     representation = replace(representation, latents=latents, latents_test=latents_test)
+    metrics = [metrics] if isinstance(metrics, str) else list(metrics if metrics is not None else ())
     tasks = _choose(metrics, exclude, rows, representation.latents.shape[1], slots=bool(slots))
     by_width = not metrics or "default" in metrics
     return Plan(representation, rows, tasks, seed, limit, bootstrap, null, by_width=by_width, slots=slots)
@@ -237,7 +238,7 @@ def _gathered(
 
 
 def _choose(
-    metrics: Sequence[str] | str | None,
+    metrics: Sequence[str],
     exclude: Sequence[str] | str,
     rows: Rows | None,
     width: int,
@@ -246,7 +247,6 @@ def _choose(
 ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
     """The metrics that are asked for with their options, those of a tier as fits the factors and so many latents."""
     labelled, measured = rows is not None, rows is not None and bool(rows.continuous.any())
-    metrics = [metrics] if isinstance(metrics, str) else list(metrics if metrics is not None else ())
     exclude = [exclude] if isinstance(exclude, str) else exclude
     left_out = {parse_identity(text, METRICS)[0] for text in exclude}
     applies = {
