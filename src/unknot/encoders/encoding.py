@@ -43,6 +43,7 @@ def encode(
     data: Path | None = None,
     pool: str = "",
     image_size: int | None = None,
+    layer: str = "",
     threads: int = 1,
     progress: Progress = silent,
 ) -> Representation:
@@ -61,8 +62,9 @@ def encode(
         batch_size: images an encoder sees at a time, 256 at most.
         device: "cpu", "cuda" or "mps", for runs and for timm and hf networks.
         data: folder of data files.
-        pool: how the positions of a timm or hf network become one code: see `encoders.POOLS`.
+        pool: how the positions of a network become one code: see `unknot.encoders.layers`.
         image_size: resize images to this many pixels, for timm and hf networks.
+        layer: of a network or a torch module whose output is the code, as `named_modules` call it.
         threads: of torch; one is the fastest on a shared machine.
         progress: told how many rows are encoded.
 
@@ -74,7 +76,7 @@ def encode(
     """
     _check(rows, seed, batch_size)
     split = canonical_split(split) if split else ""
-    opening = Opening(device=device, data=data, pool=pool, image_size=image_size)
+    opening = Opening(device=device, data=data, pool=pool, image_size=image_size, layer=layer)
     source = Source.of(encoder, world, opening)
     opened, ready = source.world, source.encoder
     halves = named_split(split, opened.factors, conventions(opened.key).rule) if split else None
