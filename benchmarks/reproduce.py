@@ -36,6 +36,7 @@ PARTS = (
     "pixels",
     "pretrained",
     "slots",
+    "traced_slots",
     "objects",
     "kills",
     "endurance",
@@ -71,7 +72,11 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="part", help=f"among {', '.join(PARTS)}; all if left out")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--minutes", type=float, default=60, help="how long endurance disturbs its study")
-    parser.add_argument("--seeds", type=int, help="fewer seeds of validity, or pairs of comparisons")
+    parser.add_argument(
+        "--seeds", type=int, help="fewer seeds of validity or traced_slots, or pairs of comparisons"
+    )
+    parser.add_argument("--pixels", type=int, help="side of the scenes of traced_slots, such as 32")
+    parser.add_argument("--steps", type=int, help="fewer steps of traced_slots")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.parts if name not in PARTS]
     if unknown:
@@ -81,6 +86,8 @@ def main() -> None:
     own: dict[str, dict[str, Any]] = {"endurance": {"minutes": chosen.minutes}}
     if chosen.seeds is not None:
         own |= {"validity": {"seeds": chosen.seeds}, "comparisons": {"pairs": chosen.seeds}}
+    traced = {name: vars(chosen)[name] for name in ("seeds", "pixels", "steps") if vars(chosen)[name] is not None}
+    own |= {"traced_slots": traced, "objects": traced}
     for name in chosen.parts or PARTS:
         print(f"== {name}", flush=True)
         began = time.monotonic()
