@@ -41,6 +41,7 @@ PARTS = (
     "endurance",
     "validity",
     "comparisons",
+    "agents",
 )
 
 
@@ -72,13 +73,14 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--minutes", type=float, default=60, help="how long endurance disturbs its study")
     parser.add_argument("--seeds", type=int, help="fewer seeds of validity, or pairs of comparisons")
+    parser.add_argument("--tiny", action="store_true", help="agents in two minutes, to see that it runs")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.parts if name not in PARTS]
     if unknown:
         sys.exit(f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
     sys.path.insert(0, str(HERE))
     FOLDER.mkdir(exist_ok=True)
-    own: dict[str, dict[str, Any]] = {"endurance": {"minutes": chosen.minutes}}
+    own: dict[str, dict[str, Any]] = {"endurance": {"minutes": chosen.minutes}, "agents": {"tiny": chosen.tiny}}
     if chosen.seeds is not None:
         own |= {"validity": {"seeds": chosen.seeds}, "comparisons": {"pairs": chosen.seeds}}
     for name in chosen.parts or PARTS:
