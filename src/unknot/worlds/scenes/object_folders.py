@@ -152,4 +152,5 @@ def _mask(path: Path, size: int, zoom: float) -> NDArray[np.uint8]:
     left, top, right, bottom = _box(ids.shape[1], ids.shape[0], zoom)
     middles = (np.arange(size) + 0.5) / size
     rows, columns = top + middles * (bottom - top), left + middles * (right - left)
-    return ids[rows.astype(int)[:, None], columns.astype(int)[None]].astype(np.uint8)
+    nearest: NDArray[np.uint8] = ids[rows.astype(int)[:, None], columns.astype(int)[None]].astype(np.uint8)
+    return nearest
