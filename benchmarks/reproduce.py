@@ -43,6 +43,7 @@ PARTS = (
     "endurance",
     "validity",
     "comparisons",
+    "agents",
 )
 
 
@@ -86,13 +87,14 @@ def main() -> None:
     )
     parser.add_argument("--pixels", type=int, help="side of the scenes of traced_slots, such as 32")
     parser.add_argument("--steps", type=int, help="fewer steps of traced_slots")
+    parser.add_argument("--tiny", action="store_true", help="agents in two minutes, to see that it runs")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.parts if name not in PARTS]
     if unknown:
         sys.exit(f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
     sys.path.insert(0, str(HERE))
     FOLDER.mkdir(exist_ok=True)
-    own: dict[str, dict[str, Any]] = {"endurance": {"minutes": chosen.minutes}}
+    own: dict[str, dict[str, Any]] = {"endurance": {"minutes": chosen.minutes}, "agents": {"tiny": chosen.tiny}}
     if chosen.seeds is not None:
         seeds = {"seeds": chosen.seeds}
         own |= {"validity": seeds, "reference": seeds, "comparisons": {"pairs": chosen.seeds}}
