@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.inputs import prepare
-from unknot.metrics.kernels.columns import binned_information
 from unknot.metrics.kernels.information import factor_entropy
+from unknot.metrics.mig import binned
 from unknot.metrics.score import Facts, Score
 
 
@@ -46,7 +46,7 @@ def dcimig(latents: Any, factors: Any, *, bins: int | str = 20, bias_correction:
     1.0
     """
     rows = prepare("dcimig", latents, factors)
-    information = binned_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction).mutual
+    information = binned(rows, bins, correct=bias_correction).mutual
     ranked = np.sort(np.hstack([np.zeros((len(information), 1)), information]), axis=1)
     gaps = ranked[:, -1] - ranked[:, -2]
     factor = information.argmax(axis=1)

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.inputs import prepare
-from unknot.metrics.kernels.columns import Binning, binned_information
+from unknot.metrics.kernels.columns import Binning
 from unknot.metrics.kernels.information import factor_entropy
+from unknot.metrics.mig import binned
 from unknot.metrics.score import Facts, Score
 
 TIED = 1e-12  # of what latents know, counted in another order
@@ -54,7 +55,7 @@ def jemmig(latents: Any, factors: Any, *, bins: int | str = 20) -> Score:
     1.0
     """
     rows = prepare("jemmig", latents, factors)
-    known = binned_information(rows.latents, rows.factors, rows.sizes, bins)
+    known = binned(rows, bins)
     entropies = factor_entropy(rows.factors, rows.sizes)
     information, joint = known.mutual, known.entropy[:, None] + entropies - known.mutual
     largest = information.max(axis=0)

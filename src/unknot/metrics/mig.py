@@ -10,7 +10,7 @@ from unknot.errors import UnknotError, check_known
 from unknot.metrics._neighbours import rows_information
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rows, prepare
-from unknot.metrics.kernels.columns import Binning, binned_information
+from unknot.metrics.kernels.columns import Binning, Information, binned_information
 from unknot.metrics.kernels.information import (
     Tables,
     factor_entropy,
@@ -160,9 +160,15 @@ def shared_information(who: str, latents: Any, factors: Any, how: How) -> tuple[
         tables = width_contingency(rows.latents, rows.factors, rows.sizes, int(bins))
         mutual, expected = table_information(tables), _by_chance(tables, len(rows.factors))
         return rows, mutual, np.maximum(share(mutual - expected, entropy - expected), 0.0)
-    information = binned_information(rows.latents, rows.factors, rows.sizes, bins, correct=how.bias_correction)
+    information = binned(rows, bins, correct=how.bias_correction)
     whole = entropy if how.normaliser == "factor" else information.entropy[:, None]
     return rows, information.mutual, share(information.mutual, whole)
+
+
+def binned(rows: Rows, bins: int | str, *, correct: bool = False) -> Information:
+    """What binned latents know of the factors, counted once for all metrics that bin alike."""
+    table = rows.latents, rows.factors, rows.sizes, bins
+    return rows.shared_by((binned, bins, correct), lambda: binned_information(*table, correct=correct))
 
 
 def _by_chance(tables: Tables, n: int) -> Floats:

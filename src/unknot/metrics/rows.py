@@ -40,7 +40,7 @@ class Rows:
     nominal: tuple[str, ...] = ()  # names of the factors that were given as words
     skipped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    shared: dict[Any, Any] = field(default_factory=dict, repr=False)  # by `once`
+    shared: dict[Any, Any] = field(default_factory=dict, repr=False)  # by `once` and `shared_by`
 
     @property
     def n_factors(self) -> int:
@@ -60,6 +60,13 @@ class Rows:
         return HeldOut(
             self.latents_test, self.factors_test, self.given_test[:, self.kept].astype(np.float64, copy=False)
         )
+
+    def shared_by(self, key: Any, make: Callable[[], T]) -> T:
+        """What `make` returns, made once for all metrics with these rows that name the same key."""
+        if key not in self.shared:
+            self.shared[key] = make()
+        result: T = self.shared[key]
+        return result
 
     def once(self, make: Callable[[Floats, Floats], T]) -> T:
         """What `make` returns of the training and the held-out latents, made once for all metrics with these rows."""
