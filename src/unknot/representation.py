@@ -129,17 +129,17 @@ class Representation:
                 f"representation: kl has shape {np.shape(self.kl)}; expected {shape[-1]} numbers, one per latent."
             )
         shapes = {name: np.shape(array) for name, array in self.arrays.items()}
-        for latents, factors in (("latents", "factors"), ("latents_test", "factors_test")):
-            if latents in shapes and factors in shapes and shapes[latents][0] != shapes[factors][0]:
-                raise UnknotError(
-                    f"representation: {latents} has {shapes[latents][0]} rows, {factors} has {shapes[factors][0]}; "
-                    "both need one row per sample. Did a data loader drop its last batch?"
-                )
         for train, test in (("latents", "latents_test"), ("factors", "factors_test")):
             if test in shapes and shapes[test][1:] != shapes[train][1:]:
                 raise UnknotError(
                     f"representation: {train} has shape {shapes[train]}, {test} {shapes[test]}; all but the number of "
                     "rows must agree."
+                )
+        for latents, factors in (("latents", "factors"), ("latents_test", "factors_test")):
+            if latents in shapes and factors in shapes and shapes[latents][0] != shapes[factors][0]:
+                raise UnknotError(
+                    f"representation: {latents} has {shapes[latents][0]} rows, {factors} has {shapes[factors][0]}; "
+                    "both need one row per sample. Did a data loader drop its last batch?"
                 )
 
     def _take_labels(self) -> None:

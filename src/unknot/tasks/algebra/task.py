@@ -64,6 +64,7 @@ def measure(source: Source, options: AlgebraOptions, workspace: Workspace, progr
             tables={
                 "scores": sorted(parts.scores, key=lambda row: row["kind"] != "encoder"),
                 "negatives": parts.negatives,
+                "against_n": parts.against_n,
                 "published": published_rows(),
                 "pictures": parts.pictures,
             },
@@ -162,7 +163,7 @@ invisible ones. Runs that mask objects get ARI, FG-ARI, mean best overlap and co
 
 `values`: scores (1 is best, 0 chance) and passes (1 or 0) of the first corpus, with its name at the end those of the
 second; "tre", and "tre_normalised", of slots also without duplicates and tidied. `tables`: "scores" (in percent),
-"negatives", "published" (in percent) and "pictures" (base64 PNG).
+"negatives", "against_n" (scores of the first tuples alone), "published" (in percent) and "pictures" (base64 PNG).
 
 Scores of baselines are kept with the corpus; codes in the folder, 16 tuples at a time.""",
     reference="Xie et al. 2022, COAT: Measuring Object Compositionality in Emergent Representations, ICML.",

@@ -31,7 +31,7 @@ from unknot.worlds.scenes.chunks import (
     progress_of,
 )
 from unknot.worlds.scenes.render import Size, pixel_coords, render, scene_masks, window
-from unknot.worlds.scenes.scene import Scene, read_scene, scene_json
+from unknot.worlds.scenes.scene import Scene, check_background, read_scene, scene_json
 from unknot.worlds.scenes.scenes_rendered import TITLES as SCENE_TITLES
 from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 
@@ -63,6 +63,7 @@ class SceneSet:
         seed: decides every picture.
         form: "array" for one memory-mapped file, "png" for one file each.
         split: goes into names and JSON, as in CLEVR_train_000000.png.
+        background: the floor of every scene: see `ScenesRendered`. Sprites have none.
     """
 
     setting: str = "iid"
@@ -71,6 +72,7 @@ class SceneSet:
     seed: int = 0
     form: str = "array"
     split: str = "train"
+    background: str = ""
 
     def __post_init__(self) -> None:
         if self.setting not in TITLES:
@@ -84,6 +86,10 @@ class SceneSet:
         height, width = self.sides
         if self.setting in FLAT and height != width:
             raise UnknotError(f"scenes: sprites are square; the size is {height} x {width}.")
+        if self.setting in FLAT and self.background:
+            expected = f"none with the setting {self.setting}"
+            raise UnknotError(who="scenes", field="background", value=self.background, expected=expected)
+        check_background(self.background)
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -94,7 +100,7 @@ class SceneSet:
         """What `dataset.json` holds."""
         return {
             "version": VERSION, "setting": self.setting, "n": self.n, "size": list(self.sides), "seed": self.seed,
-            "format": self.form, "split": self.split,
+            "format": self.form, "split": self.split, **({"background": self.background} if self.background else {}),
         }  # fmt: skip
 
     def file_name(self, i: int) -> str:
@@ -167,7 +173,13 @@ def open_scenes(folder: Path | str) -> SceneWorld:
     try:
         height, width = record["size"]
         scene_set = SceneSet(
-            record["setting"], int(record["n"]), (height, width), record["seed"], record["format"], record["split"]
+            record["setting"],
+            int(record["n"]),
+            (height, width),
+            record["seed"],
+            record["format"],
+            record["split"],
+            record.get("background", ""),
         )
     except (KeyError, TypeError, ValueError, AttributeError, UnknotError) as error:
         raise UnknotError(
@@ -210,7 +222,7 @@ def _write_piece(scene_set: SceneSet, making: Path, piece: int) -> dict[str, Any
 
 def _scenes(scene_set: SceneSet, numbers: range) -> Drawn:
     size = scene_set.sides
-    drawn = ScenesRendered(scene_set.setting, scene_set.n, size, scene_set.seed)
+    drawn = ScenesRendered(scene_set.setting, scene_set.n, size, scene_set.seed, scene_set.background)
     scenes = [drawn.scene(i) for i in numbers]
     places = pixel_coords(scenes, size)
     masks = scene_masks(scenes, size)
