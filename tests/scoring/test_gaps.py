@@ -120,7 +120,9 @@ def test_a_factor_of_one_value_where_it_is_known_is_left_out_with_the_reason() -
         unknot.score(z, np.where(y[:, 2:] == 1, 1, np.nan), metrics=["mig"])
 
 
-@pytest.mark.parametrize("name", ["mig", "jemmig", "mig[zero+10]", "mig[bins=20,normaliser=code]", "sap[regression]"])
+@pytest.mark.parametrize(
+    "name", ["mig", "jemmig", "mig[zero+10]", "mig[bins=20,normaliser=code]", "sap[regression]"]
+)
 @pytest.mark.parametrize("layout", ["float32", "sparse"])
 def test_of_wide_codes_too_each_factor_has_the_score_of_its_known_rows(name: str, layout: str) -> None:
     rng = np.random.default_rng(1)

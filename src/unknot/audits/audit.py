@@ -300,7 +300,7 @@ def _audited(
 
 def _intervals(answers: Sequence[Answer], held_out: int) -> dict[str, Sequence[float]]:
     """95 % of the mean accuracy over factors on other held-out rows."""
-    intervals = {}
+    intervals: dict[str, Sequence[float]] = {}
     for reader in ("linear", "mlp") if answers else ():
         p = np.array([vars(answer)[reader] for answer in answers])
         spread = NORMAL * float(np.sqrt((p * (1 - p)).sum() / held_out)) / len(p)

@@ -138,7 +138,8 @@ def _squared_correlation(rows: Rows, _: float) -> Floats:
     alive = ~dead(rows.latents)
     result = np.zeros((z.shape[1], y.shape[1]))
     result[alive] = (z[:, alive].T @ y) ** 2 / np.outer((z[:, alive] ** 2).sum(axis=0), (y**2).sum(axis=0))
-    return np.minimum(result, 1.0)
+    np.minimum(result, 1.0, out=result)
+    return result
 
 
 def _known_correlation(rows: Rows) -> Floats:
@@ -157,6 +158,7 @@ def _known_correlation(rows: Rows) -> Floats:
     gone = spread <= NEARLY_DEAD * n * np.maximum(1.0, mean**2)[:, None]
     for i, j in np.argwhere(gone):
         gone[i, j] = dead(rows.latents[there[:, j], i, None])[0]
-    result = np.zeros_like(spread)
+    result: Floats = np.zeros(spread.shape)
     np.divide(products**2, spread * (y**2).sum(axis=0), out=result, where=~gone)
-    return np.minimum(result, 1.0)
+    np.minimum(result, 1.0, out=result)
+    return result
