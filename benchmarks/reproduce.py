@@ -37,6 +37,7 @@ PARTS = (
     "pixels",
     "pretrained",
     "slots",
+    "traced_slots",
     "objects",
     "kills",
     "endurance",
@@ -81,7 +82,11 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="part", help=f"among {', '.join(PARTS)}; all if left out")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--minutes", type=float, default=60, help="how long endurance disturbs its study")
-    parser.add_argument("--seeds", type=int, help="of validity or all of the reference, or pairs of comparisons")
+    parser.add_argument(
+        "--seeds", type=int, help="of validity, traced_slots or all of the reference, or pairs of comparisons"
+    )
+    parser.add_argument("--pixels", type=int, help="side of the scenes of traced_slots, such as 32")
+    parser.add_argument("--steps", type=int, help="fewer steps of traced_slots")
     parser.add_argument("--tiny", action="store_true", help="agents in two minutes, to see that it runs")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.parts if name not in PARTS]
@@ -93,6 +98,8 @@ def main() -> None:
     if chosen.seeds is not None:
         seeds = {"seeds": chosen.seeds}
         own |= {"validity": seeds, "reference": seeds, "comparisons": {"pairs": chosen.seeds}}
+    traced = {name: vars(chosen)[name] for name in ("seeds", "pixels", "steps") if vars(chosen)[name] is not None}
+    own |= {"traced_slots": traced, "objects": traced}
     for name in chosen.parts or PARTS:
         print(f"== {name}", flush=True)
         began = time.monotonic()
