@@ -33,6 +33,10 @@ class FeatureSlots(nn.Module):
     Reference: Seitzer et al. 2023, Bridging the Gap to Real-World Object-Centric Learning, arXiv:2209.14860.
     """
 
+    mean: Tensor
+    spread: Tensor
+    where: Tensor
+
     def __init__(
         self,
         mean: Tensor,
