@@ -28,6 +28,9 @@ def write_scenes(
     split: Annotated[str, typer.Option(help="Goes into names and JSON.")] = "train",
     seed: Seed = 0,
     jobs: Jobs = 1,
+    background: Annotated[
+        str, typer.Option(help="Floor of every scene, such as white or gray; left out, drawn as published.")
+    ] = "",
 ) -> None:
     """Draw a training set of scenes: pictures, masks, scene JSON. An interrupted one is continued.
 
@@ -36,7 +39,7 @@ def write_scenes(
     from unknot.worlds.scenes.dataset import SceneSet
     from unknot.worlds.scenes.dataset import write_scenes as write
 
-    scene_set = SceneSet(setting, n, read_size(size), seed, form, split)
+    scene_set = SceneSet(setting, n, read_size(size), seed, form, split, background)
     with stoppable(f"{output}: interrupted; the same command goes on."), progress_bar() as progress:
         world = write(output, scene_set, jobs=jobs, progress=progress)
     height, width, _ = world.image_shape
@@ -47,7 +50,7 @@ def write_corpus(
     output: Output,
     n: Annotated[int, typer.Option("--n", min=1, help="Tuples, of ten pictures each.")] = 1600,
     size: SizeText = "128",
-    variant: Annotated[str, typer.Option(help="occluded, clear, or 'as published'.")] = "occluded",
+    variant: Annotated[str, typer.Option(help="occluded, clear, white, or 'as published'.")] = "occluded",
     per_scene: Annotated[int, typer.Option(min=1, help="Tuples at most from one main scene.")] = 4,
     seed: Seed = 0,
     jobs: Jobs = 1,

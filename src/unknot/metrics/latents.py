@@ -94,6 +94,12 @@ def checked_latents(who: str, latents: Any, what: str = "latents") -> Any:
     return array
 
 
+def as_they_came(who: str, latents: Any, what: str = "latents") -> Any:
+    """Finite latents (n, d): wide ones as `checked_latents` leaves them, the others in double precision."""
+    source = latents.source if isinstance(latents, Checked) else checked_latents(who, latents, what)
+    return source if source.shape[1] > NARROW else check_latents(who, latents, what)
+
+
 def _check_shape(who: str, array: Any, what: str) -> None:
     if array.dtype.kind not in "fiub":
         raise UnknotError(f"{who}: {what} holds {array.dtype} values; expected numbers.")

@@ -25,6 +25,7 @@ from unknot.scoring.scoring import plan, run
 from unknot.statistics.differences import Difference, Measured, differences
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from pandas import DataFrame
 
 TRAINED = 20  # halves that a metric which trains something is trained on, at most
@@ -76,8 +77,31 @@ class Comparison:
 
         return DataFrame([asdict(each) for each in self.differences])
 
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw each difference with its interval into axes of matplotlib."""
+        from matplotlib import pyplot
+
+        axes = pyplot.gca() if axes is None else axes
+        for place, each in enumerate(self.differences):
+            axes.plot([each.low, each.high], [place, place], color="0.6")
+            axes.plot(each.difference, place, "o", color="0.6" if each.verdict == "undecided" else "C0")
+        names = [f"{each.metric}: {each.second} less {each.first}" for each in self.differences]
+        axes.set_yticks(range(len(names)), names)
+        axes.axvline(0, color="0.8", zorder=0)
+        axes.invert_yaxis()
+        axes.set(xlabel="difference, with its 95 % interval")
+        return axes
+
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(index=False, float_format="{:.3f}".format))
+
+    def __repr__(self) -> str:
+        """A line for each difference."""
+        lines = [f"Comparison of {', '.join(self.names)}, {self.resamples} resamples"]
+        for each in self.differences:
+            values = f"{each.difference:+.3f} ({each.low:+.3f} to {each.high:+.3f})"
+            lines.append(f"{each.metric}  {each.second} less {each.first}: {values}, {each.verdict}")
+        return "\n".join(lines)
 
 
 @checked

@@ -255,8 +255,9 @@ def entropy(counts: NDArray[np.integer] | NDArray[np.floating]) -> Floats:
 
 
 def factor_entropy(factors: Ints, sizes: Ints) -> Floats:
-    """Entropy (k,) in nats of each factor of factors (n, k)."""
-    return np.array([float(entropy(np.bincount(factors[:, j], minlength=s))) for j, s in enumerate(sizes)])
+    """Entropy (k,) in nats of each factor of factors (n, k), of the rows whose code is not negative."""
+    known = (y[y >= 0] for y in factors.T)
+    return np.array([float(entropy(np.bincount(y, minlength=s))) for y, s in zip(known, sizes, strict=True)])
 
 
 def bin_entropy(tables: Tables) -> Floats:
