@@ -30,17 +30,20 @@ PARTS = (
     "models",
     "mahon2024",
     "duan2020",
+    "reference",
     "schott2022",
     "vansteenkiste2019",
     "reasoning",
     "pixels",
     "pretrained",
     "slots",
+    "traced_slots",
     "objects",
     "kills",
     "endurance",
     "validity",
     "comparisons",
+    "agents",
 )
 
 
@@ -58,6 +61,14 @@ def _cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
+def correlated(first: Any, second: Any) -> str:
+    """Spearman's correlation of two scores over the runs that have both, with a 95 % interval by resampling runs."""
+    from unknot.statistics.correlations import correlation
+
+    found = correlation(first, second)
+    return f"{found.r:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
 def workers(jobs: int) -> ProcessPoolExecutor:
     """Processes that end with this one; what they were training can be gone on with."""
     from unknot.processes.parent import follow_parent
@@ -71,16 +82,24 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="part", help=f"among {', '.join(PARTS)}; all if left out")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--minutes", type=float, default=60, help="how long endurance disturbs its study")
-    parser.add_argument("--seeds", type=int, help="fewer seeds of validity, or pairs of comparisons")
+    parser.add_argument(
+        "--seeds", type=int, help="of validity, traced_slots or all of the reference, or pairs of comparisons"
+    )
+    parser.add_argument("--pixels", type=int, help="side of the scenes of traced_slots, such as 32")
+    parser.add_argument("--steps", type=int, help="fewer steps of traced_slots")
+    parser.add_argument("--tiny", action="store_true", help="agents in two minutes, to see that it runs")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.parts if name not in PARTS]
     if unknown:
         sys.exit(f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
     sys.path.insert(0, str(HERE))
     FOLDER.mkdir(exist_ok=True)
-    own: dict[str, dict[str, Any]] = {"endurance": {"minutes": chosen.minutes}}
+    own: dict[str, dict[str, Any]] = {"endurance": {"minutes": chosen.minutes}, "agents": {"tiny": chosen.tiny}}
     if chosen.seeds is not None:
-        own |= {"validity": {"seeds": chosen.seeds}, "comparisons": {"pairs": chosen.seeds}}
+        seeds = {"seeds": chosen.seeds}
+        own |= {"validity": seeds, "reference": seeds, "comparisons": {"pairs": chosen.seeds}}
+    traced = {name: vars(chosen)[name] for name in ("seeds", "pixels", "steps") if vars(chosen)[name] is not None}
+    own |= {"traced_slots": traced, "objects": traced}
     for name in chosen.parts or PARTS:
         print(f"== {name}", flush=True)
         began = time.monotonic()

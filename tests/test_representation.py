@@ -48,6 +48,7 @@ def test_log_variances_and_source_are_kept_and_flattened_with_the_latents(tmp_pa
         ({"kl": np.ones(3)}, r"kl has shape \(3,\); expected 2"),
         ({"latents_test": LATENTS, "factors_test": FACTORS[:5]}, "latents_test has 6 rows, factors_test has 5"),
         ({"latents_test": LATENTS[:, :1]}, r"latents_test \(6, 1\)"),
+        ({"latents_test": np.array(1.0), "factors_test": FACTORS}, r"latents_test \(\); all but"),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused_before_writing_and_when_read(

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce import table
+from reproduce import correlated, table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -18,7 +18,12 @@ METRICS = {
 
 
 def run(folder: Path, jobs: int) -> str:
-    """How rankings go with metrics over the 90 runs, and what one would have kept."""
+    """The 90 short runs."""
+    return agreement(Path(__file__).with_suffix(".yaml"), folder, jobs)
+
+
+def agreement(study: Path | str, folder: Path, jobs: int) -> str:
+    """How rankings go with metrics over the runs of a study, and what one would have kept."""
     from rich.console import Console
 
     from unknot.studies.folder import StudyFolder
@@ -28,9 +33,8 @@ def run(folder: Path, jobs: int) -> str:
     from unknot.studies.spec import read_spec
     from unknot.studies.study import run_study
 
-    study = plan_study(read_spec(Path(__file__).with_suffix(".yaml")))
     with shown(Console(stderr=True)) as progress:
-        run_study(study, folder, jobs=jobs, progress=progress)
+        run_study(plan_study(read_spec(study)), folder, jobs=jobs, progress=progress)
     wide = results(StudyFolder(folder))
     rows = [
         {"runs of": name, **row}
@@ -42,16 +46,12 @@ def run(folder: Path, jobs: int) -> str:
 
 def _correlations(runs: "DataFrame") -> list[dict[str, object]]:
     """Spearman's correlation of each ranking with each metric, with a 95 % interval by resampling runs."""
-    from unknot.statistics.correlations import correlation
-
     rows = []
     for ranking in (name for name in runs.columns if name.startswith("udr_")):
         row: dict[str, object] = {"ranking": ranking}
         for column in runs.columns:
             if (short := column.partition("[")[0]) in METRICS:
-                known = runs[[ranking, column]].dropna()
-                found = correlation(known[ranking], known[column])
-                row[METRICS[short]] = f"{found.r:.2f} [{found.low:.2f}, {found.high:.2f}]"
+                row[METRICS[short]] = correlated(runs[ranking], runs[column])
         rows.append(row | {"runs": int(runs[ranking].notna().sum())})
     return rows
 

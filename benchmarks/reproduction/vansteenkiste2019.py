@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from reproduce import table
+from reproduce import correlated, table
 
 
 def run(folder: Path, jobs: int) -> str:
-    """Spearman's correlation of each metric with accuracy, at each step of the reasoner's training."""
+    """Spearman's correlation of each metric with accuracy, with intervals, at steps of the reasoner's training."""
     from rich.console import Console
-    from scipy.stats import spearmanr
 
     from unknot.runs.run import Run
     from unknot.studies.folder import StudyFolder
@@ -30,9 +29,7 @@ def run(folder: Path, jobs: int) -> str:
     steps = study.tasks["reasoning"]["at"]
     rows = []
     for name in names:
-        found = {
-            f"{s} steps": float(spearmanr(wide[name], wide[f"reasoning.accuracy_{s}"]).statistic) for s in steps
-        }
+        found = {f"{s} steps": correlated(wide[name], wide[f"reasoning.accuracy_{s}"]) for s in steps}
         rows.append({"metric": name, **found})
     accuracy = {f"{s} steps": float(wide[f"reasoning.accuracy_{s}"].mean()) for s in steps}
     return table([*rows, {"metric": "mean accuracy", **accuracy}])

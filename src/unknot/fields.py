@@ -66,5 +66,7 @@ def _bounds(bounds: Sequence[Any]) -> str:
     from annotated_types import Ge, Gt, Le, Lt
 
     words = {Ge: "from {} up", Gt: "above {}", Le: "up to {}", Lt: "below {}"}
-    limits = [(words[type(b)], astuple(b)[0]) for b in bounds if type(b) in words]
-    return "".join(f" {text.format(limit)}" for text, limit in limits)
+    limits = {type(b): words[type(b)].format(astuple(b)[0]) for b in bounds if type(b) in words}
+    if Ge in limits and Le in limits:
+        limits[Ge] = limits[Ge].removesuffix(" up")
+    return "".join(f" {text}" for text in limits.values())

@@ -146,7 +146,7 @@ def test_a_study_that_ships_is_found_beside_a_folder_of_its_name(tmp_path: Path,
 
 
 def test_every_study_that_ships_says_what_it_is_about() -> None:
-    own = {"demo": "A first study", "zoo": "The runs that ship"}
+    own = {"demo": "A first study", "zoo": "The runs that ship", "reference": "A reference"}
     papers = {name: name.partition("_")[0] for name in preset_names() if name not in own}
     assert set(papers.values()) == set(PAPERS)
     for name in preset_names():

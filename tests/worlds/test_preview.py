@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 from unknot.cli.data import app
 from unknot.errors import UnknotError
 from unknot.factors import Factor, FactorSpace, space
+from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.preview import GAP, MARGIN, factor_line, save_sheet, sheet
 from unknot.worlds.rendered.abstract_dsprites import AbstractDSprites
 from unknot.worlds.rendered.dsprites_rendered import DSpritesRendered
 from unknot.worlds.rendered.dsprites_variants import noisy_dsprites
-from unknot.worlds.world import sample
 
 
 class Flat:
@@ -46,13 +46,22 @@ def cells(picture, width, height, step_y, n):
     return np.array([[page[y - step_y + GAP + height // 2, x - width // 2] for x in xs] for y in ys])
 
 
-def test_a_sheet_of_samples_shows_the_images_that_the_generator_draws():
-    world = Flat()
-    picture = sheet(world, rng=np.random.default_rng(3), columns=7, rows=2)
-    drawn = sample(world, 14, np.random.default_rng(3))
+def test_a_sheet_of_samples_shows_no_image_twice():
+    picture = sheet(Flat(), rng=np.random.default_rng(3), columns=10, rows=8)
     # 48 x 32 doubles to 96 x 64; nothing is written below samples.
-    shown = cells(picture, 64, 96, 96 + GAP, (2, 7))
-    np.testing.assert_array_equal(shown, (100 + drawn @ [10, 1]).reshape(2, 7))
+    shown = cells(picture, 64, 96, 96 + GAP, (8, 10))
+    assert sorted(shown.ravel().tolist()) == list(range(100, 180)), "all of the 80 there are"
+    assert shown.ravel().tolist() != sorted(shown.ravel().tolist())
+    rows = np.repeat(np.arange(7), 2).reshape(7, 2)
+    few = sheet(Flat(rows=rows), rng=np.random.default_rng(3), columns=7, rows=2)
+    assert set(cells(few, 64, 96, 96 + GAP, (1, 7)).ravel().tolist()) == {100, 111, 122, 133, 144, 155, 166}
+
+
+def test_images_with_the_same_classes_are_shown_once_each():
+    images = np.repeat(np.arange(100, 114, dtype=np.uint8), 48 * 32 * 3).reshape(14, 48, 32, 3)
+    world = ArrayWorld(images, np.arange(14)[:, None] % 2)
+    shown = cells(sheet(world, rng=np.random.default_rng(0), columns=7, rows=2), 64, 96, 96 + GAP, (2, 7))
+    assert sorted(shown.ravel().tolist()) == list(range(100, 114))
 
 
 def test_a_sheet_of_factors_varies_one_factor_in_each_row_from_its_first_class_to_its_last():

@@ -10,14 +10,14 @@ def zoo() -> None:
 
     entries = catalogue()
     metrics = list(dict.fromkeys(metric for entry in entries.values() for metric in entry["scores"]))
-    table = plain_table("run", "world", "steps", *metrics, whole=["run"], right=["steps", *metrics])
+    table = plain_table("run", "steps", *metrics, whole=["run", *metrics], right=["steps", *metrics])
     for name, entry in entries.items():
         scores = (f"{entry['scores'][metric]:.3f}" if metric in entry["scores"] else "-" for metric in metrics)
-        table.add_row(f"zoo:{name}", entry["world"], f"{entry['steps']:,}", *scores)
+        table.add_row(f"zoo:{name}", f"{entry['steps']:,}", *scores)
     console = plain_console()
     console.print(table)
     console.print(
-        "unknot explore zoo:NAME moves its latents, unknot score zoo:NAME scores all of it; `unknot study zoo` trains "
-        "them anew.",
+        "Worlds are the rendered ones. unknot explore zoo:NAME moves its latents, unknot score zoo:NAME scores all of "
+        "it; `unknot study zoo` trains them anew.",
         style="dim",
     )

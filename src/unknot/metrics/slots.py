@@ -95,14 +95,32 @@ def duplicates(slots: Any, threshold: float = DUPLICATE) -> Bools:
     >>> duplicates(np.array([[[1.0, 0.0], [0.0, 1.0], [2.0, 0.1]]])).tolist()
     [[False, False, True]]
     """
-    checked = check_slots("duplicates", "slots", slots)
-    length = np.linalg.norm(checked, axis=2, keepdims=True)
-    unit = np.divide(checked, length, out=np.zeros_like(checked), where=length > 0)
+    unit = _unit(check_slots("duplicates", "slots", slots))
     square = (unit**2).sum(axis=2)
     chord = square[:, :, None] + square[:, None, :] - 2 * unit @ unit.transpose(0, 2, 1)
     near = np.sqrt(np.maximum(chord, 0.0)) / 2 < threshold
     marked: Bools = np.triu(near, k=1).any(axis=1)
     return marked
+
+
+def nearest_cosine(slots: Any) -> Floats:
+    """The largest cosine (n, k) between each slot and another of the same image: 1 where it says the same again.
+
+    >>> nearest_cosine(np.array([[[1.0, 0.0], [0.0, 1.0], [3.0, 4.0]]])).round(3).tolist()
+    [[0.6, 0.8, 0.8]]
+    """
+    unit = _unit(check_slots("nearest_cosine", "slots", slots))
+    cosines = unit @ unit.transpose(0, 2, 1)
+    cosines[:, np.arange(unit.shape[1]), np.arange(unit.shape[1])] = -1.0
+    nearest: Floats = cosines.max(axis=2)
+    return nearest
+
+
+def _unit(slots: Floats) -> Floats:
+    """Slots of length 1; those of length 0 stay."""
+    length = np.linalg.norm(slots, axis=2, keepdims=True)
+    unit: Floats = np.divide(slots, length, out=np.zeros_like(slots), where=length > 0)
+    return unit
 
 
 def blanked(codes: Mapping[str, Any], marked: Mapping[str, Bools], blank: Blank = "corpus") -> dict[str, Floats]:

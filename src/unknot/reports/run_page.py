@@ -25,9 +25,11 @@ from unknot.reports.kit.page import (
     Section,
     write_page,
 )
+from unknot.reports.kit.step_charts import Curve, step_curves
 from unknot.reports.score_page import in_words, read_scores, record_grid, verdict_contents
 from unknot.reports.task_page import run_tasks
 from unknot.runs.run import Run
+from unknot.tasks.algebra.page import needed
 
 CAPTIONS = {
     "reconstructions": "Images, and under each what the model makes of it.",
@@ -161,6 +163,24 @@ def _coat_curves(run: Run) -> Iterator[Drawing]:
         if "tidied" in lines:
             text += " Tidied: without duplicate and invisible slots."
         yield Drawing(curves(title, table["step"].tolist(), lines), text)
+        yield from _p_hat_curves(table, loss, title, int(about.get("n") or 1))
+
+
+def _p_hat_curves(table: Any, loss: str, title: str, n: int) -> Iterator[Drawing]:
+    """The share of tuples in which each wrong picture does worse; of tidied slots, if there are any."""
+    names = [name for name in table.columns if name.startswith(f"{loss}_p_hat_")]
+    tidied = [name for name in names if name.endswith("_tidied")]
+    plain = [name for name in names if not name.endswith(("_tidied", "_no_duplicates"))]
+    for columns, whose in ((plain, "codes"), (tidied, "tidied slots")):
+        lines = [
+            Curve(name.removeprefix(f"{loss}_p_hat_").removesuffix("_tidied"), table["step"], table[name])
+            for name in columns
+        ]
+        if lines:
+            chart = step_curves(
+                f"{title}, {whose}: wrong pictures", lines, references=needed(n), bounds=(0.0, 1.0)
+            )
+            yield Drawing(chart, "Share of tuples in which the wrong picture does worse than D.")
 
 
 def _table(read: Any) -> Any:

@@ -4,7 +4,7 @@ Where the rows are the same, both are given the same resamples, so that what the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,21 +15,23 @@ from unknot.errors import UnknotError
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import Floats
 from unknot.metrics.score import identity
-from unknot.progress import Progress, silent
+from unknot.progress import Progress, silent, within
 from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
 from unknot.scoring.baselines import Baseline, read_baseline, rows_hash
-from unknot.scoring.redrawn import holds_out, redrawn
+from unknot.scoring.redrawn import Drawn, holds_out, redrawn
 from unknot.scoring.scorecard import Plan
 from unknot.scoring.scoring import plan, run
 from unknot.statistics.correlations import holm
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from pandas import DataFrame
 
 LEVEL = 0.05  # of errors that are accepted
 ENDS = (0.025, 0.975, 0.05, 0.95)  # of the interval, and of the one that tells equals
 SEEN = 2.8  # standard errors: a difference that 80 % of such comparisons would call one
+Task = tuple[str, Mapping[str, Any]]  # a metric with its options
 Values = dict[str, tuple[float, Floats]]  # representation -> its score, and those of resamples
 
 
@@ -111,8 +113,31 @@ class Comparison:
 
         return DataFrame([asdict(each) for each in self.differences])
 
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw each difference with its interval into axes of matplotlib."""
+        from matplotlib import pyplot
+
+        axes = pyplot.gca() if axes is None else axes
+        for place, each in enumerate(self.differences):
+            axes.plot([each.low, each.high], [place, place], color="0.6")
+            axes.plot(each.difference, place, "o", color="0.6" if each.verdict == "undecided" else "C0")
+        names = [f"{each.metric}: {each.second} less {each.first}" for each in self.differences]
+        axes.set_yticks(range(len(names)), names)
+        axes.axvline(0, color="0.8", zorder=0)
+        axes.invert_yaxis()
+        axes.set(xlabel="difference, with its 95 % interval")
+        return axes
+
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(index=False, float_format="{:.3f}".format))
+
+    def __repr__(self) -> str:
+        """A line for each difference."""
+        lines = [f"Comparison of {', '.join(self.names)}, {self.resamples} resamples"]
+        for each in self.differences:
+            values = f"{each.difference:+.3f} ({each.low:+.3f} to {each.high:+.3f})"
+            lines.append(f"{each.metric}  {each.second} less {each.first}: {values}, {each.verdict}")
+        return "\n".join(lines)
 
 
 @checked
@@ -169,13 +194,9 @@ def compare(
     paired, notes = _pairing(plans, kept)
     tasks = next(iter(plans.values())).tasks
     work = _Work(names, plans, kept, resamples, seed, paired)
-    drawn = {}
-    for done, (id_, values, refused) in enumerate(_all_values(work, tasks, jobs), 1):
-        progress("comparing", done, len(tasks), metric=id_)
-        drawn[id_] = values
-        notes += [f"{id_} is left out: {refused}"] if refused else []
-    found = {id_: drawn[id_] for id_ in (identity(METRICS[m], **options) for m, options in tasks) if drawn[id_]}
-    return Comparison(names, tuple(_differences(names, found, margin)), paired, resamples, tuple(notes))
+    values, refused = _all_values(work, tasks, jobs, progress)
+    notes += [f"{id_} is left out: {why}" for id_, why in refused.items()]
+    return Comparison(names, tuple(_differences(names, values, margin)), paired, resamples, tuple(notes))
 
 
 def _source(source: Any) -> Representation | Baseline:
@@ -237,37 +258,53 @@ class _Work:
 
 
 def _all_values(
-    work: _Work, tasks: Sequence[tuple[str, Mapping[str, Any]]], jobs: int
-) -> Iterator[tuple[str, Values, str]]:
+    work: _Work, tasks: Sequence[Task], jobs: int, progress: Progress
+) -> tuple[dict[str, Values], dict[str, str]]:
+    """Metric -> of each representation its score and those of resamples; and why metrics have none."""
     if jobs < 1:
         raise UnknotError(f"compare: jobs is {jobs}; expected at least one process.")
-    if jobs == 1 or len(tasks) == 1:
-        return (_values(work, task) for task in tasks)
-    from unknot.processes.pool import spread
+    here = [name for name in work.names if name not in work.kept]
+    parts = min(len(tasks), -(-jobs // len(here)))
+    items = [(name, tasks[part::parts]) for name in here for part in range(parts)]
+    values: dict[str, Values] = {identity(METRICS[metric], **options): {} for metric, options in tasks}
+    refused: dict[str, str] = {}
+    for name, baseline in work.kept.items():
+        for id_, of_each in values.items():
+            if id_ in baseline.scores:
+                of_each[name] = baseline.scores[id_].value, baseline.scores[id_].draws
+            else:
+                refused.setdefault(id_, f"{name} has no score of it")
+    if jobs > 1 and len(items) > 1:
+        from unknot.processes.pool import spread
 
-    return spread(_values, work, tasks, min(jobs, len(tasks)))
+        results = spread(_values, work, items, min(jobs, len(items)))
+    else:
+        results = (_values(work, item, within(progress, item[0])) for item in items)
+    for done, (name, scores, unscored) in enumerate(results, 1):
+        progress("comparing", done, len(items), representation=name)
+        for id_, score in scores.items():
+            values[id_][name] = score
+        for id_, why in unscored.items():
+            refused.setdefault(id_, f"{name}: {why}")
+    return {id_: of_each for id_, of_each in values.items() if id_ not in refused}, refused
 
 
-def _values(work: _Work, task: tuple[str, Mapping[str, Any]]) -> tuple[str, Values, str]:
-    """A metric, of each representation its score and those of resamples; or none, and why one of them has none."""
-    metric, options = task
-    id_ = identity(METRICS[metric], **options)
-    values = {}
-    for at, name in enumerate(work.names):
-        if name in work.kept:
-            score = work.kept[name].scores.get(id_)
-            if score is None:
-                return id_, {}, f"{name} has no score of it"
-            values[name] = score.value, score.draws
-            continue
-        todo = work.plans[name]
-        (record,) = run(Plan(todo.representation, todo.rows, (task,), todo.seed))
+def _values(
+    work: _Work, item: tuple[str, Sequence[Task]], progress: Progress = silent
+) -> tuple[str, dict[str, tuple[float, Floats]], dict[str, str]]:
+    """A representation, its score by each of some metrics with those of resamples, and why some have none."""
+    name, tasks = item
+    todo = work.plans[name]
+    scores, metrics, refused = {}, [], {}
+    for record in run(replace(todo, tasks=tuple(tasks), null=0)):
         if record.score is None or not np.isfinite(record.score.value):
-            return id_, {}, f"{name}: {record.refused or 'the score is undefined'}"
-        rng = np.random.default_rng([work.seed, work.resamples, 0 if work.paired else at])
-        draws = redrawn(todo, metric, options, work.resamples, rng, held_out=holds_out(record.score))
-        values[name] = record.score.value, np.array(list(draws))
-    return id_, values, ""
+            refused[record.id] = record.refused or "the score is undefined"
+        else:
+            scores[record.id] = record.score.value
+            metrics.append(Drawn(record.name, record.options, holds_out(record.score)))
+    at = 0 if work.paired else work.names.index(name)
+    draws = redrawn(todo, metrics, work.resamples, [work.seed, work.resamples, at], progress=progress)
+    return name, dict(zip(scores, zip(scores.values(), draws, strict=True), strict=True)), refused
 
 
 def _differences(names: Sequence[str], found: Mapping[str, Values], margin: float) -> Iterator[Difference]:

@@ -12,7 +12,8 @@ from unknot.errors import UnknotError, unknown
 from unknot.factors import Classes, Factor
 from unknot.files import written_whole
 from unknot.reports.kit.lettering import FAINT, FRAME, INK, PAPER, font, shortened, thumbnail, wrapped
-from unknot.worlds.world import Images, World, sample
+from unknot.worlds.array_world import ArrayWorld
+from unknot.worlds.world import Images, World
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -26,7 +27,7 @@ GAP = 8
 def sheet(
     world: World, *, kind: SheetKind = "samples", rng: np.random.Generator, columns: int = 10, rows: int = 6
 ) -> "Image":
-    """A picture of a world: random images, or one row per factor with that factor changing alone.
+    """A picture of a world: different images at random, or one row per factor with that factor changing alone.
 
     Small images are enlarged by whole numbers, so that pixels stay pixels. In a row of "factors" the other
     factors keep a typical class (in a world that lacks some combinations: those that show most classes of the
@@ -43,8 +44,7 @@ def sheet(
     if columns < 1 or rows < 1:
         raise UnknotError(f"preview: {columns} columns and {rows} rows; expected at least one of each.")
     if kind == "samples":
-        classes = sample(world, columns * rows, rng)
-        images = world.images(classes, rng=rng)
+        images = _samples(world, columns * rows, rng)
         return _page(world, [Strip(images[i : i + columns]) for i in range(0, len(images), columns)])
     seed = int(rng.integers(2**63))
     return _page(world, [_factor_strip(world, i, columns, seed) for i in range(len(world.factors))])
@@ -116,6 +116,16 @@ def factor_line(world: World, column: int, n: int) -> Classes:
         line = space.classes(points[points - class_ * space.strides[column] == chosen])
     kept = np.unique(np.linspace(0, len(line) - 1, min(n, len(line))).round().astype(np.int64))
     return line[kept]
+
+
+def _samples(world: World, n: int, rng: np.random.Generator) -> Images:
+    """Images of a world, none of them twice; all of them if it has fewer than n."""
+    if isinstance(world, ArrayWorld):
+        world = world.one_by_one()  # since several may have the same classes
+    there = world.factors.size if world.rows is None else len(world.rows)
+    rows = rng.choice(there, size=min(n, there), replace=False)
+    classes = world.factors.classes(rows) if world.rows is None else world.rows[rows]
+    return world.images(classes, rng=rng)
 
 
 def _middle(world: World) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.reports.kit.latent_pictures import GAP, MARGIN
-from unknot.reports.kit.slot_pictures import COLORS, GROUND, slot_sheet
+from unknot.reports.kit.slot_pictures import COLORS, GROUND, GUTTER, LINE, slot_sheet
 
 SIDE = 72  # of a cell: 8 pixels, nine times
 
@@ -23,6 +23,19 @@ def cell(sheet: np.ndarray, row: int, column: int) -> np.ndarray:
     """The middle of each enlarged pixel of a cell."""
     top, left = MARGIN + 18 + row * (SIDE + GAP), MARGIN + column * (SIDE + GAP)
     return sheet[top : top + SIDE, left : left + SIDE][4::9, 4::9]
+
+
+def test_captions_and_labels_make_room_for_themselves():
+    images, pictures, masks = parts()
+    plain = slot_sheet(images, pictures, masks)
+    words = [["12 %\ncos 0.98\nduplicate"] * 3] * 2
+    told = slot_sheet(images, pictures, masks, captions=words, labels=("A", "B"))
+    assert told.width - plain.width == GUTTER and told.height - plain.height == 6 * LINE
+    page, under = np.asarray(told), MARGIN + 18 + SIDE
+    first = slice(MARGIN + GUTTER + 3 * (SIDE + GAP), MARGIN + GUTTER + 3 * (SIDE + GAP) + SIDE)
+    assert page[under : under + 2 * LINE, first].min() < 200 < page[under : under + 2 * LINE, :MARGIN].min()
+    with pytest.raises(UnknotError, match="slot sheet"):
+        slot_sheet(images, pictures, masks, captions=words[:1])
 
 
 def test_a_row_shows_image_reconstruction_owners_and_slots():

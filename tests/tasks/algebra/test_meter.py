@@ -62,6 +62,13 @@ def test_the_last_row_is_what_the_task_measures_on_the_same_weights_and_tuples(c
     last = table.iloc[-1].drop("step").to_dict()
     assert {"l2_coat", "acos_coat", "l2_passed", "acos_passed", "pixels_l2_coat", "pixels_acos_coat"} <= set(last)
     assert ("l2_coat_tidied" in last) == (model == "slot_attention")
+    shares = {name: last.pop(name) for name in list(last) if "_p_hat_" in name}
+    whole = algebra(run, corpus, minibatch=WHOLE, pictures=0, segmented=0)
+    rows = [row for row in whole.tables["negatives"] if row["representation"] == whole.source]
+    assert {(name, share) for name, share in shares.items() if name.count("_") == 3} == {
+        (f"{row['loss']}_p_hat_{row['negative']}", row["p_hat"]) for row in rows
+    }
+    assert len(rows) == 14 and ("acos_p_hat_color_tidied" in shares) == (model == "slot_attention")
     scores = {name: value for name, value in last.items() if not name.startswith("pixels")}
     assert scores == {name: told[name] for name in scores}
     assert last == pytest.approx({name: told[name] for name in last}, rel=1e-12)

@@ -67,6 +67,14 @@ def score_by_hand(record):
     return int(np.abs(union["B"] - union["A"] + union["C"] - union["D"]).sum())
 
 
+def test_the_white_corpus_has_the_tuples_of_the_occluded_one_on_white(tmp_path, occluded):
+    white = make_corpus(tmp_path / "white", n=2, size=64, variant="white")
+    for record in white.tuples:
+        assert {scene["background"] for scene in record["scenes"].values()} == {"white"}
+    theirs = [json.dumps(record["scenes"]["D"], sort_keys=True) for record in occluded.tuples]
+    assert all(json.dumps(record["scenes"]["D"], sort_keys=True) in theirs for record in white.tuples)
+
+
 def test_scores_are_those_of_silhouettes_at_240_pixels_and_keep_the_variants_bounds(occluded, clear):
     for record in occluded.tuples:
         assert record["score"] == score_by_hand(record) > 1400
@@ -212,6 +220,9 @@ def test_a_missing_file_is_named(toy, name):
 def test_a_file_cut_short_is_named(toy, name):
     data = (toy.folder / name).read_bytes()
     (toy.folder / name).write_bytes(data[: len(data) // 2])
+    with pytest.raises(UnknotError, match=name):
+        open_corpus(toy.folder)
+    (toy.folder / name).write_bytes(b"[" * 100_000)
     with pytest.raises(UnknotError, match=name):
         open_corpus(toy.folder)
 

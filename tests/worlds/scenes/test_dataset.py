@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,6 +126,13 @@ def test_the_clevr_setting_draws_wide_pictures_on_gray(tmp_path):
     assert world.records[1]["image_filename"] == "CLEVR_val_000001.png"
 
 
+def test_a_background_changes_the_floor_and_nothing_else(tmp_path, iid):
+    world = write_scenes(tmp_path / "white", SceneSet(**{**SMALL, "n": 3, "background": "white"}))
+    assert "background" not in iid.scene_set.record()
+    assert open_world(str(world.folder)).scene_set.background == "white"
+    assert [replace(iid.scene(i), background="white") for i in range(3)] == [world.scene(i) for i in range(3)]
+
+
 def test_a_set_that_is_there_is_opened_and_another_is_refused(iid):
     assert len(write_scenes(iid.folder, SceneSet(**SMALL)).pictures) == 70
     with pytest.raises(UnknotError, match="already holds scenes with n 70 instead of 71"):
@@ -134,7 +142,8 @@ def test_a_set_that_is_there_is_opened_and_another_is_refused(iid):
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"setting": "idd"}, "did you mean 'iid'"), ({"form": "jpg"}, "unknown format 'jpg'"), ({"n": 0}, "n 0"),
-     ({"split": "../x"}, "split"), ({"size": (0, 4)}, "0 x 4")],
+     ({"split": "../x"}, "split"), ({"size": (0, 4)}, "0 x 4"), ({"background": "whit"}, "did you mean 'white'"),
+     ({"setting": "sprites", "background": "white"}, "background is 'white'; expected none with the setting sprites")],
 )  # fmt: skip
 def test_wrong_wishes_are_named(options, message):
     with pytest.raises(UnknotError, match=message):

@@ -30,6 +30,7 @@ def step_curves(
     *,
     references: Mapping[str, float] | None = None,
     bounds: tuple[float, float] | None = None,
+    unit: str = "steps",
 ) -> str:
     """Curves over steps, with names at their ends, and grey lines for what they are held against.
 
@@ -38,6 +39,7 @@ def step_curves(
         curves: one or more.
         references: name -> value of a horizontal line.
         bounds: of the upright axis, if it should hold more than the values.
+        unit: what the axis below counts.
     """
     lines = references or {}
     named = len(curves) > 1 or bool(lines)
@@ -47,7 +49,7 @@ def step_curves(
     x = _Steps(min(steps, default=1), max(steps, default=1), 44, right)
     y = Scale.of([*drawn, *lines.values(), *(bounds or ())], HEIGHT - 36, 26)
     body = [text(0, 14, title, "title"), *upright(y, 42, right), *x.axis(24, HEIGHT - 34)]
-    body.append(text(right, HEIGHT - 4, "steps", "small soft", anchor="end"))
+    body.append(text(right, HEIGHT - 4, unit, "small soft", anchor="end"))
     labels: list[tuple[float, str, str]] = []
     for name, value in lines.items():
         what = f"<title>{escape(name)}: {value:.3f}</title>"

@@ -44,6 +44,15 @@ class Decoder:
         seen: NDArray[np.bool_] = self._of_codes(owners, slots) > 0
         return seen
 
+    def slots(self, slots: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What each slot draws, (n, k, h, w, c) in [0, 1], and its share of every pixel, (n, k, h, w)."""
+        import torch
+
+        with torch.inference_mode():
+            drawn = self.model.slots_decoded(torch.from_numpy(slots.astype(np.float32)).to(self.where))
+        pictures = drawn.pictures.float().clamp(0, 1).movedim(2, -1)
+        return pictures.cpu().numpy(), drawn.masks.float().cpu().numpy()
+
     def segments(self, images: NDArray[np.uint8]) -> NDArray[np.int64]:
         """(n, h, w) which slot owns each pixel, at the size the model sees."""
         from unknot.runs.batches import as_tensor

@@ -59,14 +59,20 @@ class CoatMeter:
     def row(self, model: "Model", device: "torch.device") -> Row:
         """Scores and passes of a model in evaluation mode, beside those of pixels; no random numbers are drawn.
 
-        NaN stands where all codes are alike. Slots are scored as they are, and tidied where the model can draw them.
+        NaN stands where all codes are alike. Slots are scored as they are, and tidied where the model can draw them. Of
+        every negative it has the share of tuples in which it does worse than D, such as `l2_p_hat_color`.
         """
         encoder = Encoder("model", model_encode(model, self.image_size, device), {"kind": "run"})
         decoder = Decoder(model, self.image_size, device)
         codes = EncoderCodes("model", tuple_codes(encoder, self.tuples), decoder)
         parts = ResultParts()
-        score_encoder(parts, codes, TupleSet("", self.tuples), _options(self.tuples))
-        return {**parts.values, **self.pixels}
+        variants = score_encoder(parts, codes, TupleSet("", self.tuples), _options(self.tuples))
+        endings = {name: ending for ending, (name, _) in variants.items()}
+        shares = {
+            f"{row['loss']}_p_hat_{row['negative']}{endings[str(row['representation'])]}": float(row["p_hat"] or 0)
+            for row in parts.negatives
+        }
+        return {**parts.values, **self.pixels, **shares}
 
 
 def coat_meter(

@@ -33,10 +33,10 @@ class AlgebraOptions(Options):
     corpus: InstanceOf[Corpus] | str | Path | None = option(
         None, "Folder of a corpus, or where corpora are made and kept; the data folder if left out.", decides=False
     )
-    tuples: int = option(1600, "Tuples of a corpus that is made.", ge=2, decides=False)
+    tuples: int = option(1600, "Tuples of a corpus that is made.", ge=2, le=10**9, decides=False)
     size: int = option(128, "Pixels of its images.", ge=1, decides=False)
-    variant: Literal["occluded", "clear", "as published"] = option(
-        "occluded", "occluded, clear or 'as published'.", decides=False
+    variant: Literal["occluded", "clear", "as published", "white"] = option(
+        "occluded", "occluded, clear, 'as published', or white (A and B on white too).", decides=False
     )
     corpus_seed: int = option(0, "Decides its scenes.", ge=0, decides=False)
     jobs: int = option(1, "Processes that make a corpus; its files do not depend on it.", ge=1, decides=False)

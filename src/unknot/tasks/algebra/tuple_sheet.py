@@ -3,14 +3,16 @@
 import base64
 import io
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.metrics.slots import align
+from unknot.metrics.slots import align, duplicates, nearest_cosine
 from unknot.reports.kit.lettering import FRAME, INK, PAPER, font, thumbnail, wrapped
+from unknot.reports.kit.slot_pictures import slot_sheet
 from unknot.tasks.algebra.codes import EncoderCodes
+from unknot.tasks.algebra.decoder import Decoder
 from unknot.tasks.algebra.quadruples import Tuples, pixel_negative
 from unknot.worlds.preview import GAP
 from unknot.worlds.scenes.corpus import MASKED
@@ -51,10 +53,40 @@ def drawn_tuples(tuples: Tuples, n: int, encoder: EncoderCodes | None = None) ->
     columns = {role: tuples.images(rows, role) for role in MASKED}
     columns["B - A + C in pixels"] = pixel_negative(tuples, rows).clip(0, 255).astype(np.uint8)
     if encoder is not None and encoder.decoder is not None and encoder.decoder.model.decodes:
-        columns["decoded z(D)"] = encoder.decoder.images(encoder.codes["D"][rows])
+        for role in MASKED:
+            columns[f"decoded z({role})"] = encoder.decoder.images(encoder.codes[role][rows])
         columns["decoded z(B) - z(A) + z(C)"] = encoder.decoder.images(_sums(encoder.codes, rows))
+    return _base64(tuple_sheet(columns))
+
+
+def drawn_slots(tuples: Tuples, row: int, encoder: EncoderCodes, threshold: float) -> str:
+    """What the matched slots of one tuple draw, and those of B - A + C, as the base64 of a PNG.
+
+    Slots that were matched stand below each other. Below each: the share of the image that its mask takes, and the
+    largest cosine between it and another slot of the same image; and whether it is a duplicate, or owns no pixel.
+    """
+    decoder, rows = cast(Decoder, encoder.decoder), np.array([row])
+    a, b, c, d = align(*(encoder.codes[role][rows] for role in MASKED))
+    slots = np.concatenate([a, b, c, d, b - a + c])
+    pictures, masks = decoder.slots(slots)
+    wrong = pixel_negative(tuples, rows).clip(0, 255).astype(np.uint8)
+    images = np.concatenate([*(tuples.images(rows, role) for role in MASKED), wrong])
+    mass, cosine = masks.mean(axis=(2, 3)), nearest_cosine(slots)
+    marks = np.where(duplicates(slots, threshold), "duplicate", "")
+    owners = masks.argmax(axis=1).reshape(len(masks), -1)
+    for i, own in enumerate(owners):
+        idle = ~np.isin(np.arange(slots.shape[1]), own)
+        marks[i] = np.where(idle & (marks[i] == ""), "owns nothing", marks[i])
+    words = [
+        [f"{100 * m:.0f} %\ncos {s:.2f}\n{mark}" for m, s, mark in zip(*row_of, strict=True)]
+        for row_of in zip(mass, cosine, marks, strict=True)
+    ]
+    return _base64(slot_sheet(images, pictures, masks, captions=words, labels=(*MASKED, "B - A + C")))
+
+
+def _base64(picture: "Image") -> str:
     file = io.BytesIO()
-    tuple_sheet(columns).save(file, format="PNG", optimize=True)
+    picture.save(file, format="PNG", optimize=True)
     return base64.b64encode(file.getvalue()).decode("ascii")
 
 

@@ -288,7 +288,7 @@ def render(
         got = f"{out.dtype} of shape {out.shape}{'' if out.flags.c_contiguous else ', not contiguous'}"
         raise UnknotError(f"render: out is {got}; expected contiguous uint8 of shape {shape}.")
     tones = _SRGB if curve == "srgb" else np.zeros(0)
-    draw(batch.cameras, batch.bodies, batch.lights, batch.backgrounds, tones, _hammersley(samples), out)
+    draw(batch.cameras, batch.bodies, batch.lights, batch.backgrounds, tones, hammersley(samples), out)
     return out
 
 
@@ -330,7 +330,7 @@ def _unit(vectors: Rows, what: str) -> Rows:
     return result
 
 
-def _hammersley(n: int) -> Rows:
+def hammersley(n: int) -> Rows:
     """N points of the unit square, one in every row and column of an n x n grid when n is a power of two."""
     if not 1 <= n <= 4096:
         raise UnknotError(f"render: samples is {n}; expected 1 to 4096.")

@@ -18,6 +18,7 @@ from unknot.worlds.raytracer import layout as at
 from unknot.worlds.raytracer.tracer import Batch, Body, Light, Material, body_rows, camera_rows, light_row, turn
 from unknot.worlds.rendered.traced_world import TracedWorld
 
+PAINT = ("floor_hue", "wall_hue", "object_hue")
 # Lengths in half widths of the room; the object stands on the middle of the floor.
 FIELD_OF_VIEW = 45.0
 DISTANCE = 0.936  # of the camera from the object's axis, along the floor
@@ -53,7 +54,7 @@ def shapes3d_rendered() -> TracedWorld:
     >>> image.shape, image[0, 60, 5].tolist()
     ((1, 64, 64, 3), [255, 0, 0])
     """
-    return TracedWorld("Shapes3D (rendered)", SPACE, scenes, key="shapes3d_rendered")
+    return TracedWorld("Shapes3D (rendered)", SPACE, scenes, key="shapes3d_rendered", paint=PAINT)
 
 
 def scenes(classes: Classes) -> Batch:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,6 +11,9 @@ from numpy.typing import ArrayLike
 from unknot.factors import Classes, FactorSpace
 from unknot.worlds.raytracer.tracer import Batch, render
 from unknot.worlds.world import Images, WorldDefaults
+
+if TYPE_CHECKING:
+    from unknot.worlds.raytracer.painting import Lit
 
 _BATCH = 256  # scenes packed at a time, so that memory stays flat
 
@@ -22,12 +27,15 @@ class TracedWorld(WorldDefaults):
         factors: its grid.
         scenes: the packed scene of each row of classes.
         key: its name in the catalogue.
+        paint: factors that decide colours of matt bodies alone: rays are followed once for each combination of the
+            others.
     """
 
     name: str
     factors: FactorSpace
     scenes: Callable[[Classes], Batch]
     key: str = ""
+    paint: tuple[str, ...] = ()
 
     image_shape = (64, 64, 3)
 
@@ -36,6 +44,32 @@ class TracedWorld(WorldDefaults):
         checked = self.factors.check(classes, self.name)
         images = np.empty((len(checked), *self.image_shape), dtype=np.uint8)
         for start in range(0, len(checked), _BATCH):
-            chunk = slice(start, start + _BATCH)
-            render(self.scenes(checked[chunk]), *self.image_shape[:2], out=images[chunk])
+            self._draw(checked[start : start + _BATCH], images[start : start + _BATCH])
         return images
+
+    def _draw(self, classes: Classes, out: Images) -> None:
+        if not self.paint:
+            render(self.scenes(classes), *self.image_shape[:2], out=out)
+            return
+        from unknot.worlds.raytracer.painting import paint
+
+        columns = self._arranging
+        index = np.ravel_multi_index(tuple(classes[:, columns].T), tuple(self.factors.sizes[columns]))
+        paint(_lit(self), index, self.scenes(classes), out)
+
+    @property
+    def _arranging(self) -> list[int]:
+        """The columns of factors that are not paint."""
+        return [j for j, name in enumerate(self.factors.names) if name not in self.paint]
+
+
+@cache
+def _lit(world: TracedWorld) -> "Lit":
+    """The light of all arrangements of a world."""
+    from unknot.worlds.raytracer.painting import lit
+
+    columns = world._arranging
+    sizes = tuple(world.factors.sizes[columns])
+    classes = np.zeros((int(np.prod(sizes)), len(world.factors.names)), dtype=np.int64)
+    classes[:, columns] = np.indices(sizes).reshape(len(sizes), -1).T
+    return lit(world.scenes(classes), *world.image_shape[:2])

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.files import written_whole
 from unknot.progress import Progress, silent
+from unknot.reading.guard import load_json, parsing
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.pictures import PictureFiles, Pictures
 from unknot.worlds.scenes.chunks import (
@@ -31,7 +32,7 @@ from unknot.worlds.scenes.chunks import (
     progress_of,
 )
 from unknot.worlds.scenes.render import Size, pixel_coords, render, scene_masks, window
-from unknot.worlds.scenes.scene import Scene, read_scene, scene_json
+from unknot.worlds.scenes.scene import Scene, check_background, read_scene, scene_json
 from unknot.worlds.scenes.scenes_rendered import TITLES as SCENE_TITLES
 from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 
@@ -63,6 +64,7 @@ class SceneSet:
         seed: decides every picture.
         form: "array" for one memory-mapped file, "png" for one file each.
         split: goes into names and JSON, as in CLEVR_train_000000.png.
+        background: the floor of every scene: see `ScenesRendered`. Sprites have none.
     """
 
     setting: str = "iid"
@@ -71,6 +73,7 @@ class SceneSet:
     seed: int = 0
     form: str = "array"
     split: str = "train"
+    background: str = ""
 
     def __post_init__(self) -> None:
         if self.setting not in TITLES:
@@ -84,6 +87,10 @@ class SceneSet:
         height, width = self.sides
         if self.setting in FLAT and height != width:
             raise UnknotError(f"scenes: sprites are square; the size is {height} x {width}.")
+        if self.setting in FLAT and self.background:
+            expected = f"none with the setting {self.setting}"
+            raise UnknotError(who="scenes", field="background", value=self.background, expected=expected)
+        check_background(self.background)
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -94,7 +101,7 @@ class SceneSet:
         """What `dataset.json` holds."""
         return {
             "version": VERSION, "setting": self.setting, "n": self.n, "size": list(self.sides), "seed": self.seed,
-            "format": self.form, "split": self.split,
+            "format": self.form, "split": self.split, **({"background": self.background} if self.background else {}),
         }  # fmt: skip
 
     def file_name(self, i: int) -> str:
@@ -167,7 +174,13 @@ def open_scenes(folder: Path | str) -> SceneWorld:
     try:
         height, width = record["size"]
         scene_set = SceneSet(
-            record["setting"], int(record["n"]), (height, width), record["seed"], record["format"], record["split"]
+            record["setting"],
+            int(record["n"]),
+            (height, width),
+            record["seed"],
+            record["format"],
+            record["split"],
+            record.get("background", ""),
         )
     except (KeyError, TypeError, ValueError, AttributeError, UnknotError) as error:
         raise UnknotError(
@@ -210,7 +223,7 @@ def _write_piece(scene_set: SceneSet, making: Path, piece: int) -> dict[str, Any
 
 def _scenes(scene_set: SceneSet, numbers: range) -> Drawn:
     size = scene_set.sides
-    drawn = ScenesRendered(scene_set.setting, scene_set.n, size, scene_set.seed)
+    drawn = ScenesRendered(scene_set.setting, scene_set.n, size, scene_set.seed, scene_set.background)
     scenes = [drawn.scene(i) for i in numbers]
     places = pixel_coords(scenes, size)
     masks = scene_masks(scenes, size)
@@ -242,7 +255,7 @@ def _stack(folder: Path, kind: str, scene_set: SceneSet, *channels: int) -> Pict
     """The images or the masks of a folder."""
     shape = (*scene_set.sides, *channels)
     if scene_set.form == "array":
-        return mapped(folder / f"{kind}.npy", (scene_set.n, *shape), "write the set again")
+        return mapped(folder / f"{kind}.npy", (scene_set.n, *shape), "Write the set again.")
     paths = [folder / kind / scene_set.file_name(i) for i in range(scene_set.n)]
     here = set((folder / kind).iterdir()) if (folder / kind).is_dir() else set()
     missing = [path for path in paths if path not in here]
@@ -254,26 +267,18 @@ def _stack(folder: Path, kind: str, scene_set: SceneSet, *channels: int) -> Pict
 def _read_png(path: Path) -> NDArray[np.uint8]:
     from PIL import Image
 
-    try:
-        with Image.open(path) as file:
-            return np.asarray(file)
-    except (OSError, ValueError, SyntaxError) as error:
-        raise UnknotError(f"{path}: cannot be read ({error}); write the set again.") from error
+    with parsing(path, "a picture", "Write the set again."), Image.open(path) as file:
+        return np.asarray(file)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        done = progress_of(path.parent)
-        if done is not None:
-            raise UnknotError(
-                f"{path.parent}: writing these scenes was interrupted ({done} pieces are done); write them again with "
-                "the same options and it goes on from there."
-            ) from None
-        raise UnknotError(f"{path}: no such file.") from None
-    except (OSError, ValueError) as error:
-        raise UnknotError(f"{path}: cannot be read ({error}).") from error
+    done = None if path.exists() else progress_of(path.parent)
+    if done is not None:
+        raise UnknotError(
+            f"{path.parent}: writing these scenes was interrupted ({done} pieces are done); write them again with "
+            "the same options and it goes on from there."
+        )
+    record = load_json(path, hint="Write the set again.")
     if not isinstance(record, dict):
         raise UnknotError(f"{path}: holds no object.")
     return cast("dict[str, Any]", record)

@@ -33,7 +33,7 @@ STRONG, CLEAR = 1400, 400  # scores above, and below: strong occlusion, next to 
 MAINS = 16  # main scenes looked for at a time
 SEEN = 20  # pixels of a 128 x 128 image in which an added object, or a wrong one, must show
 NOTICED = 8  # levels by which a pixel must differ to count
-VARIANTS = ("occluded", "clear", "as published")
+VARIANTS = ("occluded", "clear", "as published", "white")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ def make_corpus(
         n: tuples.
         size: side of the square images, or (height, width).
         variant: "occluded": tuples whose objects hide each other strongly; "clear": hardly at all; "as published":
-            like "occluded", with negatives made as in the published generator, even if the change cannot be seen.
+            like "occluded", with negatives made as in the published generator, even if the change cannot be seen;
+            "white": like "occluded", with A and B on white too.
         seed: decides everything.
         per_scene: tuples at most from one main scene.
         jobs: processes.
@@ -187,7 +188,8 @@ def _drawn_tuple(
     height, width, _ = window(wish.size)
     enough = max(1, round(SEEN * height * width / 128**2))
     roles = parts.roles()
-    scenes = role_scenes(main, parts, COLORED[rng.integers(len(COLORED))])
+    color = COLORED[rng.integers(len(COLORED))]  # drawn for all variants, so that white has the tuples of occluded
+    scenes = role_scenes(main, parts, "white" if wish.variant == "white" else color)
     labels = [[i + 1 for i in roles[role]] for role in MASKED]
     masks = scene_masks([scenes[role] for role in MASKED], wish.size, labels=labels)
     if not published and any((masks[c] == i + 1).sum() < enough for c in (1, 3) for i in parts.added):

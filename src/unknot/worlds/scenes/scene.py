@@ -123,6 +123,12 @@ class Scene:
             raise unknown("background", str(self.background), FLOORS)
 
 
+def check_background(name: str) -> None:
+    """An error unless a name is that of a floor, or empty."""
+    if name and name not in FLOORS:
+        raise unknown("background", name, FLOORS, field="background")
+
+
 def scene_json(scene: Scene, *, pixel_coords: Sequence[Sequence[float]] = (), **extra: Any) -> dict[str, Any]:
     """A scene as CLEVR writes it, with the keys that allow to render it again: background, camera, lights, scale.
 

@@ -1,6 +1,6 @@
 """Scenes of objects drawn when asked for: a world that needs no folder."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,7 +9,7 @@ from unknot.errors import UnknotError, unknown
 from unknot.factors import FactorSpace, numbered
 from unknot.worlds.scenes.placement import SETTINGS, sample_scenes
 from unknot.worlds.scenes.render import Size, render, scene_masks, window
-from unknot.worlds.scenes.scene import Scene
+from unknot.worlds.scenes.scene import Scene, check_background
 from unknot.worlds.world import Images, WorldDefaults
 
 KEYS = {"iid": "scenes_rendered", "corr": "scenes_corr_rendered"}
@@ -28,6 +28,8 @@ class ScenesRendered(WorldDefaults):
         n: how many; COAT trains on 23,000.
         size: side of square images, or (height, width).
         seed: decides all of them.
+        background: one of `FLOORS` for every scene, which is the same as without but for its floor; left out, floors
+            are drawn as published.
 
     >>> world = ScenesRendered(n=2, size=32)
     >>> world.images([[1]]).shape, len(world.scene(1).objects) == int(world.masks([[1]]).max())
@@ -38,12 +40,14 @@ class ScenesRendered(WorldDefaults):
     n: int = 23_000
     size: Size = 128
     seed: int = 0
+    background: str = ""
 
     def __post_init__(self) -> None:
         if self.setting not in TITLES:
             raise unknown("setting", self.setting, TITLES)
         if self.n < 1 or self.seed < 0:
             raise UnknotError(f"scenes: n {self.n}, seed {self.seed}; expected n from 1 and a seed from 0.")
+        check_background(self.background)
         window(self.size)
 
     @property
@@ -69,7 +73,8 @@ class ScenesRendered(WorldDefaults):
 
     def scene(self, i: int) -> Scene:
         """Scene i."""
-        return sample_scenes(1, SETTINGS[self.setting], np.random.default_rng([self.seed, i]), batch=4)[0]
+        scene = sample_scenes(1, SETTINGS[self.setting], np.random.default_rng([self.seed, i]), batch=4)[0]
+        return replace(scene, background=self.background) if self.background else scene
 
     def images(self, classes: ArrayLike, *, rng: np.random.Generator | None = None) -> Images:
         """One uint8 image for each row of classes; `rng` is not used."""

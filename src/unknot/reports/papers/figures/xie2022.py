@@ -1,7 +1,7 @@
 """Xie et al. 2022 from results of `unknot task algebra` and runs of one's own: Tables 1 and 2, and the curves."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from unknot.reports.papers.figures.own import Lacks, Own
 from unknot.runs.labels import settings as settings_of
 from unknot.runs.run import Run
 from unknot.tasks.algebra.options import LOSSES, WHO
-from unknot.tasks.algebra.page import score_text
+from unknot.tasks.algebra.page import needed, score_text
 from unknot.tasks.algebra.published import published_rows
 from unknot.tasks.result import TaskResult
 from unknot.worlds.scenes.scenes_rendered import KEYS
@@ -143,13 +143,24 @@ def curves(own: Own) -> Pieces:
                 f"{title}-COAT", lines, references={"pixels": float(np.mean(pixels)), "chance": 0.0}
             )
             drawings.append(Drawing(chart, "The mean over seeds; the band is from the worst to the best."))
+    for label, runs in groups.items():
+        for loss, title in LOSSES.items():
+            lines = [
+                replace(curve, name=column.removeprefix(f"{loss}_p_hat_"))
+                for column in _p_hat_columns(runs, loss)
+                for curve in _curve(label, runs, "coat", column)
+            ]
+            if lines:
+                n = min(int((run.record.get("coat") or {}).get("n") or 1) for run in runs)
+                chart = step_curves(f"{title}: {label}", lines, references=needed(n), bounds=(0.0, 1.0))
+                drawings.append(Drawing(chart, "Share of tuples in which each wrong picture does worse than D."))
     for column, title in CURVES.items():
         lines = [curve for label, runs in groups.items() for curve in _curve(label, runs, "segmentation", column)]
         if lines:
             drawings.append(Drawing(step_curves(title, lines), "How well masks fit the true objects."))
     if not drawings:
         raise Lacks("no run was measured while it trained", remedy="unknot train --coat CORPUS measures COAT.")
-    yield "The success rates of the test on wrong pictures stand in figures of the paper; these curves are one's own."
+    yield "All curves are one's own: those of the paper stand in figures, without numbers."
     yield Gallery(drawings)
 
 
@@ -193,6 +204,13 @@ def _trained_on(run: Run) -> str:
 def _table(run: Run, name: str) -> list[Any]:
     """What a run measured over steps under this name, if it did."""
     return [run.table(name)] if (run.folder / f"{name}.parquet").is_file() else []
+
+
+def _p_hat_columns(runs: list[Run], loss: str) -> list[str]:
+    """The shares of codes as they are that runs measured, in order."""
+    columns = [column for run in runs for table in _table(run, "coat") for column in table]
+    own = [column for column in columns if column.startswith(f"{loss}_p_hat_")]
+    return [column for column in dict.fromkeys(own) if not column.endswith(("_tidied", "_no_duplicates"))]
 
 
 def _curve(label: str, runs: list[Run], name: str, column: str) -> Iterator[Curve]:
