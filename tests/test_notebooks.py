@@ -51,6 +51,8 @@ def test_the_result_of_a_task() -> None:
     with pytest.raises(UnknotError, match="unknown table 'tabel'"):
         result.to_frame("tabel")
     assert isinstance(result, TaskResult)
+    assert len(result.plot(plt.figure().subplots()).patches) == len(result.values)
+    plt.close("all")
 
 
 def test_a_representation() -> None:
@@ -59,3 +61,18 @@ def test_a_representation() -> None:
     assert repr(representation) == "Representation of 3 x 2 latents, factors species"
     frame = representation.to_frame()
     assert frame["species"].fillna("").tolist() == ["cat", "", "dog"] and frame["z1"].tolist() == [1.0, 2.0, 3.0]
+    assert "3 x 2 latents" in representation._repr_html_() and ">cat<" in representation._repr_html_()
+    assert NAME not in _representation()._repr_html_()
+    axes = representation.plot(plt.figure().subplots())
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["z0", "z1"]
+    plt.close("all")
+
+
+def test_a_comparison() -> None:
+    code = _representation()
+    comparison = unknot.compare({NAME: code, "other": code}, metrics=["mig"], resamples=20)
+    assert repr(comparison).splitlines()[1].startswith(f"mig[bins=20]  other less {NAME}: +0.000")
+    assert NAME not in comparison._repr_html_() and len(comparison.to_frame()) == 1
+    axes = comparison.plot(plt.figure().subplots())
+    assert [text.get_text() for text in axes.get_yticklabels()] == [f"mig[bins=20]: other less {NAME}"]
+    plt.close("all")

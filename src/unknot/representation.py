@@ -22,6 +22,7 @@ holds latents and factors apart.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ from unknot.tables.latent_files import (
     ARRAYS,
     columns_of,
     counted_names,
+    json_object,
     must_exist,
     only,
     read_frame,
@@ -51,8 +53,10 @@ from unknot.tables.latent_files import (
     without_header,
 )
 from unknot.tables.latents import latents_of
+from unknot.tables.shown import draw_latents, latent_frame
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from pandas import DataFrame
 
 TABLES = (".csv", ".parquet")
@@ -82,14 +86,15 @@ class Representation:
 
     def to_frame(self) -> "DataFrame":
         """Latents z0, z1, ... and factors, words as words, as a data frame."""
-        from pandas import DataFrame
+        return latent_frame(self.latents, self.labels)
 
-        flat = np.asarray(as_array(self.latents)).reshape(self.latents.shape[0], -1)
-        columns: dict[str, Any] = {f"z{i}": column for i, column in enumerate(flat.T)}
-        for name, codes in zip(self.factor_names, () if self.factors is None else self.factors.T, strict=True):
-            words = self.words.get(name)
-            columns[name] = codes if words is None else [words[int(c)] if c >= 0 else None for c in codes]
-        return DataFrame(columns)
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the values of each latent into axes of matplotlib."""
+        return draw_latents(self.latents, axes)
+
+    def _repr_html_(self) -> str:
+        few = latent_frame(self.latents[:5], self.labels and self.labels[:5])
+        return f"<p>{escape(repr(self))}</p>{few.to_html(max_cols=20, float_format='{:.3f}'.format)}"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "latents", latents_of(self.latents, "representation"))
@@ -294,20 +299,11 @@ def _from_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Representati
             kl=arrays.get("kl"),
             logvars=arrays.get("logvars"),
             groups=arrays.get("groups"),
-            words=_json_object(arrays.get("words")),
-            source=_json_object(arrays.get("source")),
+            words=json_object(arrays.get("words")),
+            source=json_object(arrays.get("source")),
         )
     except UnknotError as error:
         raise UnknotError(f"{path}: {error}") from None
-
-
-def _json_object(written: NDArray[Any] | None) -> dict[str, Any]:
-    """What a file says of its latents or classes, if it does so in a way we can read; nothing depends on it."""
-    try:
-        source = json.loads(str(written)) if written is not None else {}
-    except (ValueError, RecursionError):
-        return {}
-    return source if isinstance(source, dict) else {}
 
 
 @checked

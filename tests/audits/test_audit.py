@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 from typer.testing import CliRunner
 
 from unknot.audits.audit import AuditOptions, audit
@@ -43,7 +45,7 @@ def test_an_encoder_is_asked_and_a_second_call_only_reads(tmp_path: Path, monkey
     assert again.encoders[0].headline == own.headline
     assert sum(calls) - seen < 100  # only what tells the encoder from another
     html = write_audit_page(tmp_path / "audit.html", again).read_text()
-    for words in ("At a glance", "Factor by factor", "R², extrapolation", "chance"):
+    for words in ("At a glance", "Factor by factor", "R², extrapolation", "chance", "Intervals of 95 %"):
         assert words in html
 
 
@@ -68,6 +70,30 @@ def test_a_run_is_asked_beside_floors_and_itself_untrained(
     assert names[1:3] == ["raw pixels", "random projection"] and names[3] == f"{names[0]}, untrained"
     assert [each["width"] for each in record["encoders"]] == [10, 256, 64, 10]
     assert set(record["places"]) == set(names) and (tmp_path / "audit" / "audit.html").is_file()
+
+
+class Corner(nn.Module):
+    """A first layer and one number more of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first = nn.Conv2d(1, 4, 9, stride=8)
+
+    def forward(self, images):
+        return self.first(images).relu().amax((2, 3))
+
+
+def test_layers_and_poolings_are_encoders_of_their_own_each_beside_its_twin() -> None:
+    options = AuditOptions(parts=("factors",), rows=120, resamples=20, layers=("first", ""))
+    result = audit([Corner()], WORLD, options=options)
+    named, floors = ([each.name for each in result.encoders if each.floor is floor] for floor in (False, True))
+    assert named == ["Corner at first", "Corner"]
+    assert floors[2:] == ["Corner, untrained at first", "Corner, untrained"]
+    for each in result.encoders:
+        low, high = each.intervals["linear"]
+        assert low < each.headline["linear"] < high and high - low < 0.2
+        assert each.intervals["mig"][0] <= each.intervals["mig"][1]
 
 
 def changing(images):

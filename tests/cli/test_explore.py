@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from unknot.cli.explore import explore
+from unknot.errors import UnknotError
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
@@ -57,3 +59,19 @@ def test_a_folder_that_is_no_run_is_refused_in_one_line(tmp_path: Path) -> None:
     assert (
         done.stderr.strip() == f"unknot: {tmp_path}: is not a run; it has no run.json. `unknot train` makes one."
     )
+
+
+def test_a_file_of_latents_is_served_and_what_is_for_files_alone_is_refused(run: Run, tmp_path: Path) -> None:
+    words = _command("example", "--world", "dsprites_rendered", "--no-browser")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            with urllib.request.urlopen(process.stdout.readline().strip(), timeout=120) as page:
+                assert "6,000 rows of 10 latents. A picture is the image of its row." in page.read().decode()
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=120)
+    with pytest.raises(UnknotError, match=r"explore: --world is for a file of latents, and .* is none"):
+        explore(run.folder, world="dsprites_rendered")
+    with pytest.raises(UnknotError, match=r"explore: a file of factors is for a file of latents, and .* is none"):
+        explore(run.folder, tmp_path / "factors.csv")

@@ -261,7 +261,7 @@ def test_a_wrong_encoder_is_told_what_is_wrong_with_it(encoder: Any, message: st
         ({"split": "extrapolate"}, "did you mean 'extrapolation'"),
         ({"world": None}, "needs a world"),
         ({"world": "dsprite_rendered"}, "did you mean 'dsprites_rendered'"),
-        ({"pool": "mean"}, "pool is for timm and hf networks"),
+        ({"pool": "mean"}, "pool is for timm and hf networks and modules of torch"),
         ({"image_size": 32}, "image_size is for timm and hf networks"),
     ],
 )

@@ -19,7 +19,7 @@ USUAL = {
     "study": "study {stage}/study.yaml --dry-run",
     "results": "results {stage}/study",
     "report": "report run -o page.html",
-    "explore": "explore run --no-browser",
+    "explore": "explore {stage}/latents.npz --no-browser",
     "leaderboard": "leaderboard {stage}/result.json",
     "papers": "papers duan2020",
     "demo": "demo --study {stage}/nothing.yaml",

@@ -83,7 +83,7 @@ PUBLISHED: dict[tuple[str, str], tuple[Mapping[str, Any], Mapping[str, Any]]] = 
         {},
         {"slot_size": 48, "channels": 32, "kernels": "5,3,3", "stride": 2, "slot_decoder": "mlp", "target": 16}
         | {"test_iterations": 5, "warm_up": 200, "half_life": 0, "clip": 0.5, "image_size": 32, "lr": 1e-3}
-        | {"schedule": "cosine", "batch_size": 32, "precision": "bfloat16", "steps": 20_000},
+        | {"schedule": "cosine", "batch_size": 32, "precision": "bfloat16", "steps": 10_000, "init": "torch"},
     ),
     ("iodine", "reference"): ({}, {"image_size": 128, "lr": 1e-3, "batch_size": 32, "steps": 1_000_000}),
     ("iodine", "xie2022"): (

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import unknot
 from unknot import UnknotError
@@ -117,3 +118,29 @@ def test_a_factor_of_one_value_where_it_is_known_is_left_out_with_the_reason() -
     assert np.isfinite(card["mig"].value)
     with pytest.raises(UnknotError, match="every factor is constant"):
         unknot.score(z, np.where(y[:, 2:] == 1, 1, np.nan), metrics=["mig"])
+
+
+@pytest.mark.parametrize(
+    "name", ["mig", "jemmig", "mig[zero+10]", "mig[bins=20,normaliser=code]", "sap[regression]"]
+)
+@pytest.mark.parametrize("layout", ["float32", "sparse"])
+def test_of_wide_codes_too_each_factor_has_the_score_of_its_known_rows(name: str, layout: str) -> None:
+    rng = np.random.default_rng(1)
+    z, y = rng.normal(size=(300, 110)).astype(np.float32), rng.integers(0, [3, 4, 2], size=(300, 3)).astype(float)
+    z[:, :3] += y
+    z[rng.random(z.shape) < 0.3] = 0
+    z[:, 5] = 2.0
+    y[rng.random(y.shape) < 0.3] = np.nan
+    z[np.isnan(y[:, 0]), 6] = 1e-3  # without variance where the others are known, but for few rows
+    z[~np.isnan(y[:, 0]), 6] = 0
+    latents = scipy.sparse.csr_matrix(z) if layout == "sparse" else z
+    card = unknot.score(latents, y, metrics=[name])
+    (score,) = (record.score for record in card.records.values())
+    for j in range(3):
+        there = ~np.isnan(y[:, j])
+        alone = unknot.score(z[there].astype(float), y[there, j].astype(int), metrics=[name])
+        (expected,) = (record.score for record in alone.records.values())
+        np.testing.assert_allclose(score.parts["per_factor"][j], expected.value, atol=1e-12)
+        matrix = "predictability" if name.startswith("sap") else "mutual_information"
+        np.testing.assert_allclose(score.parts[matrix][:, j], expected.parts[matrix][:, 0], atol=1e-12)
+        np.testing.assert_allclose(card.shares[:, j], alone.shares[:, 0], atol=1e-12)

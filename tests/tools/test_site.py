@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 from tools.requirements import ROOT
-from tools.site import api, command_line, completed, gallery, on_page_markdown, pages, registry
+from tools.site import api, command_line, completed, gallery, notebooks, on_page_markdown, pages, registry
 
 CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
 
@@ -39,6 +39,7 @@ def test_pages_are_made_of_the_registries_the_help_and_the_examples() -> None:
     assert registry("", "models", "MODELS").count(":::") == len(MODELS)
     assert "::: unknot.scoring.scoring.score\n" in api() and "::: unknot.worlds.array_world.ArrayWorld\n" in api()
     assert "## unknot score\n" in command_line() and "--log" in command_line()
+    assert notebooks().count("\n## ") == 6 and "unknot.compare(" in notebooks()
     assert gallery().count("\n## ") == len(list((ROOT / "examples").glob("*.py")))
 
 

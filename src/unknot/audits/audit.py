@@ -7,7 +7,6 @@ Every question is that of a metric or a task; the audit only asks them all, of e
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from unknot.tasks import TASKS, TaskResult
 
 WHO = "audit"
 WORLD = "shapes3d_rendered"
+NORMAL = 1.96  # standard deviations of a 95 % interval
 METRICS = ("linear_accuracy", "mlp_accuracy", "mig")
 PARTS = ("factors", "generalisation", "combinations", "fairness", "algebra")
 FLOORS: Mapping[str, Callable[..., Any]] = {"raw pixels": raw_pixels, "random projection": random_projection}
@@ -50,6 +50,8 @@ class AuditOptions:
         tuples: of scenes, for COAT.
         floors: whether to ask pixels, a random projection and the untrained twin as well.
         resamples: of rows, for intervals of single-latent knowledge.
+        layers: of networks, each asked as an encoder of its own; only the last one if left out.
+        pools: poolings of networks, each asked as an encoder of its own; the usual one if left out.
         seed: decides rows, readers and draws.
     """
 
@@ -60,6 +62,8 @@ class AuditOptions:
     tuples: int = 128
     floors: bool = True
     resamples: int = 100
+    layers: Sequence[str] = ()
+    pools: Sequence[str] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -100,6 +104,8 @@ class Audited:
         width: numbers in a code; of slots, of all together.
         answers: for each factor, who can read it off and which latent knows it.
         scores: metric -> value.
+        intervals: number of `headline`, or mig -> 95 % interval on other rows: of readers as they are, by the binomial
+            spread of held-out rows; of MIG by resamples.
         results: task -> its result.
         refused: part -> why there is no answer.
     """
@@ -109,6 +115,7 @@ class Audited:
     width: int = 0
     answers: Sequence[Answer] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
+    intervals: Mapping[str, Sequence[float]] = field(default_factory=dict)
     results: Mapping[str, TaskResult] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
 
@@ -183,7 +190,7 @@ def audit(
     if folder is not None:
         must_be_ours(Path(folder), "audit", MARKS)
     world = world or _own_world([Source.of(which, opening=opening, who=WHO) for which in named])
-    asked = [_Asked(Source.of(which, world, opening, who=WHO)) for which in named]
+    asked = [each for which in named for each in _asked(which, world, opening, options)]
     if options.floors:
         asked += _floors(asked, world, opening)
     names = [each.name for each in asked]
@@ -208,7 +215,20 @@ class _Asked:
 
     @property
     def name(self) -> str:
-        return self.title or self.source.label
+        return self.title or f"{self.source.label}{self.place}"
+
+    @property
+    def place(self) -> str:
+        """Which part of a network it is, where that was chosen."""
+        opening = self.source.opening
+        return f" at {opening.layer}" * bool(opening.layer) + f" ({opening.pool})" * bool(opening.pool)
+
+
+def _asked(which: Any, world: str, opening: Opening, options: AuditOptions) -> list[_Asked]:
+    """An encoder at every layer and by every pooling."""
+    layers, pools = options.layers or [opening.layer], options.pools or [opening.pool]
+    openings = [replace(opening, layer=layer, pool=pool) for layer in layers for pool in pools]
+    return [_Asked(Source.of(which, world, how, who=WHO)) for how in openings]
 
 
 def _own_world(sources: Sequence[Source]) -> str:
@@ -217,10 +237,12 @@ def _own_world(sources: Sequence[Source]) -> str:
 
 def _floors(asked: Sequence[_Asked], world: str, opening: Opening) -> list[_Asked]:
     """Pixels, a projection, and the untrained twins of those that have one and were not named with it."""
-    plain = replace(opening, pool="", image_size=None)
-    twins = [(twin, each.source.opening) for each in asked if (twin := untrained_twin(each.source)) is not None]
+    plain = replace(opening, pool="", image_size=None, layer="")
     floors = [(name, which, plain) for name, which in FLOORS.items()]
-    floors += [(name, which, how if isinstance(which, str) else plain) for (name, which), how in twins]
+    for each in asked:
+        if (twin := untrained_twin(each.source)) is not None:
+            name, which = twin
+            floors.append((name + each.place, which, plain if each.source.run else each.source.opening))
     known = {each.name for each in asked}
     return [
         _Asked(Source(which, world, how, who=WHO), name, floor=True)
@@ -259,23 +281,31 @@ def _audited(
     answers: dict[str, Any] = {"answers": [], "scores": {}}
     refused: dict[str, str] = {}
     if "factors" in options.parts:
-        key = partial(_key, asked.source, options)
-        answers = workspace.kept(f"factors {asked.name}", key, lambda: _answers(codes, options.seed, progress))
+        answers = workspace.kept(
+            f"factors {asked.name}",
+            lambda: [*_key(asked.source, options), options.resamples],
+            lambda: _answers(codes, options, progress),
+        )
     results = {}
     for task, how in options.of_tasks.items():
         try:
             results[task] = _task_result(task, how, asked, workspace, within(progress, task))
         except UnknotError as error:
             refused[task] = str(error)
-    return Audited(
-        asked.name,
-        asked.floor,
-        int(np.prod(codes.latents.shape[1:])),
-        [_answer(record) for record in answers["answers"]],
-        answers["scores"],
-        results,
-        refused,
-    )
+    about = [_answer(record) for record in answers["answers"]]
+    intervals = _intervals(about, len(codes.latents) // 3) | answers.get("intervals", {})
+    width = int(np.prod(codes.latents.shape[1:]))
+    return Audited(asked.name, asked.floor, width, about, answers["scores"], intervals, results, refused)
+
+
+def _intervals(answers: Sequence[Answer], held_out: int) -> dict[str, Sequence[float]]:
+    """95 % of the mean accuracy over factors on other held-out rows."""
+    intervals: dict[str, Sequence[float]] = {}
+    for reader in ("linear", "mlp") if answers else ():
+        p = np.array([vars(answer)[reader] for answer in answers])
+        spread = NORMAL * float(np.sqrt((p * (1 - p)).sum() / held_out)) / len(p)
+        intervals[reader] = (float(p.mean()) - spread, float(p.mean()) + spread)
+    return intervals
 
 
 def _answer(record: Mapping[str, Any]) -> Answer:
@@ -284,10 +314,11 @@ def _answer(record: Mapping[str, Any]) -> Answer:
     return Answer(**numbers)
 
 
-def _answers(codes: Representation, seed: int, progress: Progress) -> dict[str, Any]:
-    todo = plan(codes.flattened(), metrics=METRICS, seed=seed)
+def _answers(codes: Representation, options: AuditOptions, progress: Progress) -> dict[str, Any]:
+    todo = plan(codes.flattened(), metrics=METRICS, seed=options.seed, bootstrap=options.resamples)
     card = scorecard(todo, list(run(todo, progress=progress)))
-    return {"answers": [asdict(answer) for answer in card.answers], "scores": card.values()}
+    spread = {record.name: record.interval for record in card.records.values() if record.interval is not None}
+    return {"answers": [asdict(answer) for answer in card.answers], "scores": card.values(), "intervals": spread}
 
 
 def _task_result(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.options import DATA, DEVICE, POOL, argument, option, takes
+from unknot.cli.options import DATA, DEVICE, argument, option, takes
 from unknot.cli.output import echo, plain_console, stoppable
 from unknot.errors import must_have
 
@@ -30,7 +30,11 @@ class Request:
     output: Path = option(
         Path("audit"), "Folder of the page, codes and answers: the same command goes on.", "--output", "-o"
     )
-    pool: str = option("", POOL)
+    layers: Sequence[str] = option(
+        (), "Layers of networks, as their named_modules call them; the last one if left out.", "--layers,"
+    )
+    pools: Sequence[str] = option((), "Poolings of networks: own, mean, class, slots.", "--pools,")
+    resamples: int = option(100, "Of rows, for intervals and places.")
     image_size: int | None = option(None, "For timm and hf: resize images to so many pixels.")
     device: str = option("cpu", DEVICE)
     data: Path | None = option(None, DATA)
@@ -47,9 +51,9 @@ def audit(request: Request) -> None:
     from unknot.reports.audit_page import refusals, summary_rows, write_audit_page
     from unknot.reports.kit.terminal import plain_table
 
-    same = ("rows", "combinations", "points", "tuples", "floors", "seed")
+    same = ("rows", "combinations", "points", "tuples", "floors", "resamples", "layers", "pools", "seed")
     options = AuditOptions(parts=tuple(request.parts) or PARTS, **{name: vars(request)[name] for name in same})
-    opening = Opening(request.device, request.data, request.pool, request.image_size)
+    opening = Opening(request.device, request.data, image_size=request.image_size)
     with stoppable("interrupted; the same command goes on."), progress_bar() as progress:
         result = audit(
             request.encoders,

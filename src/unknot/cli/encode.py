@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.options import DATA, DEVICE, POOL, argument, option, takes
+from unknot.cli.options import DATA, DEVICE, LAYER, POOL, argument, option, takes
 from unknot.cli.output import echo
 from unknot.errors import UnknotError
 
@@ -32,6 +32,7 @@ class EncodeOptions:
         None, "The file; in the run's folder if left out, and needed with --encoder.", "--output", "-o"
     )
     pool: str = option("", POOL)
+    layer: str = option("", LAYER)
     image_size: int | None = option(None, "For timm and hf: resize images to so many pixels.")
     batch_size: int = option(128, "Images at a time, 256 at most.")
     device: str = option("cpu", DEVICE)
@@ -59,7 +60,7 @@ def encode(options: EncodeOptions) -> None:
 
         run = None if options.run is None else Run(options.run)
         target = _target(options, run)
-        opening = Opening(options.device, options.data, options.pool, options.image_size)
+        opening = Opening(options.device, options.data, options.pool, options.image_size, options.layer)
         source = Source.of(run or options.encoder, options.world or None, opening)
         representation = encode(
             source,

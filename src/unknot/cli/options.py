@@ -22,7 +22,8 @@ from unknot.fields import members
 T = TypeVar("T")
 Parameters = dict[str, inspect.Parameter]
 
-POOL = "For timm and hf: own, mean, class or slots."
+POOL = "Of networks: own, mean, class or slots."
+LAYER = "Of a network, as its named_modules call it; the last one if left out."
 DEVICE = "cpu, cuda or mps."
 DATA = "Folder of data files."
 JSON = "Write all numbers to this file; - for standard output."

@@ -25,6 +25,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from unknot.encoders.layers import known_pool, output_of, pooled
 from unknot.encoders.transformers import PICKLED, SKOPS, read_transformer
 from unknot.errors import UnknotError
 from unknot.examples import located
@@ -34,7 +35,6 @@ from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.worlds.world import Images
 
-POOLS = ("own", "mean", "class", "slots")
 FILES = (".npz", ".safetensors", ".parquet", ".csv")  # that a word is taken for, even if it is not there
 Shape = tuple[int, int, int]
 
@@ -68,24 +68,39 @@ class Opening:
     Attributes:
         device: of runs and networks: "cpu", "cuda" or "mps".
         data: folder of data files.
-        pool: how the positions of a timm or hf network become one code.
+        pool: how the positions of a network become one code, see `unknot.encoders.layers`.
         image_size: that images are resized to for timm and hf networks.
+        layer: of a network, as its `named_modules` call it, whose output is the code; the last one if left out.
     """
 
     device: str = "cpu"
     data: Path | None = None
     pool: str = ""
     image_size: int | None = None
+    layer: str = ""
 
     def __post_init__(self) -> None:
         check_fields("encode", self)
 
+    @property
+    def of_layer(self) -> dict[str, str]:
+        """What a record says of the layer; nothing of the last one."""
+        return {"layer": self.layer} if self.layer else {}
+
     def must_leave_images(self) -> None:
-        """An error if images are to be changed for an encoder that sees them as they are."""
-        option = "pool" if self.pool else "image_size" if self.image_size else ""
-        if option:
-            text = f"encode: {option} is for timm and hf networks; other encoders see images as they are."
-            raise UnknotError(text, field=option)
+        """An error if images are to be resized for an encoder that sees them as they are."""
+        if self.image_size:
+            text = "encode: image_size is for timm and hf networks; other encoders see images as they are."
+            raise UnknotError(text, field="image_size")
+
+    def must_leave_codes(self) -> None:
+        """An error if a layer or a pooling is asked of what is no network with layers."""
+        for option in ("pool", "layer"):
+            if vars(self)[option]:
+                text = (
+                    f"encode: {option} is for timm and hf networks and modules of torch; other encoders have none."
+                )
+                raise UnknotError(text, field=option)
 
 
 AS_USUAL = Opening()
@@ -99,11 +114,13 @@ class Encoder:
         name: for messages.
         encode: uint8 images (n, h, w, c) to latents (n, d), slots (n, k, d), or (means, log-variances).
         record: plain values: kind, name, weights, pooling, preprocessing; a title where the name does not say it all.
+        module: anyone's own module of torch, where it is that.
     """
 
     name: str
     encode: Callable[[Images], Any]
     record: Mapping[str, Any]
+    module: Any = None
 
 
 def find_encoder(which: Any, shape: Shape, opening: Opening = AS_USUAL) -> Encoder:
@@ -121,6 +138,10 @@ timm:NAME or hf:NAME.
         make = timm_encoder if kind == "timm" else hf_encoder
         return make(name, shape, opening)
     opening.must_leave_images()
+    if kind == "slots":
+        from unknot.encoders.feature_slots import open_feature_slots
+
+        return open_feature_slots(name, shape, opening)
     if isinstance(which, str | Path) and Path(which).suffix in (SKOPS, *PICKLED):
         which = read_transformer(Path(which).expanduser())
     if isinstance(which, str):
@@ -133,7 +154,8 @@ timm:NAME or hf:NAME.
     if isinstance(which, type):
         which = _built(which)
     if isinstance(which, TorchModule):
-        return _module_encoder(which, opening.device)
+        return _module_encoder(which, opening)
+    opening.must_leave_codes()
     if isinstance(which, Transformer):
         return _transformer_encoder(which)
     if not callable(which):
@@ -198,25 +220,32 @@ def must_fit(who: str, spec: RunSpec, trained: Shape, shape: Shape) -> None:
         )
 
 
-def _module_encoder(module: Any, device: str) -> Encoder:
+def _module_encoder(module: Any, opening: Opening) -> Encoder:
     import torch
 
     from unknot.runs.batches import as_tensor
     from unknot.runs.training import find_device
 
-    where = find_device(device)
+    name, where = type(module).__name__, find_device(opening.device)
     module = module.to(where)
+    pool = known_pool(opening.pool, opening.layer, "")
 
     def encode(images: Images) -> Any:
         training = module.training
         module.eval()
         try:
             with torch.inference_mode():
-                return module(as_tensor(writable(images)).to(where))
+                pixels = as_tensor(writable(images)).to(where)
+                if opening.layer:
+                    features = output_of(name, module, opening.layer, lambda: module(pixels))
+                else:
+                    features = module(pixels)
+                return pooled(name, features, pool) if pool else features
         finally:
             module.train(training)
 
-    return Encoder(type(module).__name__, encode, {"kind": "module", "name": _label(type(module))})
+    record = {"kind": "module", "name": _label(type(module)), **opening.of_layer}
+    return Encoder(name, encode, record | ({"pool": pool} if pool else {}), module)
 
 
 def _built(kind: type) -> Any:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from unknot.encoders.encoder import Opening, Transformer, run_record
-from unknot.encoders.points import Codes, draw_images, draw_points, encode_points
+from unknot.encoders.points import Codes, drawn_rows, encode_points
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.progress import Progress, counted, silent
@@ -22,10 +22,9 @@ from unknot.reading.arguments import checked
 from unknot.representation import Representation, mean_kl, read_representation
 from unknot.runs.run import Run
 from unknot.runs.training_world import world_fingerprint
-from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.catalogue import conventions
 from unknot.worlds.splits.named import canonical_split, named_split
-from unknot.worlds.world import KeylessWorld, World
+from unknot.worlds.world import KeylessWorld
 
 ROWS = 15_000  # the literature's 10,000 training and 5,000 test rows
 
@@ -43,6 +42,7 @@ def encode(
     data: Path | None = None,
     pool: str = "",
     image_size: int | None = None,
+    layer: str = "",
     threads: int = 1,
     progress: Progress = silent,
 ) -> Representation:
@@ -61,8 +61,9 @@ def encode(
         batch_size: images an encoder sees at a time, 256 at most.
         device: "cpu", "cuda" or "mps", for runs and for timm and hf networks.
         data: folder of data files.
-        pool: how the positions of a timm or hf network become one code: see `encoders.POOLS`.
+        pool: how the positions of a network become one code: see `unknot.encoders.layers`.
         image_size: resize images to this many pixels, for timm and hf networks.
+        layer: of a network or a torch module whose output is the code, as `named_modules` call it.
         threads: of torch; one is the fastest on a shared machine.
         progress: told how many rows are encoded.
 
@@ -74,24 +75,20 @@ def encode(
     """
     _check(rows, seed, batch_size)
     split = canonical_split(split) if split else ""
-    opening = Opening(device=device, data=data, pool=pool, image_size=image_size)
+    opening = Opening(device=device, data=data, pool=pool, image_size=image_size, layer=layer)
     source = Source.of(encoder, world, opening)
     opened, ready = source.world, source.encoder
     halves = named_split(split, opened.factors, conventions(opened.key).rule) if split else None
     names = ("train", "test") if split else ("train",)
-    if isinstance(opened, ArrayWorld) and opened.stochastic:  # several images of one combination: each counts
-        images: World = opened.one_by_one()
-        drawn = [draw_images(opened.labels, halves, part, rows, seed) for part in names]
-        points, parts = [numbers[:, None] for numbers in drawn], [opened.labels[numbers] for numbers in drawn]
-    else:
-        images, parts = opened, [draw_points(opened, halves, part, rows, seed) for part in names]
-        points = parts
+    drawn = [drawn_rows(opened, halves, part, rows, seed) for part in names]
+    parts = [classes for _, _, classes in drawn]
 
     def encoded(i: int) -> Codes:
         before, total = sum(map(len, parts[:i])), sum(map(len, parts))
         told = counted(lambda done, _: progress("encoding", before + done, total))
+        images, points, _ = drawn[i]
         return encode_points(
-            ready, images, points[i], seed=[seed, i], batch_size=batch_size, threads=threads, progress=told
+            ready, images, points, seed=[seed, i], batch_size=batch_size, threads=threads, progress=told
         )
 
     codes = [encoded(i) for i in range(len(parts))]

@@ -1,7 +1,8 @@
 """What an encoder must beat to be worth its weights: pixels, a random projection of them, and itself untrained."""
 
+import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,14 @@ from unknot.worlds.world import Images
 SIDE = 16  # squares that a picture is averaged over, in rows and in columns
 PROJECTED = 64  # numbers of a random projection
 UNTRAINED = "untrained"
+
+
+@runtime_checkable
+class Resets(Protocol):
+    """A part of a network that can draw its weights anew, as those of torch can."""
+
+    def reset_parameters(self) -> None:
+        """Draw them."""
 
 
 def raw_pixels(images: Images) -> NDArray[np.float32]:
@@ -48,7 +57,25 @@ def untrained_twin(source: Source) -> tuple[str, Any] | None:
     if isinstance(source.which, str) and source.which.startswith("timm:"):
         twin = f"{source.which.partition('@')[0]}@{UNTRAINED}"
         return None if twin == source.which else (twin, twin)
-    return None
+    module = source.module
+    fresh = None if module is None else _drawn_anew(module)
+    return None if fresh is None else (f"{source.label}, {UNTRAINED}", fresh)
+
+
+def _drawn_anew(module: Any) -> Any:
+    """A copy of a module of torch with fresh weights; None if some of its parts do not know how to draw theirs."""
+    import torch
+
+    fresh = copy.deepcopy(module)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        for part in fresh.modules():
+            own = next(part.parameters(recurse=False), None)
+            if isinstance(part, Resets):
+                part.reset_parameters()
+            elif own is not None:
+                return None
+    return fresh
 
 
 def _untrained_run(source: Source) -> Callable[[Images], Any]:

@@ -11,8 +11,9 @@ from unknot.factors import Classes, Indices
 from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress, silent
 from unknot.reading.arrays import as_array
+from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.splits.split import Split
-from unknot.worlds.world import World
+from unknot.worlds.world import Images, World
 
 CHUNK = 256  # images in memory at a time; fixed, so that a stochastic world looks the same at every batch size
 STEADY = 1e-2  # of the largest number, by which codes may differ between sizes of batches
@@ -25,9 +26,15 @@ def draw_points(world: World, split: Split | None, part: str, rows: int | str, s
     return world.factors.classes(drawn) if world.rows is None else world.rows[drawn]
 
 
-def draw_images(labels: Classes, split: Split | None, part: str, rows: int | str, seed: int) -> Indices:
-    """The same for images of which each counts, also where several have the same classes: their numbers."""
-    return _drawn(len(labels), labels, split, part, rows, seed)
+def drawn_rows(
+    world: World, split: Split | None, part: str, rows: int | str, seed: int
+) -> tuple[World, Classes, Classes]:
+    """Where the images of so many rows come from, the points by which to ask for them there, and their classes."""
+    if isinstance(world, ArrayWorld) and world.stochastic:  # several images of one combination: each counts
+        numbers = _drawn(len(world.labels), world.labels, split, part, rows, seed)
+        return world.one_by_one(), numbers[:, None], world.labels[numbers]
+    classes = draw_points(world, split, part, rows, seed)
+    return world, classes, classes
 
 
 def _drawn(
@@ -68,14 +75,12 @@ def encode_points(
     """
     n, done = len(classes), 0
     batch_size = min(batch_size, CHUNK)
-    # Files are read fastest in their own order; rows keep theirs.
-    order = np.argsort(world.factors.indices(classes), kind="stable")
+    order = _reading_order(world, classes)
     collected: Codes = []
     with threads_of_torch(threads):
-        for i, start in enumerate(range(0, n, CHUNK)):
-            chunk = order[start : start + CHUNK]
-            rng = np.random.default_rng([*seed, 1, i]) if world.stochastic else None
-            images = world.images(classes[chunk], rng=rng)
+        for i in range(-(-n // CHUNK)):
+            chunk = order[i * CHUNK : (i + 1) * CHUNK]
+            images = _chunk(world, classes[chunk], seed, i)
             for first in range(0, len(chunk), batch_size):
                 into = chunk[first : first + batch_size]
                 codes = checked_codes(encoder, images[first : first + batch_size])
@@ -87,6 +92,29 @@ def encode_points(
                 done += len(into)
                 progress("encoding", done, n)
     return collected
+
+
+def encoded_images(world: World, classes: Classes, rows: Indices, seed: Sequence[int] = (0,)) -> Images:
+    """The images that `encode_points` showed for some of its rows, random parts included."""
+    if not world.stochastic or not len(rows):
+        return world.images(classes[rows])
+    order = _reading_order(world, classes)
+    places = np.argsort(order)[rows]
+    chunks = {
+        i: _chunk(world, classes[order[i * CHUNK : (i + 1) * CHUNK]], seed, i)
+        for i in set((places // CHUNK).tolist())
+    }
+    return np.stack([chunks[at // CHUNK][at % CHUNK] for at in places.tolist()])
+
+
+def _reading_order(world: World, classes: Classes) -> Indices:
+    """Files are read fastest in their own order; rows keep theirs."""
+    return np.argsort(world.factors.indices(classes), kind="stable")
+
+
+def _chunk(world: World, classes: Classes, seed: Sequence[int], number: int) -> Images:
+    rng = np.random.default_rng([*seed, 1, number]) if world.stochastic else None
+    return world.images(classes, rng=rng)
 
 
 def checked_codes(encoder: Encoder, images: NDArray[np.uint8]) -> Codes:

@@ -2,14 +2,8 @@
 
 Images are resized only for a network that takes one size alone, or when asked; grey ones are repeated to three
 channels; then the mean and standard deviation the weights were trained with are applied. The network runs in float32
-and evaluation mode. Its last feature map becomes latents by a pooling that is written into the file:
-
-    own     what its own classifier reads (timm), its pooler's output (hf)
-    mean    the mean over positions, class and register tokens left out
-    class   the class token
-    slots   every position is a slot (n, k, d)
-
-The default is `own` for timm and `mean` for hf, whose poolers many checkpoints lack.
+and evaluation mode. Its last feature map, or that of a layer, becomes latents by a pooling that is written into the
+file (`unknot.encoders.layers`). The default is `own` for timm and `mean` for hf, whose poolers many checkpoints lack.
 """
 
 import warnings
@@ -19,8 +13,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from unknot.encoders.encoder import POOLS, Encoder, Opening, Shape, writable
-from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.encoders.encoder import Encoder, Opening, Shape, writable
+from unknot.encoders.layers import known_pool, output_of, pooled
+from unknot.errors import UnknotError, UnknotWarning
 from unknot.files import file_hash
 from unknot.models.hub import hub_or_cache
 from unknot.models.torchvision import import_timm, import_torchvision
@@ -39,7 +34,7 @@ def timm_encoder(name: str, shape: Shape, opening: Opening) -> Encoder:
         opening: where to run it, how to pool (`own` if left out), and what size images are resized to.
     """
     timm = import_timm()
-    pool, image_size = _known_pool(opening.pool or "own"), opening.image_size
+    pool, image_size = known_pool(opening.pool, opening.layer, "own"), opening.image_size
     architecture, _, weights = name.partition("@")
     if not timm.is_model(architecture):
         raise _unknown_timm(architecture, timm)
@@ -55,15 +50,21 @@ def timm_encoder(name: str, shape: Shape, opening: Opening) -> Encoder:
     channels_last = vars(network).get("output_fmt") == "NHWC"
     prefix = vars(network).get("num_prefix_tokens", 0)
 
+    who = f"timm:{architecture}"
+
     def forward(images: Any) -> Any:
-        features = network.forward_features(images)
+        if opening.layer:
+            features = output_of(who, network, opening.layer, lambda: network(images))
+        else:
+            features = network.forward_features(images)
         if pool == "own":
             return network.forward_head(features, pre_logits=True).flatten(1)
-        return _pooled(f"timm:{architecture}", features, pool, prefix, channels_last=channels_last)
+        return pooled(who, features, pool, prefix, channels_last=channels_last)
 
     record = {"kind": "timm", "name": architecture, "weights": _weights_record(weights, setting), "pool": pool}
     if weights:  # else it would be taken for the published network
         record["title"] = f"timm:{architecture}@{Path(weights).name}"
+    record |= opening.of_layer
     return _encoder(network, forward, record, shape, opening.device, image_size, setting["mean"], setting["std"])
 
 
@@ -78,7 +79,7 @@ def hf_encoder(name: str, shape: Shape, opening: Opening) -> Encoder:
         opening: where to run it, how to pool (`mean` if left out), and what size images are resized to (the
             checkpoint's own if left out).
     """
-    pool = _known_pool(opening.pool or "mean")
+    pool = known_pool(opening.pool, opening.layer, "mean")
     network, missing = _hf_network(name)
     # A pooler that is not asked is no loss.
     lacking = [key for key in missing if pool == "own" or "pooler" not in key]
@@ -98,19 +99,22 @@ def hf_encoder(name: str, shape: Shape, opening: Opening) -> Encoder:
     patch = config.get("patch_size")
 
     def forward(images: Any) -> Any:
-        output = network(pixel_values=images)
-        if pool == "own":
-            pooled = output.get("pooler_output")
-            if pooled is None:
-                raise UnknotError(f"hf:{name}: has no pooler; use pool mean, class or slots.")
-            return pooled.flatten(1)
-        features = output.last_hidden_state
+        if opening.layer:
+            features = output_of(f"hf:{name}", network, opening.layer, lambda: network(pixel_values=images))
+        else:
+            output = network(pixel_values=images)
+            if pool == "own":
+                summary = output.get("pooler_output")
+                if summary is None:
+                    raise UnknotError(f"hf:{name}: has no pooler; use pool mean, class or slots.")
+                return summary.flatten(1)
+            features = output.last_hidden_state
         n_patches = (images.shape[-1] // patch) ** 2 if isinstance(patch, int) else features.shape[1]
-        return _pooled(f"hf:{name}", features, pool, max(features.shape[1] - n_patches, 0))
+        return pooled(f"hf:{name}", features, pool, max(features.shape[1] - n_patches, 0))
 
     file = Path(name).expanduser() / "model.safetensors"
     weights = file_hash(file) if file.is_file() else str(vars(network.config).get("_commit_hash") or "")
-    record = {"kind": "hf", "name": name, "weights": weights, "pool": pool}
+    record = {"kind": "hf", "name": name, "weights": weights, "pool": pool, **opening.of_layer}
     return _encoder(network, forward, record, shape, opening.device, size, mean, std)
 
 
@@ -143,29 +147,6 @@ def _encoder(
 
     seen = {"image_size": image_size or shape[0], "mean": list(mean), "std": list(std), "grey": shape[2] == 1}
     return Encoder(name, encode, {**record, "preprocessing": seen})
-
-
-def _pooled(who: str, features: Any, pool: str, prefix: int, *, channels_last: bool = False) -> Any:
-    """Latents or slots of a feature map (n, c, h, w) or (n, h, w, c), or of tokens (n, k, d)."""
-    if features.dim() == 4:
-        tokens = features.flatten(1, 2) if channels_last else features.flatten(2).transpose(1, 2)
-        prefix = 0
-    elif features.dim() == 3:
-        tokens = features
-    else:
-        raise UnknotError(f"{who}: features have shape {tuple(features.shape)}; use pool own.")
-    if pool == "class":
-        if not prefix:
-            raise UnknotError(f"{who}: has no class token; use pool mean, own or slots.")
-        return tokens[:, 0]
-    positions = tokens[:, prefix:]
-    return positions if pool == "slots" else positions.mean(1)
-
-
-def _known_pool(pool: str) -> str:
-    if pool not in POOLS:
-        raise unknown("pool", pool, POOLS)
-    return pool
 
 
 def _unknown_timm(name: str, timm: Any) -> UnknotError:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from unknot.models.model import Model
 
 FEW = 16  # images whose codes stand for an encoder that cannot be told from another by its weights
-WITH_WEIGHTS = ("timm", "hf")  # kinds of encoders whose record says which weights they have
+WITH_WEIGHTS = ("timm", "hf", "feature_slots")  # kinds of encoders whose record says which weights they have
 
 
 class Own(Protocol):
@@ -180,6 +180,7 @@ class Source:
     def _run_encoder(self, run: Run, shape: Shape) -> Encoder:
         must_fit(str(run.folder), run.spec, self.home.image_shape, shape)
         self.opening.must_leave_images()
+        self.opening.must_leave_codes()
         function = model_encode(self.model, run.spec.image_size, self.device)
         return Encoder(run.folder.name, function, self.record)
 
@@ -208,6 +209,11 @@ class Source:
         if self.representation is not None:
             return str(self._path or self.record.get("title", "latents"))
         return "" if self.nothing else str(self.record.get("title", self._opened.name))
+
+    @property
+    def module(self) -> Any:
+        """The module of torch that it is; None if it is none."""
+        return self._opened.module
 
     @property
     def _opened(self) -> Encoder:

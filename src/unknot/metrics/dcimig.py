@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.inputs import prepare
-from unknot.metrics.kernels.columns import binned_information
 from unknot.metrics.kernels.information import factor_entropy
+from unknot.metrics.known_information import known_information
 from unknot.metrics.score import Facts, Score
 
 
@@ -45,8 +45,8 @@ def dcimig(latents: Any, factors: Any, *, bins: int | str = 20, bias_correction:
     >>> round(dcimig(factors * 1.0, factors).value, 6)
     1.0
     """
-    rows = prepare("dcimig", latents, factors)
-    information = binned_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction).mutual
+    rows = prepare("dcimig", latents, factors, as_is=True)
+    information = known_information(rows, bins, correct=bias_correction).mutual
     ranked = np.sort(np.hstack([np.zeros((len(information), 1)), information]), axis=1)
     gaps = ranked[:, -1] - ranked[:, -2]
     factor = information.argmax(axis=1)

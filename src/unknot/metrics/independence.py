@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from unknot.metrics.arrays import WIDE, Floats
+from unknot.metrics.arrays import WIDE, Bools, Floats
 from unknot.metrics.kernels.information import Codes, contingency, equal_width, table_information
-from unknot.metrics.latents import check_latents, dead, enough_rows
+from unknot.metrics.latents import Checked, check_latents, dead, enough_rows
 from unknot.metrics.score import Facts, Score
 
 REFERENCE = (
@@ -202,19 +202,25 @@ def _wasserstein(covariance: Floats) -> float:
 def _covariance(who: str, latents: Any) -> tuple[Floats, list[str]]:
     """Covariance (ddof 1) of the latents that vary, and a note on those that do not."""
     z = enough_rows(who, check_latents(who, latents))
+    covariance, gone = latents.once(_of_varying) if isinstance(latents, Checked) else _of_varying(z)
     notes = []
-    gone = dead(z)
     if gone.any():
         notes.append(f"left out latent(s) without variance: {', '.join(map(str, np.flatnonzero(gone)))}.")
-        z = z[:, ~gone]
-    if 1 < z.shape[1] >= len(z):
-        notes.append(f"{len(z)} rows for {z.shape[1]} latents: the covariance cannot have full rank.")
+    if 1 < len(covariance) >= len(z):
+        notes.append(f"{len(z)} rows for {len(covariance)} latents: the covariance cannot have full rank.")
+    return covariance, notes
+
+
+def _of_varying(z: Floats) -> tuple[Floats, Bools]:
+    """The covariance itself, and which latents do not vary."""
+    gone = dead(z)
+    z = z[:, ~gone] if gone.any() else z
     mean = z.mean(axis=0)
     covariance = np.zeros((z.shape[1], z.shape[1]))
     for start in range(0, len(z), CHUNK):  # as many rows as the cache holds
         centred = z[start : start + CHUNK] - mean
         covariance += centred.T @ centred
-    return covariance / (len(z) - 1), notes
+    return covariance / (len(z) - 1), gone
 
 
 def _parts(latents: Any, covariance: Floats, notes: list[str]) -> dict[str, Any]:

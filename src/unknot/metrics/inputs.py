@@ -16,7 +16,7 @@ from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.held_out import Rng as Rng
 from unknot.metrics.held_out import copies, third
-from unknot.metrics.latents import LARGEST, Checked, check_latents, enough_rows
+from unknot.metrics.latents import LARGEST, Checked, as_they_came, check_latents, enough_rows
 from unknot.metrics.rows import Rows as Rows
 from unknot.reading.arrays import as_array
 from unknot.tables.labels import Labels, known, labels_of
@@ -28,6 +28,10 @@ EXACT = 2**53  # whole numbers up to this are all different in float64
 MOST_CLASSES = 100  # a column with more classes than this, and fewer than four rows for each, is an identifier
 ROWS_OF_A_CLASS = 5  # on average, where fractions are classes
 ALL_DIFFERENT = 50  # so is one of this many rows in which no value repeats
+
+
+class MissingLabelsError(UnknotError):
+    """Labels are missing, and the metric takes none but complete ones."""
 
 
 @runtime_checkable
@@ -55,6 +59,7 @@ def prepare(
     rng: Rng | None = None,
     continuous: Literal["bin", "keep"] = "bin",
     names: Sequence[str] | None = None,
+    as_is: bool = False,
     gaps: bool = False,
 ) -> Rows:
     """Check what the caller passed and bring it into the one form metrics compute with.
@@ -69,17 +74,20 @@ def prepare(
         continuous: what to do with a real-valued factor: cut it into 20 bins of equal count, or keep one code
             per distinct value (for metrics that only regress on `numbers`).
         names: factor names; a table brings its own.
-        gaps: whether labels may be missing, whose code is UNKNOWN; then checked latents stay as they came, too.
+        as_is: whether wide latents may stay as they came: of any precision, mapped from disk, or sparse.
+        gaps: whether labels may be missing, whose code is UNKNOWN.
     """
     of_split = rng if latents_test is None else None
     passed = latents, factors, latents_test, factors_test
-    make = partial(_prepared, who, passed, of_split, continuous, names, gaps)
+    make = partial(_prepared, who, passed, of_split, continuous, names, as_is, gaps)
     # A generator moves on with every split, so that no two metrics see the same one.
     if not isinstance(latents, Checked) or isinstance(of_split, np.random.Generator):
         rows = make()
     else:
         real = factors is not None and as_array(factors, who, "factors").dtype.kind == "f"
-        rows = latents.rows(make, passed[1:], of_split, continuous if real else None, names and tuple(names))
+        gone = real and gaps and not known(as_array(factors)).all()
+        how = of_split, continuous if real else None, names and tuple(names), as_is, gone
+        rows = latents.rows(make, passed[1:], *how)
     if rows.skipped:
         text = f"{who}: left out constant factor(s) {', '.join(rows.skipped)}."
         warnings.warn(text, UnknotWarning, stacklevel=3)
@@ -92,10 +100,12 @@ def _prepared(
     rng: Rng | None,
     continuous: str,
     names: Sequence[str] | None,
+    as_is: bool,
     gaps: bool,
 ) -> Rows:
     latents, factors, latents_test, factors_test = passed
-    z = latents.source if gaps and isinstance(latents, Checked) else check_latents(who, latents)
+    looked_at = as_they_came if as_is else check_latents
+    z = looked_at(who, latents)
     about = _as_labels(who, factors, gaps)
     y, labels = about.values, tuple(names) if names is not None else about.columns
     if len(labels) != y.shape[1]:
@@ -106,8 +116,7 @@ def _prepared(
         raise UnknotError(f"{who}: latents_test and factors_test go together; only one was given.")
     z_test, y_test, copied = None, None, False
     if latents_test is not None:
-        as_is = gaps and isinstance(latents_test, Checked)
-        z_test = latents_test.source if as_is else check_latents(who, latents_test, "latents_test")
+        z_test = looked_at(who, latents_test, "latents_test")
         about_test = _as_labels(who, factors_test, gaps, "factors_test").like(about)
         y_test = about_test.values
         _same_length(who, z_test, y_test, "latents_test", "factors_test")
@@ -119,7 +128,7 @@ def _prepared(
         test, train = third(z, rng)
         if not np.any(y[train] != y[train[0]]) and np.any(y != y[0]):
             raise UnknotError(
-                f"{who}: {len(z)} rows are too few: no factor varies among the {len(train)} left for training after a "
+                f"{who}: {len(y)} rows are too few: no factor varies among the {len(train)} left for training after a "
                 "third is held out. Give more rows, or held-out rows of their own."
             )
         z, z_test, y, y_test = z[train], z[test], y[train], y[test]
@@ -154,7 +163,7 @@ def _as_labels(who: str, factors: Any, gaps: bool, what: str = "factors") -> Lab
         wrong = np.isinf(array) if gaps else ~np.isfinite(array)
         if wrong.any():
             bad = ", ".join(names[j] for j in np.flatnonzero(wrong.any(axis=0)))
-            raise UnknotError(
+            raise MissingLabelsError(
                 f"{who}: {what} has NaN or infinite entries in {bad}; drop those rows, or call unknot.score, which "
                 "scores each factor on the rows that have it."
             )

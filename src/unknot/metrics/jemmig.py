@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.inputs import prepare
-from unknot.metrics.kernels.columns import Binning, binned_information
+from unknot.metrics.kernels.columns import Binning
 from unknot.metrics.kernels.information import factor_entropy
+from unknot.metrics.known_information import known_information
 from unknot.metrics.score import Facts, Score
 
 TIED = 1e-12  # of what latents know, counted in another order
@@ -53,10 +54,10 @@ def jemmig(latents: Any, factors: Any, *, bins: int | str = 20) -> Score:
     >>> round(jemmig(factors * 1.0, factors).value, 6)
     1.0
     """
-    rows = prepare("jemmig", latents, factors)
-    known = binned_information(rows.latents, rows.factors, rows.sizes, bins)
+    rows = prepare("jemmig", latents, factors, as_is=True, gaps=True)
+    known = known_information(rows, bins)
     entropies = factor_entropy(rows.factors, rows.sizes)
-    information, joint = known.mutual, known.entropy[:, None] + entropies - known.mutual
+    information, joint = known.mutual, known.entropy + entropies - known.mutual
     largest = information.max(axis=0)
     tied = information >= largest - TIED * (1 + largest)
     best = np.where(tied, joint, np.inf).argmin(axis=0)  # of equals the one that says least else

@@ -1,9 +1,10 @@
 """Latents as metrics take them: numbers, finite, of any precision, and which of them are dead."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from unknot.tables.latents import latents_of
 NARROW = 100  # latents up to this many are held in double precision
 ROWS = 65_536  # looked through at a time
 LARGEST = 1e150  # squares of larger latents, and sums of them, leave the range of float64
+T = TypeVar("T")
 
 
 class Checked:
@@ -31,6 +33,7 @@ class Checked:
     def __init__(self, source: Any) -> None:
         self.source = source
         self._rows: dict[tuple[Any, ...], tuple[Rows, Any]] = {}
+        self._shared: dict[Callable[[Floats], Any], Any] = {}
 
     @cached_property
     def array(self) -> Floats:
@@ -42,6 +45,13 @@ class Checked:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.array, dtype=dtype, copy=copy)
+
+    def once(self, make: Callable[[Floats], T]) -> T:
+        """What `make` returns of the latents, made once for all metrics that ask for it."""
+        if make not in self._shared:
+            self._shared[make] = make(self.array)
+        result: T = self._shared[make]
+        return result
 
     def rows(self, make: Callable[[], Rows], sources: tuple[Any, ...], *how: Any) -> Rows:
         """What `make` returns, made once for the same objects and the same way of looking at them."""
@@ -84,6 +94,28 @@ def checked_latents(who: str, latents: Any, what: str = "latents") -> Any:
     return array
 
 
+def as_they_came(who: str, latents: Any, what: str = "latents") -> Any:
+    """Finite latents (n, d): wide ones as `checked_latents` leaves them, the others in double precision."""
+    source = latents.source if isinstance(latents, Checked) else checked_latents(who, latents, what)
+    return source if source.shape[1] > NARROW else check_latents(who, latents, what)
+
+
+def column(latents: Any, i: int) -> Floats:
+    """One latent (n,) in double precision, of any latents that `checked_latents` returns."""
+    one = latents[:, [i]].toarray()[:, 0] if isinstance(latents, Sparse) else latents[:, i]
+    return np.asarray(one, dtype=np.float64)
+
+
+def in_blocks(latents: Any) -> Iterator[Floats]:
+    """The same, some latents at a time; all of them if they are in double precision already."""
+    if isinstance(latents, np.ndarray) and latents.dtype == np.float64:
+        yield latents
+        return
+    columns = latents.tocsc() if isinstance(latents, Sparse) else latents
+    for start in range(0, latents.shape[1], NARROW):
+        yield as_array(columns[:, start : start + NARROW]).astype(np.float64)
+
+
 def _check_shape(who: str, array: Any, what: str) -> None:
     if array.dtype.kind not in "fiub":
         raise UnknotError(f"{who}: {what} holds {array.dtype} values; expected numbers.")
@@ -117,15 +149,25 @@ def _refuse_entries(who: str, array: Floats, what: str, largest: float) -> None:
     )
 
 
-def dead(latents: Floats, extent: tuple[Floats, Floats] | None = None) -> Bools:
+def extent(latents: Floats, *, compiled: bool = False) -> tuple[Floats, Floats]:
+    """Smallest and largest value of each latent (n, d), by compiled code if it is loaded, or is to be."""
+    if (compiled or "numba" in sys.modules) and latents.flags.c_contiguous and len(latents):
+        from unknot.metrics.kernels.tables import extent as compiled_extent
+
+        low, high = compiled_extent(latents)
+        return low, high
+    return latents.min(axis=0), latents.max(axis=0)
+
+
+def dead(latents: Floats, ends: tuple[Floats, Floats] | None = None) -> Bools:
     """Which latents have no variance, up to rounding: a standard deviation within 1e-12 of max(1, |mean|).
 
     Args:
         latents: (n, d).
-        extent: smallest and largest value of each, if they are known already.
+        ends: smallest and largest value of each, if they are known already.
     """
     result = np.zeros(latents.shape[1], dtype=np.bool_)
-    low, high = extent if extent is not None else (latents.min(axis=0), latents.max(axis=0))
+    low, high = extent(latents) if ends is None else ends
     # std >= range / sqrt(2 n), so only a narrow latent can be dead, and the others are spared the sums.
     largest = np.maximum(1.0, np.maximum(abs(low), abs(high)))
     narrow = np.flatnonzero(high / 2 - low / 2 <= 1e-12 * np.sqrt(len(latents)) * largest)

@@ -9,8 +9,8 @@ from unknot.errors import UnknotError
 from unknot.metrics._importance import completeness, disentanglement
 from unknot.metrics.arrays import WIDE, Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
-from unknot.metrics.kernels.columns import binned_information
 from unknot.metrics.kernels.information import share
+from unknot.metrics.known_information import known_information
 from unknot.metrics.penalised_head import PenalisedHeads
 from unknot.metrics.score import Facts, Score
 
@@ -80,7 +80,7 @@ def med(
     if top is not None and top < 1:
         raise UnknotError(f"med: top is {top}; expected the number of latents per factor, at least 1.")
     rows = prepare("med", latents, factors, latents_test, factors_test)
-    information = binned_information(rows.latents, rows.factors, rows.sizes, bins, correct=bias_correction).mutual
+    information = known_information(rows, bins, correct=bias_correction).mutual
     importance = share(information, information.sum(axis=0)) if normalise else information
     used = np.arange(len(importance)) if top is None else _best(importance, top)
     chosen = importance[used]

@@ -10,7 +10,7 @@ from unknot.errors import UnknotError, check_known
 from unknot.metrics._neighbours import rows_information
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rows, prepare
-from unknot.metrics.kernels.columns import Binning, binned_information
+from unknot.metrics.kernels.columns import Binning
 from unknot.metrics.kernels.information import (
     Tables,
     factor_entropy,
@@ -18,6 +18,7 @@ from unknot.metrics.kernels.information import (
     table_information,
     width_contingency,
 )
+from unknot.metrics.known_information import known_information
 from unknot.metrics.score import Facts, Score
 
 Normaliser = Literal["factor", "code"]
@@ -87,7 +88,7 @@ def mig(
     1.0
     """
     how = How(bins, neighbours, normaliser, bias_correction, corrected)
-    rows, information, shares = shared_information("mig", latents, factors, how)
+    rows, information, shares = shared_information("mig", latents, factors, how, gaps=True)
     ranked = np.sort(np.vstack([np.zeros(rows.n_factors), shares]), axis=0)
     per_factor = ranked[-1] - ranked[-2]
     rows.notes.extend(_ceilings(rows, how.bins_of(rows)))
@@ -148,20 +149,26 @@ class How:
             )
 
 
-def shared_information(who: str, latents: Any, factors: Any, how: How) -> tuple[Rows, Floats, Floats]:
-    """The rows, I(z_i; y_j) (d, k) in nats, and the same as a share of what the normaliser names."""
+def shared_information(
+    who: str, latents: Any, factors: Any, how: How, *, gaps: bool = False
+) -> tuple[Rows, Floats, Floats]:
+    """The rows, I(z_i; y_j) (d, k) in nats, and the same as a share of what the normaliser names.
+
+    With `gaps`, labels that are counted in bins may be missing: each factor is looked at in the rows that have it.
+    """
     how.check(who)
     if how.neighbours is not None:
         rows = prepare(who, latents, factors, continuous="keep")
         return rows, *rows_information(who, rows, how.neighbours)
-    rows = prepare(who, latents, factors)
+    wide = not how.corrected
+    rows = prepare(who, latents, factors, as_is=wide, gaps=gaps and wide)
     bins, entropy = how.bins_of(rows), factor_entropy(rows.factors, rows.sizes)
     if how.corrected:
         tables = width_contingency(rows.latents, rows.factors, rows.sizes, int(bins))
         mutual, expected = table_information(tables), _by_chance(tables, len(rows.factors))
         return rows, mutual, np.maximum(share(mutual - expected, entropy - expected), 0.0)
-    information = binned_information(rows.latents, rows.factors, rows.sizes, bins, correct=how.bias_correction)
-    whole = entropy if how.normaliser == "factor" else information.entropy[:, None]
+    information = known_information(rows, bins, correct=how.bias_correction)
+    whole = entropy if how.normaliser == "factor" else information.entropy
     return rows, information.mutual, share(information.mutual, whole)
 
 

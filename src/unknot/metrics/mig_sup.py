@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from unknot.metrics.latents import dead
+from unknot.metrics.latents import dead_latents
 from unknot.metrics.mig import How, Normaliser, shared_information
 from unknot.metrics.score import Facts, Score
 
@@ -65,8 +65,8 @@ def mig_sup(
     """
     how = How(bins, neighbours, normaliser, bias_correction, corrected)
     rows, information, shares = shared_information("mig_sup", latents, factors, how)
-    gone = dead(rows.latents)
-    per_latent = np.full(len(shares), np.nan)
+    gone, per_latent = np.zeros(len(shares), dtype=np.bool_), np.full(len(shares), np.nan)
+    gone[dead_latents(rows.latents)] = True
     if rows.n_factors == 1:
         value = float("nan")
         rows.notes.append("one factor only: a latent cannot know another one, and the gap is undefined.")

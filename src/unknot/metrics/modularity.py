@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.metrics.kernels.columns import binned_information
+from unknot.metrics.known_information import known_information
 from unknot.metrics.mig import How, shared_information
 from unknot.metrics.score import Facts, Score
 
@@ -70,8 +70,7 @@ def modularity(
     if min_mi > 0:
         weak = most < min_mi
         if neighbours is None and not bias_correction:
-            table = rows.latents, rows.factors, rows.sizes, bins
-            weak = binned_information(*table, correct=True).mutual.max(axis=1) < min_mi
+            weak = known_information(rows, how.bins_of(rows), correct=True).mutual.max(axis=1) < min_mi
         alive &= ~weak
         if weak.any():
             named = ", ".join(map(str, np.flatnonzero(weak)))

@@ -40,7 +40,7 @@ class Rows:
     nominal: tuple[str, ...] = ()  # names of the factors that were given as words
     skipped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    shared: dict[Any, Any] = field(default_factory=dict, repr=False)  # by `once`
+    shared: dict[Any, Any] = field(default_factory=dict, repr=False)  # by `kept_once`
 
     @property
     def n_factors(self) -> int:
@@ -64,9 +64,13 @@ class Rows:
     def once(self, make: Callable[[Floats, Floats], T]) -> T:
         """What `make` returns of the training and the held-out latents, made once for all metrics with these rows."""
         arrays = self.latents, self.held_out.latents
-        key = make, *map(id, arrays)
+        return self.kept_once(make, lambda: make(*arrays), *arrays)
+
+    def kept_once(self, what: Any, make: Callable[[], T], *arrays: Any) -> T:
+        """What `make` returns of some arrays, made once for all metrics with these rows."""
+        key = what, *map(id, arrays)
         if key not in self.shared:
-            self.shared[key] = make(*arrays), arrays  # kept alive, so that no other array gets their id
+            self.shared[key] = make(), arrays  # kept alive, so that no other array gets their id
         result: T = self.shared[key][0]
         return result
 
@@ -76,14 +80,19 @@ class Rows:
 
     def about(self) -> dict[str, Any]:
         """The entries every score's `parts` should have."""
-        n_test = 0 if self.latents_test is None else len(self.latents_test)
-        return {
+        n_test = 0 if self.latents_test is None else self.latents_test.shape[0]
+        about = {
             "factor_names": list(self.names),
             "skipped": dict(self.skipped),
             "notes": list(self.notes),
-            "n_rows": len(self.latents),
+            "n_rows": self.latents.shape[0],
             "n_test_rows": n_test,
         }
+        known = (self.factors >= 0).sum(axis=0).tolist()
+        if min(known) < about["n_rows"]:
+            per_factor = {self.names[j]: count for j, count in zip(self.kept, known, strict=True)}
+            about |= {"n_rows": min(known), "n_rows_per_factor": per_factor}
+        return about
 
     def score(self, value: float, per_factor: Mapping[str, Any], **parts: Any) -> Score:
         """A score of these rows.

@@ -12,6 +12,8 @@ from unknot.metrics.latents import dead
 from unknot.metrics.score import Facts, Score
 
 Mode = Literal["classification", "regression", "liblinear"]
+ROWS = 16_384  # correlated at a time
+NEARLY_DEAD = 1e-8  # variance, of latents of size 1, below which one is looked at closely
 
 
 @Facts(
@@ -83,7 +85,7 @@ def sap(
         raise UnknotError(f"sap: cost is {cost}; the penalty C must be positive (the literature uses 0.01).")
     test = latents_test, factors_test
     if mode == "regression":
-        rows = prepare("sap", latents, factors, *test, continuous="keep")
+        rows = prepare("sap", latents, factors, *test, continuous="keep", gaps=True)
         rows.note_continuous("correlated as it is")
     else:
         rows = prepare("sap", latents, factors, *test, rng=rng)
@@ -130,8 +132,33 @@ def _liblinear(rows: Rows, cost: float) -> Floats:
 
 
 def _squared_correlation(rows: Rows, _: float) -> Floats:
+    if (rows.factors < 0).any():
+        return _known_correlation(rows)
     z, y = rows.latents - rows.latents.mean(axis=0), rows.numbers - rows.numbers.mean(axis=0)
     alive = ~dead(rows.latents)
     result = np.zeros((z.shape[1], y.shape[1]))
     result[alive] = (z[:, alive].T @ y) ** 2 / np.outer((z[:, alive] ** 2).sum(axis=0), (y**2).sum(axis=0))
-    return np.minimum(result, 1.0)
+    np.minimum(result, 1.0, out=result)
+    return result
+
+
+def _known_correlation(rows: Rows) -> Floats:
+    """The same, each factor in the rows that have it, from sums over blocks of rows."""
+    there = rows.factors >= 0
+    n, mean = there.sum(axis=0), rows.latents.mean(axis=0)
+    y = np.where(there, rows.numbers - np.nanmean(rows.numbers, axis=0), 0.0)
+    totals, squares, products = (np.zeros((len(mean), len(n))) for _ in range(3))
+    for first in range(0, len(there), ROWS):
+        block = slice(first, first + ROWS)
+        z, known = rows.latents[block] - mean, there[block].astype(np.float64)
+        totals += z.T @ known
+        squares += z.T**2 @ known
+        products += z.T @ y[block]
+    spread = squares - totals**2 / n
+    gone = spread <= NEARLY_DEAD * n * np.maximum(1.0, mean**2)[:, None]
+    for i, j in np.argwhere(gone):
+        gone[i, j] = dead(rows.latents[there[:, j], i, None])[0]
+    result: Floats = np.zeros(spread.shape)
+    np.divide(products**2, spread * (y**2).sum(axis=0), out=result, where=~gone)
+    np.minimum(result, 1.0, out=result)
+    return result

@@ -72,7 +72,7 @@ def tre(
     z = check_latents("tre", codes)
     things, there, around = _check(z, objects, present, context)
     generator = np.random.default_rng(rng)
-    test = _held_out(len(z), groups, generator)
+    test = held_out(len(z), groups, generator)
     middle = z[~test].mean(axis=0)
     if composition == "add":
         composed = _added(z - middle, things, there, around, ~test, penalty)
@@ -110,10 +110,11 @@ def _check(z: Floats, objects: Any, present: Any, context: Any) -> tuple[Floats,
     return things.astype(np.float64), there.astype(np.bool_), around.astype(np.float64)
 
 
-def _held_out(n: int, groups: Any, rng: np.random.Generator) -> Bools:
+def held_out(n: int, groups: Any, rng: np.random.Generator, *, who: str = "tre") -> Bools:
+    """Which of n rows (n,) are held out: a fifth of the groups, or of the rows without any."""
     group = np.arange(n) if groups is None else np.unique(as_array(groups), return_inverse=True)[1].reshape(-1)
     if group.shape != (n,) or group.max() < GROUPS - 1:
-        raise UnknotError(f"tre: groups are {group.shape}; expected at least five groups over {n} rows.")
+        raise UnknotError(f"{who}: groups are {group.shape}; expected at least five groups over {n} rows.")
     many = int(group.max()) + 1
     chosen = rng.permutation(many)[: max(1, round(HELD_OUT * many))]
     test: Bools = np.isin(group, chosen)

@@ -6,7 +6,6 @@ of counting), as a share of what there is to know about the factor.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from unknot.metrics.arrays import WIDE, Floats, Ints
 from unknot.metrics.inputs import UNKNOWN, Rows
 from unknot.metrics.kernels.columns import binned_information
 from unknot.metrics.kernels.information import factor_entropy
-from unknot.reading.arrays import Sparse, as_array
+from unknot.metrics.known_information import known_information
 
 BINS = 20
 FOUND, PARTLY, CLEARLY = 0.05, 0.3, 0.8  # share of a factor's entropy that its best latent knows
@@ -51,6 +50,8 @@ def information_shares(rows: Rows) -> Floats:
     Where labels are missing, each factor is looked at in the rows that have it.
     """
     there = rows.factors != UNKNOWN
+    if rows.latents.shape[1] > WIDE:
+        return known_information(rows, BINS, correct=True).mutual / factor_entropy(rows.factors, rows.sizes)
     if there.all():
         return _shares(rows.latents, rows.factors, rows.sizes)
     columns = [
@@ -60,12 +61,8 @@ def information_shares(rows: Rows) -> Floats:
     return np.hstack(columns)
 
 
-def _shares(latents: Any, factors: Ints, sizes: Ints) -> Floats:
-    if isinstance(latents, Sparse) and latents.shape[1] <= WIDE:  # few of them are counted in one table
-        latents = as_array(latents).astype(np.float64, copy=False)
-    if not isinstance(latents, Sparse) and latents.shape[1] <= WIDE:
-        latents = _without_outliers(latents)
-    information = binned_information(latents, factors, sizes, BINS, correct=True).mutual
+def _shares(latents: Floats, factors: Ints, sizes: Ints) -> Floats:
+    information = binned_information(_without_outliers(latents), factors, sizes, BINS, correct=True).mutual
     shares: Floats = information / factor_entropy(factors, sizes)
     return shares
 

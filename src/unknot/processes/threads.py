@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from multiprocessing import parent_process
 from typing import Any, TypeVar
 
@@ -34,10 +35,16 @@ def threads_of_torch(n: int = 1) -> Iterator[None]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """One thread of BLAS and OpenMP."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
+    with _libraries(len(sys.modules)).limit(limits=1):
         yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(_: int) -> Any:
+    """What is loaded that has threads; looked for anew, which takes milliseconds, when modules were imported."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def side_by_side(work: Callable[..., T], *items: Iterable[Any]) -> list[T]:

@@ -65,6 +65,8 @@ def as_array(values: Any, who: str = "array", what: str = "it") -> NDArray[Any]:
     Traceback (most recent call last):
     unknot.errors.UnknotError: mig: factors is a masked array that hides 1 of 2 entries; drop the rows they are in.
     """
+    if type(values) is np.ndarray:  # at once: to ask for protocols takes longer than many a metric
+        return _real(values)
     if isinstance(values, np.ma.MaskedArray) and (hidden := int(np.ma.getmaskarray(values).sum())):
         raise UnknotError(
             f"{who}: {what} is a masked array that hides {hidden} of {values.size} entries; drop the rows they are in."

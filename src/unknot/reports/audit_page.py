@@ -22,6 +22,7 @@ HEADS = {
     "l2_coat": "L2-COAT",
     "acos_coat": "acos-COAT",
 }
+INTERVALS = {"linear": "linear reader", "mlp": "non-linear reader", "mig": "MIG"}
 BY_FACTOR = {
     "linear": "Accuracy of a linear reader on held-out rows.",
     "mlp": "Accuracy of a small network on held-out rows.",
@@ -67,7 +68,21 @@ def _summary(audit: Audit) -> Section:
     )
     unanswered = refusals(audit)
     parts = [Section("Not answered", unanswered, name="not-answered", open=True)] if unanswered else []
-    return Section("At a glance", [text], [Grid(heads, rows, name="audit")], parts)
+    grids = [Grid(heads, rows, name="audit")]
+    if any(each.intervals for each in audit.encoders):
+        grids.append(_intervals(audit))
+    return Section("At a glance", [text], grids, parts)
+
+
+def _intervals(audit: Audit) -> Grid:
+    """What other rows may give: of readers by chance of the held-out ones, of MIG by resamples."""
+    names = [name for name in INTERVALS if any(name in each.intervals for each in audit.encoders)]
+    rows: list[list[Cell]] = []
+    for each in audit.encoders:
+        ends = [each.intervals.get(name) for name in names]
+        rows.append([_title(each), *(None if end is None else f"{end[0]:.3f} to {end[1]:.3f}" for end in ends)])
+    heads = ["encoder", *(INTERVALS[name] for name in names)]
+    return Grid(heads, rows, "Intervals of 95 %: where the number lies on other images.", "intervals")
 
 
 def _factors(audit: Audit) -> Section:

@@ -18,6 +18,7 @@ from unknot.models.model import Model
 from unknot.models.terms import kl_per_latent
 from unknot.runs.batches import Feed
 from unknot.runs.curve import Row
+from unknot.worlds.scenes.objects_world import MaskedWorld
 
 MEASURE_EVERY = 1000  # steps between two measurements of the KL of each latent, or of masks
 KL_IMAGES = 1024  # images the KL is measured on
@@ -70,7 +71,7 @@ class KLMeter:
 
 def has_masks(world: object) -> bool:
     """Whether a world knows its true objects: `masks(classes)`, (n, h, w) ids with 0 for the ground."""
-    return callable(getattr(world, "masks", None))
+    return isinstance(world, MaskedWorld)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from unknot.metrics.arrays import Floats
 from unknot.metrics.score import Facts, Score
 
 FEW_ROWS = 1_000  # below which chance is measured unasked
@@ -31,7 +32,7 @@ class Chance:
     permutations: int = 0
 
     @classmethod
-    def measured(cls, score: float, draws: Sequence[float], facts: Facts) -> "Chance | None":
+    def measured(cls, score: float, draws: Sequence[float] | Floats, facts: Facts) -> "Chance | None":
         """That of the values that permutations gave; None if most of them gave none."""
         values = np.array([draw for draw in draws if isfinite(draw)])
         if len(values) < max(2, len(draws) // 2) or not isfinite(score):

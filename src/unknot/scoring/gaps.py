@@ -1,11 +1,13 @@
 """Scores where labels are missing: each factor on the rows that have it, or all on the rows that have all."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from unknot.errors import UnknotError
+from unknot.metrics.inputs import MissingLabelsError
 from unknot.metrics.score import Facts, Score
 from unknot.scoring.rows import Data
 
@@ -13,7 +15,7 @@ Call = Callable[[Data], Score]
 FEWEST = 10  # complete rows that a joint metric needs to say anything
 
 
-def score_with_gaps(who: str, facts: Facts, data: Data, call: Call) -> Score:
+def score_with_gaps(who: str, facts: Facts, data: Data, call: Call, *, at_once: Call | None = None) -> Score:
     """The score of rows in which labels are missing.
 
     Args:
@@ -21,8 +23,12 @@ def score_with_gaps(who: str, facts: Facts, data: Data, call: Call) -> Score:
         facts: of the metric: whether each factor is scored by itself.
         data: all rows.
         call: scores rows without gaps.
+        at_once: scores all rows, where the metric itself can look at each factor in the rows that have it.
     """
     if facts.per_factor:
+        if at_once is not None:
+            with suppress(MissingLabelsError):
+                return at_once(data)
         return _each_alone(who, data, call, facts.also)
     complete = data.complete()
     if complete.n < FEWEST:

@@ -1,8 +1,9 @@
 """One metric on rows that are drawn anew: how far its value scatters and drifts, and what it gives by chance."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -11,7 +12,9 @@ import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
+from unknot.metrics.arrays import Floats
 from unknot.metrics.score import Score
+from unknot.progress import Progress, silent
 from unknot.scoring.chance import Chance, permutations
 from unknot.scoring.gaps import score_with_gaps
 from unknot.scoring.rows import Data, whole
@@ -41,50 +44,70 @@ def call(todo: Plan, name: str, data: Data, options: Mapping[str, Any]) -> Score
     return metric(data.checked, data.factors, **extra)
 
 
-def redrawn(
-    todo: Plan,
-    name: str,
-    options: Mapping[str, Any],
-    n: int,
-    rng: np.random.Generator,
-    draw: Draw = Data.resampled,
-    *,
-    held_out: bool = False,
-) -> Iterator[float]:
-    """The values of a metric on rows drawn n times; NaN of a draw that cannot be scored.
+@dataclass(frozen=True)
+class Drawn:
+    """A metric that is scored on rows drawn anew.
 
-    Representations of as many rows, with generators of one seed, are given the same draws.
-
-    Args:
-        todo: what is scored.
-        name: the metric's key.
+    Attributes:
+        name: its key.
         options: those of the variant.
-        n: how many draws.
-        rng: of the draws.
-        draw: what is done to the rows each time.
         held_out: whether rows are held out before any draw, so that copies of a row do not come to stand on both sides.
     """
-    metric = METRICS[name]
-    takes_test = "latents_test" in signature(metric).parameters
-    data = whole(todo.representation, takes_test and todo.representation.latents_test is not None)
-    gaps = metric.facts.labels and data.gaps
-    data = data if gaps else data.capped(cap(todo, name, options), todo.seed)
-    apart = takes_test and (held_out or todo.representation.groups is not None)
-    data = data.split(todo.seed) if apart else data
-    if data.n * data.latents.shape[1] * n > WORTH_COMPILING:
-        import numba  # noqa: F401  (from here on, counts are compiled)
-    for _ in range(n):
-        rows = draw(data, rng)
-        value = np.nan
-        # few rows can lose a factor's only other value; what cannot be scored tells nothing
-        with suppress(UnknotError), warnings.catch_warnings(action="ignore", category=UnknotWarning):
-            if gaps:
-                again = partial(call, todo, name, options=options)
-                rows = rows.capped(cap(todo, name, options), todo.seed)
-                value = score_with_gaps(name, metric.facts, rows, again).value
-            else:
-                value = call(todo, name, rows, options).value
-        yield value
+
+    name: str
+    options: Mapping[str, Any]
+    held_out: bool = False
+
+
+def redrawn(
+    todo: Plan,
+    metrics: Sequence[Drawn],
+    n: int,
+    seed: Sequence[int],
+    draw: Draw = Data.resampled,
+    progress: Progress = silent,
+) -> Floats:
+    """The values (metrics, n) on rows drawn n times; NaN of a draw that cannot be scored.
+
+    Representations of as many rows are given the same draws by the same seed. Metrics that look at the same rows
+    share each draw and what they make of it; the numbers are those of each metric by itself.
+    """
+    values = np.full((len(metrics), n), np.nan)
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for at, metric in enumerate(metrics):
+        alike.setdefault(_looks_at(todo, metric), []).append(at)
+    for (tested, most, apart, gaps), places in alike.items():
+        data = whole(todo.representation, tested)
+        data = data if gaps else data.capped(most, todo.seed)
+        data = data.split(todo.seed) if apart else data
+        if data.n * data.latents.shape[1] * n > WORTH_COMPILING:
+            import numba  # noqa: F401  (from here on, counts are compiled)
+        rng = np.random.default_rng(seed)
+        for i in range(n):
+            progress("resamples", i, n)
+            rows = draw(data, rng)
+            rows = rows.capped(most, todo.seed) if gaps else rows
+            for at in places:
+                # few rows can lose a factor's only other value; what cannot be scored tells nothing
+                with suppress(UnknotError), warnings.catch_warnings(action="ignore", category=UnknotWarning):
+                    values[at, i] = _value(todo, metrics[at], rows, gaps)
+    return values
+
+
+def _looks_at(todo: Plan, metric: Drawn) -> tuple[bool, int | None, bool, bool]:
+    """Whether a metric takes test rows of their own, how many rows at most, a split of them, and missing labels."""
+    facts, tested = METRICS[metric.name].facts, todo.representation.latents_test is not None
+    takes_test = "latents_test" in signature(METRICS[metric.name]).parameters
+    apart = takes_test and (metric.held_out or todo.representation.groups is not None)
+    gaps = facts.labels and whole(todo.representation, takes_test and tested).gaps
+    return takes_test and tested, cap(todo, metric.name, metric.options), apart, gaps
+
+
+def _value(todo: Plan, metric: Drawn, rows: Data, gaps: bool) -> float:
+    if not gaps:
+        return call(todo, metric.name, rows, metric.options).value
+    again = partial(call, todo, metric.name, options=metric.options)
+    return score_with_gaps(metric.name, METRICS[metric.name].facts, rows, again).value
 
 
 def holds_out(result: Score) -> bool:
@@ -99,9 +122,9 @@ def interval(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -
     """
     if not np.isfinite(result.value):
         return None
-    rng = np.random.default_rng([todo.seed, todo.bootstrap])
-    values = redrawn(todo, name, options, todo.bootstrap, rng, held_out=holds_out(result))
-    draws = [value for value in values if np.isfinite(value)]
+    metric = Drawn(name, options, holds_out(result))
+    (values,) = redrawn(todo, [metric], todo.bootstrap, [todo.seed, todo.bootstrap])
+    draws = values[np.isfinite(values)]
     if len(draws) < max(2, todo.bootstrap // 2):
         return None
     spread = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
@@ -112,8 +135,8 @@ def interval(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -
 def drift(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> float | None:
     """How much the value of all rows is above that of half of them: about its bias, where that falls as 1 / rows."""
     n = min(HALVES, todo.bootstrap)
-    rng = np.random.default_rng([todo.seed, n, 2])
-    halves = [half for half in redrawn(todo, name, options, n, rng, Data.halved) if np.isfinite(half)]
+    (values,) = redrawn(todo, [Drawn(name, options)], n, [todo.seed, n, 2], Data.halved)
+    halves = values[np.isfinite(values)]
     return float(result.value - np.mean(halves)) if len(halves) > n // 2 and np.isfinite(result.value) else None
 
 
@@ -125,5 +148,5 @@ def chance(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> 
     n = permutations(todo.null, todo.representation.latents.shape[0], facts.cost_of(options))
     if not n:
         return Chance.by_formula(result, facts)
-    rng = np.random.default_rng([todo.seed, n, 1])
-    return Chance.measured(result.value, list(redrawn(todo, name, options, n, rng, Data.torn)), facts)
+    (values,) = redrawn(todo, [Drawn(name, options)], n, [todo.seed, n, 1], Data.torn)
+    return Chance.measured(result.value, values, facts)

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,7 +159,13 @@ def plan(
             latents_test = checked_latents("score", latents_test, "latents_test")
         test = None if latents_test is None else Checked(latents_test)
         rows = prepare(
-            "score", Checked(latents), representation.labels, test, representation.labels_test, gaps=True
+            "score",
+            Checked(latents),
+            representation.labels,
+            test,
+            representation.labels_test,
+            as_is=True,
+            gaps=True,
         )
     representation = replace(representation, latents=latents, latents_test=latents_test)
     metrics = [metrics] if isinstance(metrics, str) else list(metrics if metrics is not None else ())
@@ -331,12 +338,14 @@ def _score(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any, 
 
     def scored(data: Data) -> Score:
         data = data.split(todo.seed) if apart else data
-        return call(todo, name, data.capped(cap(todo, name, options), todo.seed), options)
+        return call(todo, name, data.capped(most, todo.seed), options)
 
-    data = whole(todo.representation, tested)
+    most = cap(todo, name, options)
+    data = shared.setdefault(tested, whole(todo.representation, tested))
     if metric.facts.labels and data.gaps:
-        return score_with_gaps(identity(metric, **options), metric.facts, data, scored)
-    key = cap(todo, name, options), tested, apart
+        all_rows = None if apart or most is not None else partial(call, todo, name, options=options)
+        return score_with_gaps(identity(metric, **options), metric.facts, data, scored, at_once=all_rows)
+    key = most, tested, apart
     if key not in shared:
-        shared[key] = (data.split(todo.seed) if apart else data).capped(key[0], todo.seed)
+        shared[key] = (data.split(todo.seed) if apart else data).capped(most, todo.seed)
     return call(todo, name, shared[key], options)

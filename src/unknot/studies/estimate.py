@@ -127,7 +127,7 @@ def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
 
 
 def _step(spec: RunSpec, model: "Model", batches: "Feed", folder: Path, seconds: float) -> float:
-    """CPU seconds for a step, over at least so many of them after two that are not timed; of a slow one, the first."""
+    """CPU seconds of a step, over at least so many after two that are not timed; of a slow one, the first."""
     import torch
 
     from unknot.runs.trainer import Trainer

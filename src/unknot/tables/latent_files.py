@@ -150,3 +150,12 @@ def columns_of(frame: Any) -> NDArray[Any]:
     whole = np.uint64 if "u" in kinds and (frame >= 0).all(axis=None) else np.int64
     array: NDArray[Any] = frame.to_numpy(dtype=whole if kinds <= set("iub") else np.float64)
     return array
+
+
+def json_object(written: NDArray[Any] | None) -> dict[str, Any]:
+    """What a file says of its latents or classes, if it does so in a way we can read; nothing depends on it."""
+    try:
+        source = json.loads(str(written)) if written is not None else {}
+    except (ValueError, RecursionError):
+        return {}
+    return source if isinstance(source, dict) else {}

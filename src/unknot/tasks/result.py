@@ -14,6 +14,7 @@ from unknot.reading.guard import load_json, parsing
 from unknot.runs.workspace import Form
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from pandas import DataFrame
     from rich.console import RenderableType
 
@@ -99,6 +100,16 @@ class TaskResult:
             check_known("table", table, self.tables)
             return DataFrame(list(self.tables[table]))
         return DataFrame({"value": dict(self.values)})
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw a bar for each headline number into axes of matplotlib."""
+        from matplotlib import pyplot
+
+        axes = pyplot.gca() if axes is None else axes
+        axes.bar_label(axes.barh(list(self.values), list(self.values.values())), fmt="%.3f", padding=3)
+        axes.invert_yaxis()
+        axes.set(title=f"{self.task}: {self.source}")
+        return axes
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the headline numbers, and what is noted."""

@@ -162,7 +162,16 @@ class Task:
 OPENING = {
     "device": '"cpu", "cuda" or "mps", for runs and networks.',
     "data": "folder of data files.",
-    "pool": "how the positions of a timm or hf network become one code: own, mean, class or slots.",
+    "pool": "how the positions of a network become one code: own, mean, class or slots.",
     "image_size": "resize images to this many pixels, for timm and hf networks.",
+    "layer": "of a network, as its named_modules call it, whose output is the code; the last one if left out.",
 }
-USUAL = {"device": "cpu", "data": None, "pool": "", "image_size": None, "folder": None, "progress": None}
+USUAL = {
+    "device": "cpu",
+    "data": None,
+    "pool": "",
+    "image_size": None,
+    "layer": "",
+    "folder": None,
+    "progress": None,
+}

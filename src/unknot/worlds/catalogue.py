@@ -14,7 +14,7 @@ from unknot.reading.arguments import checked
 from unknot.worlds import image_folder
 from unknot.worlds.array_world import ArrayWorld, read_arrays
 from unknot.worlds.entry import Conventions, Entry, PublishedFile
-from unknot.worlds.published import cars3d, celeb_glow, dsprites, mpi3d, shapes3d, small_norb
+from unknot.worlds.published import cars3d, celeb_glow, dsprites, mpi3d, multi_object, shapes3d, small_norb
 from unknot.worlds.published.data_folders import require_files
 from unknot.worlds.rendered import abstract_dsprites
 from unknot.worlds.rendered.abstract_dsprites import AbstractDSprites
@@ -41,8 +41,8 @@ def open_world(world: str | Path | KeylessWorld, *, data: Path | str | None = No
     A published file in any other place opens as what it is, by its name.
 
     Args:
-        world: one of `WORLDS`; or an `.npz` or `.npy` of images; or a folder of pictures, of scenes, or CLEVR's; or
-            an object.
+        world: one of `WORLDS`; or an `.npz` or `.npy` of images; or a folder of pictures, of scenes, of CLEVR, CLEVRTex
+            or Kubric; or a `.tfrecords` file of the multi-object datasets; or an object.
         data: the folder that holds published files (or the file itself); else `UNKNOT_DATA`, else the user's cache.
 
     >>> world = open_world("dsprites_rendered")
@@ -63,6 +63,8 @@ def open_world(world: str | Path | KeylessWorld, *, data: Path | str | None = No
         return published.open((path,))
     if path.suffix in (".npz", ".npy"):
         return read_arrays(path)
+    if path.suffix in multi_object.SUFFIXES and path.is_file():
+        return multi_object.read(path)
     keys = ", ".join(sorted(WORLDS))
     if path.exists():
         raise UnknotError(
@@ -77,8 +79,8 @@ def open_world(world: str | Path | KeylessWorld, *, data: Path | str | None = No
 
 
 def _scene_folder(path: Path) -> World | None:
-    """The world in a folder that Unknot wrote scenes or a corpus to, or of CLEVR; None if it is none of these."""
-    from unknot.worlds.scenes import chunks, clevr, corpus, dataset
+    """The world in a folder of scenes: ours, a corpus, CLEVR's, CLEVRTex's or Kubric's; None if it is none of these."""
+    from unknot.worlds.scenes import chunks, clevr, corpus, dataset, object_folders
 
     if (path / "corpus.json").is_file():
         return corpus.corpus_world(path)
@@ -86,6 +88,10 @@ def _scene_folder(path: Path) -> World | None:
         return dataset.open_scenes(path)
     if (path / "images").is_dir() and any((path / "scenes").glob("CLEVR_*_scenes.json")):
         return clevr.read_clevr(path)
+    if object_folders.is_clevrtex(path):
+        return object_folders.read_clevrtex(path)
+    if object_folders.is_kubric(path):
+        return object_folders.read_kubric(path)
     return None
 
 

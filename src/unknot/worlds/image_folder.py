@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
+from unknot.reading.guard import parsing
 from unknot.worlds.array_world import ArrayWorld, ranked
 from unknot.worlds.pictures import PictureFiles
 
@@ -26,13 +27,10 @@ Fit = Literal["crop", "stretch"]
 
 def decoded(path: Path, mode: str) -> "Image":
     """A picture in a file as "RGB" or "L"."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
-    try:
-        with Image.open(path) as file:
-            return file.convert(mode)
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError, ValueError, SyntaxError) as error:
-        raise UnknotError(f"{path}: cannot be read as a picture ({error}); mend or remove it.") from error
+    with parsing(path, "a picture", "Mend or remove it."), Image.open(path) as file:
+        return file.convert(mode)
 
 
 def _fitted(path: Path, size: int, fit: Fit, channels: int) -> NDArray[np.uint8]:

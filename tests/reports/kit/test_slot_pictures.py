@@ -28,9 +28,9 @@ def cell(sheet: np.ndarray, row: int, column: int) -> np.ndarray:
 def test_captions_and_labels_make_room_for_themselves():
     images, pictures, masks = parts()
     plain = slot_sheet(images, pictures, masks)
-    words = [["12 %, cos 0.98\nduplicate"] * 3] * 2
+    words = [["12 %\ncos 0.98\nduplicate"] * 3] * 2
     told = slot_sheet(images, pictures, masks, captions=words, labels=("A", "B"))
-    assert told.width - plain.width == GUTTER and told.height - plain.height == 4 * LINE
+    assert told.width - plain.width == GUTTER and told.height - plain.height == 6 * LINE
     page, under = np.asarray(told), MARGIN + 18 + SIDE
     first = slice(MARGIN + GUTTER + 3 * (SIDE + GAP), MARGIN + GUTTER + 3 * (SIDE + GAP) + SIDE)
     assert page[under : under + 2 * LINE, first].min() < 200 < page[under : under + 2 * LINE, :MARGIN].min()

@@ -28,7 +28,7 @@ def test_fewer_tuples_than_a_minibatch_are_refused_before_anything_is_encoded(tm
 def test_a_corpus_larger_than_the_disk_is_refused_before_memory_is_taken(tmp_path):
     with pytest.raises(UnknotError, match=r"needs 6\.9 TB, but only .* are free"):
         algebra(None, tuples=900_000_000, size=16, data=tmp_path)
-    with pytest.raises(UnknotError, match="tuples is 1000.*expected a whole number from 2 up to 1000000000"):
+    with pytest.raises(UnknotError, match=r"tuples is 1000.*expected a whole number from 2 up to 1000000000"):
         algebra(None, tuples=10**30, size=16, data=tmp_path)
 
 

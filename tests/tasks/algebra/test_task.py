@@ -10,6 +10,7 @@ from PIL import Image
 
 from unknot.errors import UnknotError
 from unknot.representation import Representation
+from unknot.tasks.algebra.baselines import attributes
 from unknot.tasks.algebra.page import section
 from unknot.tasks.algebra.task import ALGEBRA, algebra
 from unknot.worlds.scenes.corpus import ROLES
@@ -77,8 +78,22 @@ def test_a_run_draws_sums_of_codes_and_is_tidied_by_what_its_slots_draw(tmp_path
         result.values
     )
     assert result.settings["encoder"]["kind"] == "run" and result.settings["segmented"] == 16
+    read = {"objects_read_linear", "objects_read_mlp", "objects_recalled_linear", "objects_recalled_mlp"}
+    assert read <= set(result.values) and len(result.tables["objects"]) == 14
     titles = [picture["title"] for picture in result.tables["pictures"]]
     assert titles == ["Tuples", "Slots of tuple 0, matched,"]
+
+
+def test_objects_are_read_from_slots_that_hold_them_and_not_from_those_of_others(tmp_path):
+    toy = toy_corpus(tmp_path, n=60, size=16)
+    slots = {role: attributes(toy.tuples, role)[0] for role in ROLES}
+    result = algebra(slots, toy, minibatch=60, pictures=0)
+    assert result.values["objects_recalled_linear"] > 0.95 and result.values["objects_read_linear"] > 0.95
+    of = {(row["property"], row["probe"]): row for row in result.tables["objects"]}
+    assert of["color", "linear"]["value"] > 0.95 > 0.7 > of["color", "linear"]["floor"]
+    shuffled = {role: np.roll(code, 7, axis=0) for role, code in slots.items()}
+    assert algebra(shuffled, toy, minibatch=60, pictures=0).values["objects_recalled_linear"] < 0.3
+    assert "matched with each" in str(section([result]))
 
 
 def test_scores_against_n_end_at_the_score_and_settle(tmp_path):

@@ -87,7 +87,7 @@ def test_missing_pictures_and_short_lines_are_named(published):
     (folder / "empty.txt").write_text("\n")
     with pytest.raises(UnknotError, match="lists no tuples"):
         read_coat_list(folder / "empty.txt")
-    with pytest.raises(UnknotError, match="cannot be read as a list"):
+    with pytest.raises(UnknotError, match="no such file"):
         read_coat_list(folder / "nowhere.csv")
     with pytest.raises(UnknotError, match="unknown window"):
         import_coat(published, folder / "corpus", window="middle")

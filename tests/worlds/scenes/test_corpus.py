@@ -222,6 +222,9 @@ def test_a_file_cut_short_is_named(toy, name):
     (toy.folder / name).write_bytes(data[: len(data) // 2])
     with pytest.raises(UnknotError, match=name):
         open_corpus(toy.folder)
+    (toy.folder / name).write_bytes(b"[" * 100_000)
+    with pytest.raises(UnknotError, match=name):
+        open_corpus(toy.folder)
 
 
 def test_images_of_another_size_are_named(toy):

@@ -15,6 +15,7 @@ from unknot.cli.docstrings import joined
 from unknot.cli.options import (
     DATA,
     DEVICE,
+    LAYER,
     POOL,
     Parameters,
     argument,
@@ -53,6 +54,7 @@ class Request:
     html: Path | None = option(None, "Write a page to this file.")
     preview: Path | None = option(None, "Only draw what the task shows to this file; nothing is measured.")
     pool: str = option("", POOL)
+    layer: str = option("", LAYER)
     image_size: int | None = option(None, "For timm and hf{trained}: resize images to so many pixels.")
     device: str = option("cpu", DEVICE)
     data: Path | None = option(None, DATA)
@@ -95,7 +97,7 @@ def _sources(task: Task, request: Request) -> list[Source]:
     unknown = [word for word in request.sources or () if word.startswith("-")]
     if unknown:
         raise UnknotError(f"{task.name}: no such option: {unknown[0]}; options of a model go with --model.")
-    opening = Opening(request.device, request.data, request.pool, request.image_size)
+    opening = Opening(request.device, request.data, request.pool, request.image_size, request.layer)
     words: Sequence[str | None] = request.sources or [None]
     return [task.source_of(word, request.world or None, opening) for word in words]
 

@@ -15,7 +15,7 @@ Ints = NDArray[Any]
 
 
 @njit(cache=True, nogil=True)
-def _bin(value: float, edges: Floats, per_width: float, last: int, zero: bool) -> int:
+def bin_of(value: float, edges: Floats, per_width: float, last: int, zero: bool) -> int:
     """The number of left edges <= value, less one; with `zero` that of 0 itself is 0 and others come after it."""
     if zero:
         if value == 0.0:
@@ -40,7 +40,8 @@ def _bin(value: float, edges: Floats, per_width: float, last: int, zero: bool) -
 
 
 @njit(cache=True, nogil=True)
-def _per_width(edges: Floats, zero: bool) -> float:
+def per_width_of(edges: Floats, zero: bool) -> float:
+    """How many bins of equal width there are to one; 0 of other bins, and of a latent of one value."""
     last = len(edges) - 1
     return last / (edges[last] - edges[0]) if not zero and edges[last] > edges[0] else 0.0
 
@@ -60,9 +61,9 @@ def count_dense(columns: Floats, edges: Floats, zero: bool, cells: Ints, counts:
     groups = cells.shape[1]
     for i in range(b):
         table, edge = counts[i], edges[i]
-        per_width, last = _per_width(edge, zero), len(edge) if zero else len(edge) - 1
+        per_width, last = per_width_of(edge, zero), len(edge) if zero else len(edge) - 1
         for r in range(n):
-            row = table[_bin(columns[i, r], edge, per_width, last, zero)]
+            row = table[bin_of(columns[i, r], edge, per_width, last, zero)]
             for g in range(groups):
                 row[cells[r, g]] += 1
 
@@ -86,12 +87,12 @@ def count_sparse(
     k = cells.shape[1]
     for i in range(len(start) - 1):
         table, edge = counts[i], edges[i]
-        per_width, last = _per_width(edge, zero), len(edge) if zero else len(edge) - 1
+        per_width, last = per_width_of(edge, zero), len(edge) if zero else len(edge) - 1
         for t in range(start[i], start[i + 1]):
-            row, cell = table[_bin(np.float64(values[t]), edge, per_width, last, zero)], cells[rows[t]]
+            row, cell = table[bin_of(np.float64(values[t]), edge, per_width, last, zero)], cells[rows[t]]
             for j in range(k):
                 row[cell[j]] += 1
-        rest = table[_bin(0.0, edge, per_width, last, zero)]
+        rest = table[bin_of(0.0, edge, per_width, last, zero)]
         for v in range(len(totals)):
             stored = 0
             for b in range(len(table)):
@@ -120,9 +121,10 @@ def single(counts: Ints, parts: Ints, joint: Ints, tables: Ints) -> None:
 
 @njit(cache=True, nogil=True)
 def reduce(tables: Ints, offsets: Ints, correct: bool, mutual: Floats, entropy: Floats) -> None:
-    """Mutual information (b, k) of tables (b, bins, values of all factors), and entropy (b,) of their bins, in nats.
+    """Mutual information (b, k) of tables (b, bins, values of all factors), and entropy of their bins, in nats.
 
-    Summed as n_bv log(n_bv n / (n_b n_v)): a table that is exactly independent gives exactly 0.
+    The entropy is (b, 1) where all factors have the same rows, else (b, k). Information is summed as
+    n_bv log(n_bv n / (n_b n_v)): a table that is exactly independent gives exactly 0.
     """
     d, bins, _ = tables.shape
     k = len(offsets) - 1
@@ -151,11 +153,11 @@ def reduce(tables: Ints, offsets: Ints, correct: bool, mutual: Floats, entropy: 
                 if correct:
                     total -= (occupied - 1) * (present - 1) / (2 * n)
             mutual[i, j] = max(total, 0.0)
-            if j == 0:
-                entropy[i] = 0.0
+            if j < entropy.shape[1]:
+                entropy[i, j] = 0.0
                 for b in range(bins):
                     if of_bin[b] > 0:
-                        entropy[i] -= of_bin[b] / n * np.log(of_bin[b] / n)
+                        entropy[i, j] -= of_bin[b] / n * np.log(of_bin[b] / n)
 
 
 @njit(cache=True, nogil=True)

@@ -34,7 +34,7 @@ class Information:
 
     Attributes:
         mutual: (d, k) mutual information.
-        entropy: (d,) of the binned latent.
+        entropy: of the binned latent, (d, 1), or (d, k) where each factor has rows of its own.
     """
 
     mutual: Floats
@@ -84,7 +84,7 @@ def binned_information(
     if isinstance(bins, str) or latents.shape[1] > WIDE:
         return column_information(latents, factors, sizes, bins, correct=correct)
     tables = width_contingency(latents, factors, sizes, bins)
-    return Information(table_information(tables, correct=correct), bin_entropy(tables))
+    return Information(table_information(tables, correct=correct), bin_entropy(tables)[:, None])
 
 
 def column_information(
@@ -107,7 +107,7 @@ def column_information(
     from unknot.metrics.kernels.column_tables import reduce
 
     d, offsets = latents.shape[1], np.append(0, np.cumsum(sizes)).astype(np.int64)
-    mutual, entropy = np.empty((d, len(sizes))), np.empty(d)
+    mutual, entropy = np.empty((d, len(sizes))), np.empty((d, 1))
     for block, tables in column_tables(latents, factors, sizes, bins):
         reduce(tables, offsets, correct, mutual[block], entropy[block])
     return Information(mutual, entropy)
@@ -143,7 +143,7 @@ def _sparse_tables(
             edges = _cuts([values[a:b] for a, b in pairwise(start)], binning.bins)
         else:
             gone = _sparse_dead(start, values, n, low[block], high[block])
-            edges = _width_edges(low[block], high[block], gone, binning.bins)
+            edges = width_edges(low[block], high[block], gone, binning.bins)
         tables = np.zeros((block.stop - block.start, binning.total, int(ends[-1])), dtype=np.int32)
         count_sparse(start, rows, values, edges, binning.zero, cells, totals, tables)
         yield block, tables
@@ -186,15 +186,16 @@ def _dense_edges(latents: NDArray[Any], block: slice, binning: Binning) -> Float
         low, high = np.minimum(low, chunk.min(axis=0)), np.maximum(high, chunk.max(axis=0))
         release(latents)
     gone = np.zeros(wide, dtype=np.bool_)
-    narrow = np.flatnonzero(_narrow(low, high, n))
+    narrow = np.flatnonzero(maybe_dead(low, high, n))
     if len(narrow):
         gone[narrow] = dead(np.asarray(latents[:, block.start + narrow], dtype=np.float64))
-    return _width_edges(low, high, gone, binning.bins)
+    return width_edges(low, high, gone, binning.bins)
 
 
-def _width_edges(low: Floats, high: Floats, gone: Bools, bins: int) -> Floats:
+def width_edges(low: Floats, high: Floats, gone: Bools, bins: int) -> Floats:
+    """Left edges (..., bins) of bins of equal width between the smallest and the largest value of what is not dead."""
     step = (high / 2 - low / 2) / bins * 2  # of the halved range: the range itself can overflow
-    edges: Floats = low[:, None] + step[:, None] * np.arange(bins)
+    edges: Floats = low[..., None] + step[..., None] * np.arange(bins)
     edges[gone, 1:] = np.inf
     return edges
 
@@ -208,8 +209,8 @@ def _cuts(values: list[NDArray[Any]], bins: int) -> Floats:
     return cuts
 
 
-def _narrow(low: Floats, high: Floats, n: int) -> Bools:
-    """Which latents can be dead: std >= range / sqrt(2 n)."""
+def maybe_dead(low: Floats, high: Floats, n: int | Ints) -> Bools:
+    """Which latents of n rows can be dead: std >= range / sqrt(2 n)."""
     largest = np.maximum(1.0, np.maximum(abs(low), abs(high)))
     result: Bools = high / 2 - low / 2 <= 1e-12 * np.sqrt(n) * largest
     return result
@@ -217,7 +218,7 @@ def _narrow(low: Floats, high: Floats, n: int) -> Bools:
 
 def _sparse_dead(start: NDArray[Any], values: NDArray[Any], n: int, low: Floats, high: Floats) -> Bools:
     gone = np.zeros(len(low), dtype=np.bool_)
-    for i in np.flatnonzero(_narrow(low, high, n)):
+    for i in np.flatnonzero(maybe_dead(low, high, n)):
         column = np.zeros((n, 1))
         stored = values[start[i] : start[i + 1]]
         column[: len(stored), 0] = stored

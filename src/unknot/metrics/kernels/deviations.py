@@ -5,6 +5,7 @@ from numba import njit
 
 from unknot.metrics.arrays import Floats, Ints
 
+FEW = 40  # largest values that are kept in order as they are met
 LARGE, SAMPLE = 2048, 512  # groups worth a sample, and its size
 
 
@@ -64,6 +65,21 @@ def _top(values: Floats, rank: int) -> int:
 
 
 @njit(cache=True)
+def _largest(values: Floats, n: int) -> tuple[float, float]:
+    """The n-th largest value and the one above it, by keeping the n largest in order: few values get among them."""
+    top = np.sort(values[:n])
+    for r in range(n, len(values)):
+        value = values[r]
+        if value > top[0]:
+            place = 0
+            while place + 1 < n and top[place + 1] < value:
+                top[place] = top[place + 1]
+                place += 1
+            top[place] = value
+    return top[0], top[1]
+
+
+@njit(cache=True)
 def quantile(values: Floats, q: float) -> float:
     """The q-quantile, interpolated linearly between ranks as numpy does; reorders the values."""
     place = q * (len(values) - 1)
@@ -71,6 +87,10 @@ def quantile(values: Floats, q: float) -> float:
     between = place - rank
     if rank >= len(values) - 1:
         return float(values.max())
+    n_above = len(values) - rank
+    if n_above <= FEW:
+        below, above = _largest(values, n_above)
+        return float(below + (above - below) * between)
     if len(values) > LARGE:
         low = _top(values, rank)  # of the largest values, which hold the rank wanted
         values, rank = values[low:], rank - low

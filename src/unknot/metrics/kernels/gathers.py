@@ -83,19 +83,21 @@ def shared_variances(
     points, batch = words.shape[0], words.shape[1] - 1
     d = latents.shape[1]
     out = np.empty((points, d))
-    total, squares = np.empty(d), np.empty(d)
+    total, squares, rows = np.empty(d), np.empty(d), np.empty(batch, dtype=np.int64)
     for p in range(points):
         j = factors[p]
         origin = order[j, np.int64((np.uint64(words[p, 0]) * np.uint64(usable[j])) >> np.uint64(32))]
-        value = codes[j, origin]
-        start, size = starts[j, value], np.uint64(sizes[j, value])
+        value, first = codes[j, origin], latents[origin]
+        group, size = order[j, starts[j, value] :], np.uint64(sizes[j, value])
+        for q in range(batch):  # apart from the sums, so that the processor can read rows ahead
+            rows[q] = group[np.int64((np.uint64(words[p, q + 1]) * size) >> np.uint64(32))]
         total[:] = 0.0
         squares[:] = 0.0
         for q in range(batch):
-            row = order[j, start + np.int64((np.uint64(words[p, q + 1]) * size) >> np.uint64(32))]
+            row = latents[rows[q]]
             for i in range(d):
                 # Relative to one row of the group, so that equal rows have a variance of exactly 0.
-                x = latents[row, i] - latents[origin, i]
+                x = row[i] - first[i]
                 total[i] += x
                 squares[i] += x * x
         for i in range(d):

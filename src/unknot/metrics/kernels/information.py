@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.latents import dead
+from unknot.metrics.latents import dead, extent
 
 Codes = NDArray[np.int32]  # (n, d) bin numbers
 Tables = list[Ints]  # per factor: counts (d, bins, values)
@@ -48,7 +48,7 @@ def equal_width_edges(latents: Floats, bins: int = 20) -> Floats:
     `code(others, edges[:, 1:])` codes other rows by the same bins; what lies outside falls into the end bins.
     """
     _check_bins(bins)
-    low, high = _extent(latents)
+    low, high = extent(latents, compiled=_compiled(latents.size))
     # Steps of the halved range: the range itself can overflow.
     step = (high / 2 - low / 2) / bins * 2
     edges = low[:, None] + step[:, None] * np.arange(bins)
@@ -255,8 +255,9 @@ def entropy(counts: NDArray[np.integer] | NDArray[np.floating]) -> Floats:
 
 
 def factor_entropy(factors: Ints, sizes: Ints) -> Floats:
-    """Entropy (k,) in nats of each factor of factors (n, k)."""
-    return np.array([float(entropy(np.bincount(factors[:, j], minlength=s))) for j, s in enumerate(sizes)])
+    """Entropy (k,) in nats of each factor of factors (n, k), of the rows whose code is not negative."""
+    known = (y[y >= 0] for y in factors.T)
+    return np.array([float(entropy(np.bincount(y, minlength=s))) for y, s in zip(known, sizes, strict=True)])
 
 
 def bin_entropy(tables: Tables) -> Floats:
@@ -289,15 +290,6 @@ def _empty_tables(d: int, n_bins: int, sizes: Ints) -> tuple[Ints, Ints]:
     """Zeros (d, bins, all values of all factors) and where each factor's values begin."""
     ends = np.cumsum(sizes)
     return np.zeros((d, n_bins, int(ends[-1])), dtype=np.int64), (ends - sizes).astype(np.int64)
-
-
-def _extent(latents: Floats) -> tuple[Floats, Floats]:
-    if _compiled(latents.size) and latents.flags.c_contiguous:
-        from unknot.metrics.kernels.tables import extent
-
-        low, high = extent(latents)
-        return low, high
-    return latents.min(axis=0), latents.max(axis=0)
 
 
 def _code_width(latents: Floats, edges: Floats, codes: Codes, compiled: bool) -> None:

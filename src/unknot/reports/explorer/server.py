@@ -238,7 +238,7 @@ def _image(explored: Explored, asked: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **_shown(explored, seen.code),
         "number": number,
-        "image": _png(seen.picture),
+        "image": png(seen.picture),
         "factors": list(seen.factors.items()),
     }
 
@@ -256,8 +256,8 @@ ANSWERS = {"/decode": _decode, "/image": _image, "/draw": _draw}
 def _shown(explored: Explored, code: Code) -> dict[str, Any]:
     """A code and what it looks like."""
     decoded = explored.decode(code)
-    slots = [{"picture": _png(picture), "mask": _png(mask)} for picture, mask in decoded.slots]
-    return {"code": np.asarray(code, dtype=np.float64).tolist(), "picture": _png(decoded.picture), "slots": slots}
+    slots = [{"picture": png(picture), "mask": png(mask)} for picture, mask in decoded.slots]
+    return {"code": np.asarray(code, dtype=np.float64).tolist(), "picture": png(decoded.picture), "slots": slots}
 
 
 def _code(explored: Explored, sent: Any) -> Code:
@@ -287,7 +287,7 @@ def _whole(text: str | None) -> int:
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-def _png(pixels: Pixels) -> str:
+def png(pixels: Pixels) -> str:
     """A picture as an address that needs no other request."""
     from PIL import Image
 

@@ -104,14 +104,16 @@ def heat_map(names: Sequence[str], rho: NDArray[np.float64], p: NDArray[np.float
     return svg(width, 26 + side * k, "rank correlations", body, natural=True)
 
 
-def hinton(shares: NDArray[np.float64], names: Sequence[str]) -> str:
+def hinton(shares: NDArray[np.float64], names: Sequence[str], latents: Sequence[int] = ()) -> str:
     """One square for each latent and factor, its area what the latent knows of the factor.
 
     Args:
         shares: (d, k) I(latent; factor) / H(factor).
         names: of the k factors.
+        latents: their numbers, if they are not 0 to d - 1.
     """
     d, k = shares.shape
+    numbers = latents or range(d)
     side = 26 if d <= 24 else 14
     left = min(160.0, LETTER * max(map(len, names)) + 12)
     body = [f'<rect class="ground" x="{left:.1f}" y="2" width="{side * d}" height="{side * k}"/>']
@@ -122,12 +124,12 @@ def hinton(shares: NDArray[np.float64], names: Sequence[str]) -> str:
             edge = 0.94 * side * math.sqrt(min(1.0, max(0.0, float(shares[i, j]))))
             body.append(
                 f'<rect class="square" x="{left + side * (i + 0.5) - edge / 2:.2f}" y="{y - edge / 2:.2f}" '
-                f'width="{edge:.2f}" height="{edge:.2f}"><title>z{i} knows {shares[i, j]:.3f} of {escape(name)}'
-                "</title></rect>"
+                f'width="{edge:.2f}" height="{edge:.2f}"><title>z{numbers[i]} knows {shares[i, j]:.3f} of '
+                f"{escape(name)}</title></rect>"
             )
     every = 1 if side > 20 else 5
     for i in range(0, d, every):
-        body.append(text(left + side * (i + 0.5), side * k + 17, f"z{i}", "small soft", anchor="middle"))
+        body.append(text(left + side * (i + 0.5), side * k + 17, f"z{numbers[i]}", "small soft", anchor="middle"))
     return svg(left + side * d + 4, side * k + 24, "which latent knows which factor", body, natural=True)
 
 

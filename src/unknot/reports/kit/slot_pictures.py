@@ -13,7 +13,7 @@ from unknot.reports.kit.lettering import FAINT, INK, PAPER, font, shortened
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-GUTTER, LINE = 66, 13  # for labels of rows, and below a picture for a line
+GUTTER, LINE, LINES = 66, 13, 3  # for labels of rows, and below a picture for a line, of which there are so many
 GROUND = 0.85  # the grey that shows where a slot draws nothing
 # Okabe and Ito's, which all eyes tell apart, and four more; repeated beyond.
 OKABE_ITO = "000000 e69f00 56b4e9 009e73 f0e442 0072b2 d55e00 cc79a7"
@@ -38,7 +38,7 @@ def slot_sheet(
         pictures: (n, k, h, w, c) in [0, 1], what each slot draws.
         masks: (n, k, h, w), summing to one over slots.
         title: written on top.
-        captions: below each slot of each image, up to two lines.
+        captions: below each slot of each image, up to three lines.
         labels: of the rows.
     """
     from PIL import Image, ImageDraw
@@ -59,7 +59,7 @@ def slot_sheet(
     ]
     width, height = columns[0][1][0].size
     head = MARGIN + (26 if title else 0)
-    gutter, step = (GUTTER if labels else 0), height + (2 * LINE if captions else 0) + GAP
+    gutter, step = (GUTTER if labels else 0), height + (LINES * LINE if captions else 0) + GAP
     size = (2 * MARGIN + gutter + len(columns) * (width + GAP) - GAP, head + 18 + n * step - GAP + MARGIN)
     page = Image.new("RGB", size, PAPER)
     pen = ImageDraw.Draw(page)
@@ -76,7 +76,7 @@ def slot_sheet(
     for row, below in enumerate(captions):
         for slot, caption in enumerate(below):
             left = MARGIN + gutter + (len(columns) - k + slot) * (width + GAP)
-            for line, part in enumerate(caption.split("\n")[:2]):
+            for line, part in enumerate(caption.split("\n")[:LINES]):
                 at = (left + width / 2, head + 18 + row * step + height + 2 + line * LINE)
                 pen.text(at, shortened(part, font(10), width + GAP), fill=FAINT, font=font(10), anchor="ma")
     return page

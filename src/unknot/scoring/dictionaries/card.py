@@ -246,7 +246,13 @@ def _concepts(
 
 def _rows(data: Data) -> Rows:
     return prepare(
-        WHO, Checked(data.latents), data.factors, Checked(data.latents_test), data.factors_test, gaps=True
+        WHO,
+        Checked(data.latents),
+        data.factors,
+        Checked(data.latents_test),
+        data.factors_test,
+        as_is=True,
+        gaps=True,
     )
 
 

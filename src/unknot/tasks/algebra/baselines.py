@@ -139,6 +139,25 @@ def attributes(
     return objects, present, backgrounds
 
 
+def object_properties(tuples: Sequence[Mapping[str, Any]]) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_]]:
+    """Property -> (4 n, 8) of the objects of all A, then of all B, C and D; and which of the eight are there.
+
+    Words are size, shape, colour and material, numbers the place on the floor.
+    """
+    scenes = [record["scenes"][role] for role in MASKED for record in tuples]
+    shape = len(scenes), MOST
+    properties: dict[str, NDArray[Any]] = {name: np.full(shape, "", dtype="U16") for name in ORDER}
+    properties |= {name: np.zeros(shape) for name in ("x", "y")}
+    present = np.zeros(shape, dtype=np.bool_)
+    for i, scene in enumerate(scenes):
+        for j, thing in enumerate(scene["objects"]):
+            present[i, j] = True
+            for name in ORDER:
+                properties[name][i, j] = thing[name]
+            properties["x"][i, j], properties["y"][i, j], _ = thing["3d_coords"]
+    return properties, present
+
+
 def _numbers(thing: Mapping[str, Any], known: Sequence[str]) -> list[float]:
     one_hot = [float(thing[name] == value) for name in known for value in ATTRIBUTES[name]]
     x, y, _ = thing["3d_coords"]

@@ -19,6 +19,7 @@ from unknot.errors import UnknotError
 from unknot.files import array_hash, json_hash
 from unknot.processes.threads import threads_of_torch
 from unknot.progress import Progress, silent
+from unknot.reading import npz
 from unknot.reading.arrays import as_array
 from unknot.runs.workspace import ARRAYS, Workspace
 from unknot.tasks.algebra.decoder import Decoder
@@ -201,16 +202,8 @@ def read_codes(source: Any) -> CodesElsewhere | None:
 
 
 def _read_archive(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {str(name): archive[name] for name in archive.files}
-    except Exception as error:  # of many kinds: no zip file, a pickle, a cut-off member
-        raise UnknotError(f"{path}: cannot be read as an .npz of numbers ({error}).") from None
+    return npz.load(path, npz.members(path))
 
 
 def _read_array(path: Path) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise UnknotError(f"{path}: cannot be read as an array of numbers ({error}).") from None
-    return array
+    return npz.read_npy(path, mapped=True)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.files import json_hash
+from unknot.reading.guard import load_json, must_fit, parsing
 from unknot.worlds.scenes.coat_list import read_coat_list
 from unknot.worlds.scenes.corpus import MASKED, ROLES, Corpus
 from unknot.worlds.world import Images
@@ -152,10 +153,9 @@ def read_quadruples(path: Path | str) -> Quadruples:
     }
     if path.suffix not in readers:
         raise UnknotError(f"{path}: expected a list of images in a .csv, .json or .txt file.")
-    try:
+    with parsing(path, "a list of images"):
+        must_fit(path, path.stat().st_size * 8)
         rows = readers[path.suffix](path)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, csv.Error) as error:
-        raise UnknotError(f"{path}: cannot be read ({error}).") from None
     if not rows:
         raise UnknotError(f"{path}: lists no tuples.")
     paths = _columns(path, rows)
@@ -196,7 +196,7 @@ def _read_csv(path: Path) -> list[dict[str, Any]]:
 
 
 def _read_json(path: Path) -> list[Mapping[str, Any]]:
-    rows = json.loads(path.read_text(encoding="utf-8"))
+    rows = load_json(path)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UnknotError(f'{path}: expected a list of objects such as {{"A": "a.png", "B": ...}}.')
     return rows
@@ -209,12 +209,9 @@ def _read_published(path: Path) -> list[dict[str, Any]]:
 def _read_image(path: Path) -> Images:
     from PIL import Image
 
-    try:
-        with Image.open(path) as picture:
-            grey = picture.mode in ("L", "1", "I", "I;16")
-            array = np.asarray(picture.convert("L" if grey else "RGB"))
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise UnknotError(f"{path}: is no image that can be read ({error}).") from None
+    with parsing(path, "an image"), Image.open(path) as picture:
+        grey = picture.mode in ("L", "1", "I", "I;16")
+        array = np.asarray(picture.convert("L" if grey else "RGB"))
     return array[:, :, None] if grey else array
 
 

@@ -4,18 +4,19 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot import __version__
 from unknot.metrics.coat import Coat, coat
+from unknot.metrics.object_readout import Probe, object_readout
 from unknot.metrics.slots import blanked, duplicates, without_duplicates
 from unknot.metrics.tre import GROUPS, tre
 from unknot.progress import Progress
 from unknot.runs.workspace import Workspace
-from unknot.tasks.algebra.baselines import attributes, baselines
+from unknot.tasks.algebra.baselines import attributes, baselines, object_properties
 from unknot.tasks.algebra.codes import EncoderCodes
 from unknot.tasks.algebra.decoder import segmentation
 from unknot.tasks.algebra.options import LOSSES, AlgebraOptions, TupleSet
@@ -26,6 +27,7 @@ from unknot.worlds.scenes.corpus import MASKED
 
 Variants = dict[str, tuple[str, Mapping[str, Any]]]  # ending of the names of values -> name in tables, and codes
 BASELINES = 3  # version of the baselines; rises when their numbers change
+READ = 1600  # images whose objects are read out
 SHEETS = 2  # tuples whose slots are drawn
 FEWEST = 32  # tuples of the first point of scores against n
 
@@ -38,6 +40,7 @@ class ResultParts:
     scores: Table = field(default_factory=list)
     negatives: Table = field(default_factory=list)
     against_n: Table = field(default_factory=list)
+    objects: Table = field(default_factory=list)
     pictures: Table = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -118,6 +121,7 @@ def score_beside(
     """TRE, measures of masks, and pictures; without an encoder, pictures of the tuples alone."""
     if encoder is not None and isinstance(tuples, CorpusTuples):
         _score_tre(parts, variants, tuples, options)
+        _score_objects(parts, encoder.codes, tuples, options)
         if encoder.decoder is not None and encoder.decoder.model.masks_objects and options.segmented:
             if tuples.corpus.has_masks:
                 parts.values |= segmentation(encoder.decoder, tuples, options.segmented)
@@ -155,6 +159,28 @@ def _score_tre(parts: ResultParts, variants: Variants, tuples: CorpusTuples, opt
         parts.values[f"tre{ending}"] = error.value
         if not error.parts["collapsed"]:
             parts.values[f"tre_normalised{ending}"] = error.parts["normalised"]
+
+
+def _score_objects(
+    parts: ResultParts, codes: Mapping[str, Any], tuples: CorpusTuples, options: AlgebraOptions
+) -> None:
+    """What probes read of each object from slots: what the paper holds its scores against."""
+    if np.ndim(codes["A"]) != 3 or not tuples.corpus.has_scenes:
+        return
+    n = min(len(tuples), READ // len(MASKED))
+    if len(np.unique(tuples.scenes[:n])) < GROUPS:
+        parts.notes.append(f"Objects are not read out: the corpus was cut from fewer than {GROUPS} main scenes.")
+        return
+    properties, present = object_properties(tuples.corpus.tuples[:n])
+    slots = np.concatenate([np.asarray(codes[role][:n]) for role in MASKED])
+    groups = np.tile(tuples.scenes[:n], len(MASKED))
+    for probe in get_args(Probe):
+        score = object_readout(slots, properties, present, probe=probe, groups=groups, rng=options.seed)
+        parts.values[f"objects_read_{probe}"] = score.value
+        parts.values[f"objects_recalled_{probe}"] = score.parts["recall"]
+        floors = {**score.parts["floor"], "all of it": score.parts["recall_floor"]}
+        for name, value in {**score.parts["per_property"], "all of it": score.parts["recall"]}.items():
+            parts.objects.append({"property": name, "probe": probe, "value": value, "floor": floors[name]})
 
 
 def score_baselines(

@@ -65,6 +65,7 @@ def measure(source: Source, options: AlgebraOptions, workspace: Workspace, progr
                 "scores": sorted(parts.scores, key=lambda row: row["kind"] != "encoder"),
                 "negatives": parts.negatives,
                 "against_n": parts.against_n,
+                "objects": parts.objects,
                 "published": published_rows(),
                 "pictures": parts.pictures,
             },
@@ -152,18 +153,22 @@ def _negative_tables(result: TaskResult) -> "Iterator[Table]":
 
 ALGEBRA = Task(
     name=WHO,
-    version=2,
+    version=3,
     question="Object compositionality (COAT): is z(B) - z(A) + z(C) = z(D), and is it nothing else?",
     about="""Makes a corpus of tuples first if there is none: A, B (A and more objects), C, D (C and the same objects),
 and pictures that differ from D in one thing. Says L2-COAT and acos-COAT in percent, whether every wrong picture does
 worse (else the score is in brackets), and the same for pixels and for codes that must pass or fail.
 
 Slots (n, k, d) are scored as they are, without duplicates and, where a run can draw its slots, without duplicates and
-invisible ones. Runs that mask objects get ARI, FG-ARI, mean best overlap and covering too.
+invisible ones. From slots a linear probe and an MLP read size, shape, colour, material and place of every object,
+matched by the Hungarian method. Runs that mask objects get ARI, FG-ARI, mean best overlap and covering too.
 
 `values`: scores (1 is best, 0 chance) and passes (1 or 0) of the first corpus, with its name at the end those of the
-second; "tre", and "tre_normalised", of slots also without duplicates and tidied. `tables`: "scores" (in percent),
-"negatives", "against_n" (scores of the first tuples alone), "published" (in percent) and "pictures" (base64 PNG).
+second; "tre", and "tre_normalised", of slots also without duplicates and tidied; of slots, "objects_read_linear" and
+"objects_read_mlp" (mean over properties of accuracy, of places R^2) and "objects_recalled_linear" and "_mlp" (the share
+of objects of which all is right). `tables`: "scores" (in percent), "negatives", "against_n" (scores of the first tuples
+alone), "objects" (each property beside what slots of other images give), "published" (in percent) and "pictures"
+(base64 PNG).
 
 Scores of baselines are kept with the corpus; codes in the folder, 16 tuples at a time.""",
     reference="Xie et al. 2022, COAT: Measuring Object Compositionality in Emergent Representations, ICML.",

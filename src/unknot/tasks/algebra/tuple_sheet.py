@@ -78,7 +78,7 @@ def drawn_slots(tuples: Tuples, row: int, encoder: EncoderCodes, threshold: floa
         idle = ~np.isin(np.arange(slots.shape[1]), own)
         marks[i] = np.where(idle & (marks[i] == ""), "owns nothing", marks[i])
     words = [
-        [f"{100 * m:.0f} %, cos {s:.2f}\n{mark}" for m, s, mark in zip(*row_of, strict=True)]
+        [f"{100 * m:.0f} %\ncos {s:.2f}\n{mark}" for m, s, mark in zip(*row_of, strict=True)]
         for row_of in zip(mass, cosine, marks, strict=True)
     ]
     return _base64(slot_sheet(images, pictures, masks, captions=words, labels=(*MASKED, "B - A + C")))

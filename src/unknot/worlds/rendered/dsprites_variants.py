@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Classes, FactorSpace
+from unknot.reading.guard import parsing
 from unknot.worlds.entry import PublishedFile
 from unknot.worlds.world import Images, World, as_world, needs_rng
 
@@ -146,15 +147,10 @@ def read_painting(path: str | Path) -> Painting:
             f"Scream-dSprites: there is no painting at '{file}'. Save {SCREAM.urls[0]} (in the public domain) "
             "there, or take the world that says 'procedural painting' in its name."
         )
-    try:
-        with Image.open(file) as picture:
-            picture.thumbnail((350, 274))
-            return np.asarray(picture.convert("RGB"), dtype=np.float32) / np.float32(255)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UnknotError(
-            f"Scream-dSprites: '{file}' cannot be read as a picture ({error}); expected a JPEG or PNG. "
-            f"Is the download complete? It comes from {SCREAM.urls[0]}."
-        ) from error
+    hint = f"Expected is a JPEG or PNG. Is the download complete? It comes from {SCREAM.urls[0]}."
+    with parsing(file, "a picture", hint), Image.open(file) as picture:
+        picture.thumbnail((350, 274))
+        return np.asarray(picture.convert("RGB"), dtype=np.float32) / np.float32(255)
 
 
 def painted_swirls() -> Painting:

@@ -23,7 +23,7 @@ from unknot.errors import UnknotError
 from unknot.files import must_be_ours, plain, read_json, write_json, written_whole
 from unknot.processes.lock import HeldError, held
 from unknot.progress import Progress, silent
-from unknot.reading.guard import in_words
+from unknot.reading.guard import in_words, parsing
 
 MAKING = ".making"
 PAUSE = 0.5  # seconds between two looks at a folder that another process fills
@@ -79,12 +79,10 @@ def opened(making: Path, name: str) -> NDArray[Any]:
     return array
 
 
-def mapped(path: Path, shape: tuple[int, ...], remedy: str) -> NDArray[np.uint8]:
+def mapped(path: Path, shape: tuple[int, ...], hint: str) -> NDArray[np.uint8]:
     """A finished array of bytes, memory-mapped, or the error that says what is wrong with it and what to do."""
-    try:
+    with parsing(path, "an array of bytes", hint):
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise UnknotError(f"{path}: cannot be read ({error}); {remedy}.") from error
     if array.shape != shape or array.dtype != np.uint8:
         raise UnknotError(f"{path}: is {array.dtype} {array.shape}; expected uint8 {shape}.")
     return array

@@ -3,7 +3,6 @@
 CLEVR unpacks to `images/<split>/CLEVR_<split>_000000.png` (240 x 320) and `scenes/CLEVR_<split>_scenes.json`.
 """
 
-import json
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
+from unknot.reading.guard import load_json
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.image_folder import decoded
 from unknot.worlds.pictures import PictureFiles
@@ -82,10 +82,7 @@ def read_clevr(folder: Path | str, *, split: str = "", size: int = 128, window: 
 
 def read_scene_file(path: Path | str) -> list[dict[str, Any]]:
     """The scenes of a CLEVR scene file, unchecked; `read_scene` makes values of them."""
-    try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UnknotError(f"{path}: cannot be read as a scene file ({error}).") from error
+    record = load_json(path, "a scene file")
     if not isinstance(record, dict) or not isinstance(record.get("scenes"), list):
         raise UnknotError(f"{path}: has no list 'scenes'; expected a CLEVR scene file.")
     scenes: list[dict[str, Any]] = record["scenes"]

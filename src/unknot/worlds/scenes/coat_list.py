@@ -18,6 +18,7 @@ import numpy as np
 from unknot.errors import UnknotError, check_known
 from unknot.files import file_hash
 from unknot.progress import Progress, silent
+from unknot.reading.guard import parsing
 from unknot.worlds.scenes.chunks import alone, clear, difference, fill, finish, in_items, opened
 from unknot.worlds.scenes.clevr import WINDOWS, cut
 from unknot.worlds.scenes.corpus import MASKED, ROLES, VERSION, Corpus, open_corpus, write_records
@@ -37,13 +38,10 @@ def read_coat_list(file: Path | str, images: Path | str | None = None) -> list[R
     """
     file = Path(file).expanduser()
     root = file.parent if images is None else Path(images).expanduser()
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnknotError(f"{file}: cannot be read as a list of tests ({error}).") from None
+    with parsing(file, "a list of tests"):
+        lines = [_cells(line) for line in file.read_text(encoding="utf-8-sig").splitlines()]
     rows = []
-    for number, line in enumerate(lines, 1):
-        cells = _cells(line)
+    for number, cells in enumerate(lines, 1):
         if cells and len(cells) != len(ORDER):
             raise UnknotError(f"{file}: line {number} names {len(cells)} images; expected {len(ORDER)}.")
         if cells:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.factors import Factor, FactorSpace
 from unknot.files import write_json, written_whole
+from unknot.reading.guard import load_json
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.scenes.chunks import mapped, progress_of
 
@@ -150,18 +151,15 @@ def _size(info: dict[str, Any], folder: Path) -> tuple[int, int]:
 
 
 def _read_json(folder: Path, name: str, kind: type) -> Any:
-    try:
-        record = json.loads((folder / name).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not (folder / name).exists():
         done = progress_of(folder)
         if done is not None:
             raise UnknotError(
                 f"{folder}: making this corpus was interrupted ({done} pieces are done); make it again with the same "
                 "options and it goes on from there."
-            ) from None
-        raise UnknotError(f"{folder}: has no {name}, so it is no corpus, or not a whole one.") from None
-    except (OSError, ValueError) as error:
-        raise UnknotError(f"{folder / name}: cannot be read ({error}); make the corpus again.") from None
+            )
+        raise UnknotError(f"{folder}: has no {name}, so it is no corpus, or not a whole one.")
+    record = load_json(folder / name, hint="Make the corpus again.")
     if not isinstance(record, kind):
         raise UnknotError(f"{folder / name}: holds a {type(record).__name__}; expected a {kind.__name__}.")
     return record
@@ -170,4 +168,4 @@ def _read_json(folder: Path, name: str, kind: type) -> Any:
 def _read_array(folder: Path, name: str, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     if not (folder / name).exists():
         raise UnknotError(f"{folder}: has no {name}; copy it again, or make the corpus again.")
-    return mapped(folder / name, shape, "copy or make the corpus again")
+    return mapped(folder / name, shape, "Copy or make the corpus again.")

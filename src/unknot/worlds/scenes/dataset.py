@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.files import written_whole
 from unknot.progress import Progress, silent
+from unknot.reading.guard import load_json, parsing
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.pictures import PictureFiles, Pictures
 from unknot.worlds.scenes.chunks import (
@@ -254,7 +255,7 @@ def _stack(folder: Path, kind: str, scene_set: SceneSet, *channels: int) -> Pict
     """The images or the masks of a folder."""
     shape = (*scene_set.sides, *channels)
     if scene_set.form == "array":
-        return mapped(folder / f"{kind}.npy", (scene_set.n, *shape), "write the set again")
+        return mapped(folder / f"{kind}.npy", (scene_set.n, *shape), "Write the set again.")
     paths = [folder / kind / scene_set.file_name(i) for i in range(scene_set.n)]
     here = set((folder / kind).iterdir()) if (folder / kind).is_dir() else set()
     missing = [path for path in paths if path not in here]
@@ -266,26 +267,18 @@ def _stack(folder: Path, kind: str, scene_set: SceneSet, *channels: int) -> Pict
 def _read_png(path: Path) -> NDArray[np.uint8]:
     from PIL import Image
 
-    try:
-        with Image.open(path) as file:
-            return np.asarray(file)
-    except (OSError, ValueError, SyntaxError) as error:
-        raise UnknotError(f"{path}: cannot be read ({error}); write the set again.") from error
+    with parsing(path, "a picture", "Write the set again."), Image.open(path) as file:
+        return np.asarray(file)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        done = progress_of(path.parent)
-        if done is not None:
-            raise UnknotError(
-                f"{path.parent}: writing these scenes was interrupted ({done} pieces are done); write them again with "
-                "the same options and it goes on from there."
-            ) from None
-        raise UnknotError(f"{path}: no such file.") from None
-    except (OSError, ValueError) as error:
-        raise UnknotError(f"{path}: cannot be read ({error}).") from error
+    done = None if path.exists() else progress_of(path.parent)
+    if done is not None:
+        raise UnknotError(
+            f"{path.parent}: writing these scenes was interrupted ({done} pieces are done); write them again with "
+            "the same options and it goes on from there."
+        )
+    record = load_json(path, hint="Write the set again.")
     if not isinstance(record, dict):
         raise UnknotError(f"{path}: holds no object.")
     return cast("dict[str, Any]", record)
