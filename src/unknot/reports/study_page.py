@@ -31,10 +31,11 @@ from unknot.reports.kit.page import (
 from unknot.reports.run_page import latents_of, run_lines, run_section
 from unknot.reports.score_page import score_grid
 from unknot.reports.study_ranking import ranking_sections, rankings
-from unknot.reports.study_words import mean_places, spoken, summary
+from unknot.reports.study_words import mean_places, place_ranges, spoken, summary
 from unknot.reports.task_page import task_section
 from unknot.runs.run import Run
 from unknot.scoring.score_row import ScoreRow
+from unknot.statistics.places import in_words
 from unknot.studies.folder import StudyFolder
 from unknot.studies.measures import Measure
 from unknot.tasks import Task, find_task
@@ -98,7 +99,7 @@ class _Sections:
         about = study.runs.set_index("id")
         options = [name for name in study.runs.columns if str(name).startswith("option.")]
         options = [name for name in options if (study.runs.groupby("model")[name].nunique() > 1).any()]
-        d = _informative(study)
+        d, ranges = _informative(study), place_ranges(study)
         latents = ["informative latents"] if d else []
         named = ["model", "setting", "seed", *self._several("world", "split")]
         rows: list[list[Cell]] = []
@@ -108,11 +109,12 @@ class _Sections:
                 self._link(id_),
                 *(_cell(run[c]) for c in named),
                 _number(self.places.get(id_)),
+                *([in_words(ranges[id_]) if id_ in ranges else None] if ranges else []),
                 *([d.get(id_)] if d else []),
             ]
             values = [_number(m.values.get(id_)) for m in measures]
             rows.append([*about_run, *values, *(_cell(run[c]) for c in (*options, "status"))])
-        about_runs = ["run", *named, "mean place", *latents]
+        about_runs = ["run", *named, "mean place", *(["places"] if ranges else []), *latents]
         start = len(about_runs)
         ends = [*(str(name).removeprefix("option.") for name in options), "status"]
         header = [*about_runs, *(self._head(m) for m in measures), *ends]
@@ -124,6 +126,10 @@ class _Sections:
             "Mean place: within a world and split, the mean over questions (what is measured) of the mean place over "
             "the metrics that ask it; 1 is best. It sums up, it is not a measurement: sort by the metric you need."
         )
+        if ranges:
+            words += (
+                " Places: the best and the worst it may have, as far as the metrics agree, drawn anew 200 times."
+            )
         file = Run.at(self.study.folder / "runs" / "RUN").latents
         command = Command(("unknot", "score", str(file), "--metrics", "METRIC"), "makes any score of the table")
         best = self._best_cells(rows, start)
