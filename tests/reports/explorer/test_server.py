@@ -378,6 +378,9 @@ if PROGRAM is not None:
         browser.emulate(width=390, dark=True)
         browser.call("Page.navigate", url=runs.address)
         _until(browser, f"location.protocol === 'http:' && {dots}.length === 18")
+        assert browser.run(f"new Set({dots}.map((dot) => getComputedStyle(dot).fill)).size") == 6, (
+            "one each setting"
+        )
         before = browser.run(f"{dots}.map((dot) => dot.getAttribute('cx')).join()")
         browser.run("const x = document.getElementById('x'); x.value = '3'; x.dispatchEvent(new Event('change'))")
         assert browser.run(f"{dots}.map((dot) => dot.getAttribute('cx')).join()") != before

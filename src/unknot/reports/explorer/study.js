@@ -75,7 +75,8 @@
       svg("text", { x: 0, y: 0, transform: "translate(14 202) rotate(-90)", "text-anchor": "middle", fill: "var(--ink)", "font-size": 14 }, title(y)),
     );
     for (const run of runs) {
-      const dot = svg("circle", { class: "dot", cx: across.at(run.values[x.column]), cy: up.at(run.values[y.column]), r: 6, tabindex: 0, role: "link", fill: hue(groups.indexOf(run[kind]), groups.length) });
+      const dot = svg("circle", { class: "dot", cx: across.at(run.values[x.column]), cy: up.at(run.values[y.column]), r: 6, tabindex: 0, role: "link" });
+      dot.style.fill = hue(groups.indexOf(run[kind]), groups.length); // the page's style of dots has one colour
       dot.append(svg("title", {}, `${run.name}: ${nice(run.values[x.column])}, ${nice(run.values[y.column])}`));
       dot.addEventListener("pointerenter", () => look(run, dot));
       dot.addEventListener("focus", () => look(run, dot));
