@@ -84,7 +84,8 @@ def prepare(
     if not isinstance(latents, Checked) or isinstance(of_split, np.random.Generator):
         rows = make()
     else:
-        real = factors is not None and as_array(factors, who, "factors").dtype.kind == "f"
+        table = factors.values if isinstance(factors, Labels) else as_array(factors, who, "factors")
+        real = factors is not None and table.dtype.kind == "f"
         gone = real and gaps and not known(as_array(factors)).all()
         how = of_split, continuous if real else None, names and tuple(names), as_is, gone
         rows = latents.rows(make, passed[1:], *how)
@@ -128,7 +129,7 @@ def _prepared(
         test, train = third(z, rng)
         if not np.any(y[train] != y[train[0]]) and np.any(y != y[0]):
             raise UnknotError(
-                f"{who}: {len(z)} rows are too few: no factor varies among the {len(train)} left for training after a "
+                f"{who}: {len(y)} rows are too few: no factor varies among the {len(train)} left for training after a "
                 "third is held out. Give more rows, or held-out rows of their own."
             )
         z, z_test, y, y_test = z[train], z[test], y[train], y[test]
@@ -176,6 +177,8 @@ def _as_labels(who: str, factors: Any, gaps: bool, what: str = "factors") -> Lab
 
 def column_names(factors: Any) -> tuple[str, ...]:
     """The names that a table, or one named column of it, brings; none if it has none."""
+    if isinstance(factors, Labels | np.ndarray):
+        return ()
     if isinstance(factors, Table):
         return tuple(map(str, factors.columns))
     named = isinstance(factors, Column) and factors.ndim == 1 and factors.name is not None
