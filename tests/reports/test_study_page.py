@@ -13,7 +13,7 @@ from unknot.errors import UnknotError
 from unknot.reports.correlation_table import correlate
 from unknot.reports.kit.latent_pictures import reconstructions
 from unknot.reports.study_page import write_study_page
-from unknot.reports.study_words import answer, mean_places
+from unknot.reports.study_words import answer, mean_places, place_ranges
 from unknot.studies.folder import StudyFolder
 
 BEST = "00000000000f"  # the third setting of the second model, seed 0
@@ -64,7 +64,7 @@ def test_the_best_of_a_column_is_marked_and_the_command_repeats_the_scores(
 ) -> None:
     html = unescape(write_study_page(tmp_path / "page.html", study).read_text())
     board = html[html.index('data-name="leaderboard"') :].partition("</table>")[0]
-    assert board.count('class="number best"') == 6, "one for each measure"
+    assert board.count('class="number best') == 6, "one for each measure"
     assert "<span>chance</span>" in html and "<span>above chance</span>" in html, (
         "measured, beside the scores of a run"
     )
@@ -79,8 +79,8 @@ def test_every_run_and_every_score_is_in_the_leaderboard(study: Path, tmp_path: 
     assert board[0].count("<tr>") == 1 + 19
     for value in StudyFolder(study).scores.query("metric == 'mig[bins=20]'")["value"]:
         assert f'data-value="{value!r}"' in board[0]
-    assert ">dci[gbt].completeness<" in board[0]
-    assert ">udr_spearman/all<" in board[0]
+    assert 'data-exact="dci[gbt].completeness"' in board[0] and ">DCI completeness<" in board[0]
+    assert 'data-exact="udr_spearman/all"' in board[0] and ">UDR (Spearman) among all runs<" in board[0]
 
 
 def test_numbers_lead_to_their_run_and_to_the_command_that_makes_them(study: Path, tmp_path: Path) -> None:
@@ -115,6 +115,15 @@ def test_the_place_of_a_run_counts_each_question_once_and_respects_direction(stu
     )  # compactness (two metrics, first in both), modularity
     assert next(iter(places)) == BEST
     assert "f" * 12 not in places  # failed
+
+
+def test_places_of_the_leaderboard_are_ranges_where_metrics_disagree(study: Path, tmp_path: Path) -> None:
+    found = StudyFolder(study)
+    ranges, means = place_ranges(found), mean_places(found)
+    assert set(ranges) == set(means) and all(1 <= best <= worst <= len(means) for best, worst in ranges.values())
+    assert ranges[BEST][0] == 1 and any(best < worst for best, worst in ranges.values())
+    html = write_study_page(tmp_path / "page.html", study).read_text()
+    assert "Places: the best and the worst it may have" in html
 
 
 def test_measures_of_which_less_is_better_are_turned_round_before_they_are_correlated(study: Path) -> None:

@@ -83,3 +83,29 @@ def test_bad_input_is_refused() -> None:
         unknot.compare({"a": a, "b": a}, resamples=3)
     with pytest.raises(UnknotError, match="a has the factors x, y and b has p, q"):
         unknot.compare({"a": a, "b": Representation(a.latents, FACTORS, ("p", "q"))})
+
+
+def test_seeds_of_a_setting_are_compared_as_one() -> None:
+    lucky = {"a": _code(0.30, 1), "b": _code(0.22, 2)}
+    assert unknot.compare(lucky, metrics="mcc", resamples=40).differences[0].verdict == "better"
+    noises = {"a": (0.30, 0.22, 0.30, 0.22), "b": (0.22, 0.30, 0.22, 0.30)}
+    seeds = {name: [_code(noise, 9 + at) for at, noise in enumerate(own)] for name, own in noises.items()}
+    (difference,) = unknot.compare(seeds, metrics="mcc", resamples=40).differences
+    assert difference.verdict == "undecided" and difference.high - difference.low > 0.02
+    with pytest.raises(UnknotError, match="a has no representation"):
+        unknot.compare({"a": [], "b": _code(0.2, 0)})
+
+
+def test_a_metric_that_trains_is_trained_on_few_halves_and_says_so() -> None:
+    pair = {"clear": _code(0.2, 0), "noisy": _code(1.5, 1)}
+    result = unknot.compare(pair, metrics=["linear_accuracy", "mcc"], resamples=50)
+    assert [each.verdict for each in result.differences] == ["worse", "worse"]
+    assert "20 halves only" in result.notes[0] and "linear_accuracy" in result.notes[0]
+    assert "mcc" not in result.notes[0]
+
+
+def test_metrics_give_the_same_by_themselves_as_together() -> None:
+    pair = {"a": _code(0.2, 0), "b": _code(0.4, 1)}
+    together = unknot.compare(pair, metrics=["mig", "jemmig", "mcc", "snc", "sap"], resamples=20)
+    for each in together.differences:
+        assert unknot.compare(pair, metrics=[each.metric], resamples=20).differences[0].low == each.low

@@ -14,6 +14,8 @@ from unknot.cli.output import check_targets, echo, plain_console, put, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from unknot.progress import Progress
+    from unknot.runs.run import Run
     from unknot.scoring.comparison import Comparison
 
 
@@ -21,16 +23,20 @@ if TYPE_CHECKING:
 class CompareOptions:
     """What is compared, how, and where the result goes."""
 
-    representations: list[Path] = argument("Two or more of the same factors: files of latents, runs, baselines.")
+    representations: list[Path] = argument(
+        "Two or more of the same factors: files of latents, runs, baselines; runs that differ by their seed alone are "
+        "one setting where there are others."
+    )
     metrics: Sequence[str] = option(
         (), "Which, such as mig,mcc; else those of a baseline, or those that train nothing.", "--metrics,"
     )
-    resamples: int = option(200, "Of the rows; a baseline has its own.")
+    resamples: int = option(200, "Halves of the rows; a baseline has its own.")
+    tasks: bool = option(False, "Compare kept results of tasks (of runs, or files of them), not scores.")
     margin: float = option(0.0, "Differences up to this count as none.")
     fail_below: float | None = option(
         None, "Exit with 1 if any after the first is surely worse, and may be by so much."
     )
-    seed: int = option(0, "Decides resamples, splits and draws.")
+    seed: int = option(0, "Decides halves, splits and draws.")
     jobs: int = option(1, "Processes.")
     json: str = option("", JSON)
     csv: str = option("", CSV)
@@ -39,27 +45,12 @@ class CompareOptions:
 @takes(CompareOptions)
 def compare(options: CompareOptions) -> None:
     """Compare representations: differences of scores, with intervals, and whether they may be luck."""
-    from unknot.encoders.encoding import representation_of
     from unknot.files import as_json
-    from unknot.scoring.comparison import compare
-    from unknot.scoring.scoring import run_of
 
     check_targets(options.representations, {"--json": options.json, "--csv": options.csv})
     quiet = "-" in (options.json, options.csv)
     with progress_bar() as progress, stoppable("interrupted; nothing was compared."):
-        files = {}
-        for path in options.representations:
-            run = run_of(path)
-            files[str(path)] = path if run is None else representation_of(run, progress=progress)
-        result = compare(
-            files,
-            metrics=options.metrics,
-            resamples=options.resamples,
-            margin=options.margin,
-            seed=options.seed,
-            jobs=options.jobs,
-            progress=progress,
-        )
+        result = _of_tasks(options) if options.tasks else _of_scores(options, progress)
     if options.json:
         put(options.json, as_json(asdict(result)))
     if options.csv:
@@ -78,6 +69,61 @@ def compare(options: CompareOptions) -> None:
         raise typer.Exit(1)
 
 
+def _of_scores(options: CompareOptions, progress: "Progress") -> "Comparison":
+    from unknot.encoders.encoding import representation_of
+    from unknot.scoring.comparison import compare
+
+    given = {
+        name: [path if run is None else representation_of(run, progress=progress) for path, run in seeds]
+        for name, seeds in _by_setting(options.representations).items()
+    }
+    return compare(
+        given,
+        metrics=options.metrics,
+        resamples=options.resamples,
+        margin=options.margin,
+        seed=options.seed,
+        jobs=options.jobs,
+        progress=progress,
+    )
+
+
+def _of_tasks(options: CompareOptions) -> "Comparison":
+    from unknot.tasks.comparison import compare_results
+    from unknot.tasks.kept_results import kept_results
+    from unknot.tasks.result import read_result
+
+    results = {
+        name: [
+            result
+            for path, run in seeds
+            for result in ([read_result(path)] if run is None else kept_results(run)[0].values())
+        ]
+        for name, seeds in _by_setting(options.representations).items()
+    }
+    return compare_results(results, margin=options.margin)
+
+
+def _by_setting(paths: Sequence[Path]) -> dict[str, list[tuple[Path, "Run | None"]]]:
+    """Name -> what it stands for: runs of one setting by their seeds, if there are other settings; else each alone."""
+    from unknot.scoring.scoring import run_of
+
+    opened = [(path, run_of(path)) for path in paths]
+    settings: dict[str, list[tuple[Path, Run | None]]] = {}
+    for path, run in opened:
+        setting = str(path) if run is None else run.spec.model_copy(update={"seed": 0}).id
+        settings.setdefault(setting, []).append((path, run))
+    if len(settings) < 2:
+        return {str(path): [(path, run)] for path, run in opened}
+    named: dict[str, list[tuple[Path, Run | None]]] = {}
+    for seeds in settings.values():
+        path, first = seeds[0]
+        title = str(path) if first is None or len(seeds) == 1 else first.spec.title.rpartition(", seed ")[0]
+        name = f"{path}, ..." if title in named else title
+        named[name] = sorted(seeds, key=lambda each: each[1].spec.seed if each[1] else 0)
+    return named
+
+
 def _show(result: "Comparison", console: "Console") -> None:
     from rich.text import Text
 
@@ -85,15 +131,16 @@ def _show(result: "Comparison", console: "Console") -> None:
     from unknot.statistics.places import in_words
 
     rows = "the same rows" if result.paired else "other rows"
-    console.print(
-        Text(f"{len(result.names)} representations of {rows}, {result.resamples} resamples", style="bold")
+    halves = (
+        f"representations of {rows}, {result.resamples} halves of the rows" if result.resamples else "by tasks"
     )
+    console.print(Text(f"{len(result.names)} {halves}", style="bold"))
     numbers = ("first", "second", "difference", "95 % interval", "p (Holm)", "smallest seen")
     pairs = len(result.names) > 2
     columns = ("metric", *(["pair"] if pairs else []), *numbers, "the second is")
     table = plain_table(*columns, right=list(numbers))
     for each in result.differences:
-        pair = [Text(f"{Path(each.first).stem}, {Path(each.second).stem}")] if pairs else []
+        pair = [Text(f"{_short(each.first)}, {_short(each.second)}")] if pairs else []
         cells = [f"{value:.3f}" for value in (*each.values, each.difference)]
         cells += [f"{each.low:.3f}..{each.high:.3f}", f"{each.p_holm:.3f}", f"{each.smallest:.3f}"]
         table.add_row(Text(each.metric), *pair, *cells, each.verdict)
@@ -101,10 +148,15 @@ def _show(result: "Comparison", console: "Console") -> None:
     if pairs:
         for metric in result.metrics:
             places = sorted(result.ranks(metric).items(), key=lambda item: item[1])
-            words = [f"{Path(name).stem} {in_words(place)}" for name, place in places]
+            words = [f"{_short(name)} {in_words(place)}" for name, place in places]
             console.print(Text(f"places by {metric}: {', '.join(words)}"))
     for note in result.notes:
         console.print(Text(f"note: {note}", style="dim"))
+
+
+def _short(name: str) -> str:
+    """The name of a file without its folder; others as they are."""
+    return Path(name).stem if Path(name).exists() else name
 
 
 def _lost(result: "Comparison", least: float) -> list[str]:

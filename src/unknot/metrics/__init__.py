@@ -37,6 +37,7 @@ from unknot.metrics.sap import sap
 from unknot.metrics.score import Facts, Metric, Score, identity, parse_identity
 from unknot.metrics.snc import snc
 from unknot.metrics.spectrum import alpha_req, effective_rank, lidar, rankme
+from unknot.metrics.tmex import tmex
 from unknot.metrics.unfairness import conditional_unfairness, unfairness
 
 METRICS: dict[str, Metric] = cast(
@@ -56,6 +57,7 @@ METRICS: dict[str, Metric] = cast(
         "jemmig": jemmig,
         "infomec": infomec,
         "omes": omes,
+        "tmex": tmex,
         "mcc": mcc,
         "best_auroc": best_auroc,
         "explicitness": explicitness,

@@ -10,10 +10,12 @@ from unknot.reports.correlation_table import Correlations
 from unknot.reports.kit.charts import CLEAR
 from unknot.reports.kit.page import number
 from unknot.runs.run import Run
+from unknot.statistics.places import places
 from unknot.studies.folder import StudyFolder
 from unknot.studies.measures import Measure
 
 ABBREVIATIONS = frozenset({"dci", "gbt", "irs", "lr", "mcc", "med", "mig", "mlp", "nk", "sap", "snc"})
+FEWEST_METRICS, DRAWS = 3, 200  # for ranges of places, and how often metrics are drawn
 TIE = 1e-9  # values that differ by no more are the same
 
 
@@ -23,9 +25,44 @@ def mean_places(study: StudyFolder) -> dict[str, float]:
     The mean over questions of the mean over metrics, so that a question many metrics ask counts once. Without
     labels, the places are those of the rankings.
     """
+    found: dict[str, float] = {}
+    for by_question in _ranks(study):
+        means = [sum(ranks) / len(ranks) for ranks in by_question.values()]
+        if means:
+            found |= (sum(means) / len(means)).to_dict()
+    order = sorted((id_ for id_ in study.runs["id"] if id_ in found), key=lambda id_: found[id_])
+    return {id_: found[id_] for id_ in order}
+
+
+def place_ranges(study: StudyFolder) -> dict[str, tuple[int, int]]:
+    """Run -> the best and the worst place it may have among runs of its world and split, as far as metrics agree.
+
+    Metrics are drawn with replacement: a run is ahead of another where its mean place is, in 97.5 % of the draws.
+    Nothing of fewer than three metrics.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for by_question in _ranks(study):
+        of_question = [(question, ranks) for question, own in by_question.items() for ranks in own]
+        if len(of_question) < FEWEST_METRICS:
+            continue
+        table = np.stack([ranks.to_numpy(dtype=np.float64) for _, ranks in of_question])
+        counts = np.random.default_rng(len(table)).multinomial(
+            len(table), np.full(len(table), 1 / len(table)), size=DRAWS
+        )
+        total, asked = np.zeros((DRAWS, table.shape[1])), np.zeros((DRAWS, 1))
+        for question in by_question:
+            own = [at for at, (name, _) in enumerate(of_question) if name == question]
+            drawn = counts[:, own].sum(axis=1, keepdims=True)
+            total += counts[:, own] @ table[own] / np.maximum(drawn, 1)
+            asked += drawn > 0
+        found |= zip(map(str, of_question[0][1].index), places(-(total / asked).T), strict=True)
+    return found
+
+
+def _ranks(study: StudyFolder) -> Iterator[dict[str, list[Any]]]:
+    """For each world and split: question -> places of the runs by each metric that asks it."""
     counted = [m for m in study.measures if m.counted] or [m for m in study.measures if m.kind == "ranking"]
     measured = {run for m in counted for run in m.values.index}
-    places: dict[str, float] = {}
     for rows in study.groups.values():
         ids = rows["id"][rows["id"].isin(measured)]
         by_question: dict[str, list[Any]] = {}
@@ -34,11 +71,7 @@ def mean_places(study: StudyFolder) -> dict[str, float]:
             if values.notna().any():
                 ranks = values.rank(ascending=not measure.higher_is_better, na_option="bottom")
                 by_question.setdefault(measure.question, []).append(ranks)
-        means = [sum(ranks) / len(ranks) for ranks in by_question.values()]
-        if means:
-            places |= (sum(means) / len(means)).to_dict()
-    order = sorted((id_ for id_ in study.runs["id"] if id_ in places), key=lambda id_: places[id_])
-    return {id_: places[id_] for id_ in order}
+        yield by_question
 
 
 def summary(study: StudyFolder, places: Mapping[str, float], related: Mapping[str, Correlations]) -> list[str]:

@@ -1,11 +1,10 @@
-"""Better, or luck? Differences of scores between representations, with resamples of their rows.
+"""Better, or luck? Differences of scores between representations, with halves of their rows.
 
-Where the rows are the same, both are given the same resamples, so that what they share falls out of the difference.
+Where the rows are the same, both are given the same halves, so that what they share falls out of the difference.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,55 +19,20 @@ from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
 from unknot.scoring.baselines import Baseline, read_baseline, rows_hash
 from unknot.scoring.redrawn import Drawn, holds_out, redrawn
+from unknot.scoring.rows import Data
 from unknot.scoring.scorecard import Plan
 from unknot.scoring.scoring import plan, run
-from unknot.statistics.correlations import holm
+from unknot.statistics.differences import Difference, Measured, differences
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-LEVEL = 0.05  # of errors that are accepted
-ENDS = (0.025, 0.975, 0.05, 0.95)  # of the interval, and of the one that tells equals
-SEEN = 2.8  # standard errors: a difference that 80 % of such comparisons would call one
+TRAINED = 20  # halves that a metric which trains something is trained on, at most
+FEWEST = 20  # halves
 Task = tuple[str, Mapping[str, Any]]  # a metric with its options
-Values = dict[str, tuple[float, Floats]]  # representation -> its score, and those of resamples
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One metric of two representations.
-
-    Attributes:
-        metric: its full name.
-        first: name of one of them.
-        second: name of the other.
-        values: of both.
-        difference: the second's value less the first's.
-        low: end of the 95 % interval of the difference.
-        high: its other end.
-        p: that a difference as large comes about where there is none, by a normal approximation.
-        p_holm: the same, corrected for all metrics and pairs that were compared.
-        smallest: the difference that would have been noticed in four of five cases.
-        verdict: "better" or "worse" of the second, "equal" within the margin, or "undecided".
-    """
-
-    metric: str
-    first: str
-    second: str
-    values: tuple[float, float]
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    smallest: float
-    verdict: str
-
-    def loses(self, least: float) -> bool:
-        """Whether the second is surely worse, nearer to a loss of `least` than to none, and that may be the loss."""
-        loss, error = abs(self.difference), self.smallest / SEEN
-        return self.verdict == "worse" and loss > least / 2 and loss + 3 * error >= least
+Place = tuple[str, int]  # a name, and which of its representations
+Values = dict[Place, tuple[float, Floats]]  # representation -> its score, and those of halves of the rows
 
 
 @dataclass(frozen=True)
@@ -79,7 +43,7 @@ class Comparison:
         names: of the representations.
         differences: of all pairs by all metrics.
         paired: whether their rows are the same.
-        resamples: how many.
+        resamples: how many halves of the rows were scored; 0 if there were no rows.
         notes: what was left out or assumed.
     """
 
@@ -153,19 +117,20 @@ def compare(
 ) -> Comparison:
     """Compare representations metric by metric: how large is each difference, and may it be luck?
 
-    Rows are drawn with replacement, whole groups where there are groups. The interval is the spread of the differences
-    of the resamples about the difference itself, and says how it would move on other rows, not with other seeds of
-    training.
+    Halves of the rows are drawn without replacement, half of the groups where there are groups: they scatter about
+    the whole as other rows would. Where several seeds of one setting are given, what seeds change is added, and
+    the difference is one of settings; of one seed each, it is one of these two representations only.
 
     Args:
-        representations: name -> `Representation`, or the path of its file, or a `Baseline` or its file; two or more.
-        metrics: which, as in `unknot.score`; if left out those of a baseline, or those that train nothing. One that
-            trains is trained anew on each resample.
-        resamples: how many; those of a baseline, if there is one, and then its seed.
+        representations: name -> `Representation`, or the path of its file, or a `Baseline` or its file, or a list of
+            representations that differ by their seed; two or more names.
+        metrics: which, as in `unknot.score`; if left out those of a baseline, or those that train nothing.
+        resamples: how many halves; those of a baseline, if there is one, and then its seed. A metric that trains
+            something is trained anew on each of 20 of them.
         margin: differences within it count as none: "equal" is said where the whole 90 % interval lies inside.
-        seed: decides resamples, splits and whatever a metric draws.
+        seed: decides halves, splits and whatever a metric draws.
         jobs: number of processes; the numbers do not change.
-        progress: told how many metrics are done.
+        progress: told how many halves are done.
 
     >>> import unknot
     >>> latents, factors = unknot.examples.toy_m2(copies=20)
@@ -176,27 +141,53 @@ def compare(
     """
     if len(representations) < 2:
         raise UnknotError(f"compare: got {len(representations)} representation; expected two or more.")
-    if resamples < 20:
-        raise UnknotError(f"compare: resamples is {resamples}; expected at least 20.")
+    if resamples < FEWEST:
+        raise UnknotError(f"compare: resamples is {resamples}; expected at least {FEWEST}.")
     if not margin >= 0:
         raise UnknotError(f"compare: margin is {margin}; expected 0 or more.")
     names = tuple(representations)
-    sources = {name: _source(source) for name, source in representations.items()}
-    kept = {name: source for name, source in sources.items() if isinstance(source, Baseline)}
-    if len(kept) == len(names):
+    sources = {
+        (name, at): _source(source)
+        for name, given in representations.items()
+        for at, source in enumerate(_seeds(name, given))
+    }
+    kept = {place: source for place, source in sources.items() if isinstance(source, Baseline)}
+    if len(kept) == len(sources):
         raise UnknotError("compare: all are baselines; expected a representation to compare with them.")
     for first in kept.values():
         resamples, seed = first.resamples, first.seed
     if any((each.resamples, each.seed) != (resamples, seed) for each in kept.values()):
         raise UnknotError("compare: baselines of different seeds or resamples; make them again with the same.")
     chosen = metrics or [id_ for each in kept.values() for id_ in each.scores] or "quick"
-    plans = {name: _plan(name, source, chosen, seed) for name, source in sources.items() if name not in kept}
+    plans = {
+        place: _plan(place[0], source, chosen, seed) for place, source in sources.items() if place not in kept
+    }
     paired, notes = _pairing(plans, kept)
     tasks = next(iter(plans.values())).tasks
-    work = _Work(names, plans, kept, resamples, seed, paired)
+    work = _Work(tuple(sources), plans, kept, resamples, seed, paired)
     values, refused = _all_values(work, tasks, jobs, progress)
+    trained = [id_ for id_, of_each in values.items() if next(iter(of_each.values()))[1].size < resamples]
+    if trained:
+        notes.append(f"{TRAINED} halves only, on each of which it is trained: {', '.join(trained)}.")
     notes += [f"{id_} is left out: {why}" for id_, why in refused.items()]
-    return Comparison(names, tuple(_differences(names, values, margin)), paired, resamples, tuple(notes))
+    measured = {id_: {name: _gathered(name, of_each) for name in names} for id_, of_each in values.items()}
+    higher = {id_: METRICS[id_.partition("[")[0]].facts.higher_is_better for id_ in measured}
+    found = tuple(differences(measured, names, higher, margin))
+    return Comparison(names, found, paired, resamples, tuple(notes))
+
+
+def _seeds(name: str, given: Any) -> Sequence[Any]:
+    """The representations of one name: one, or one for each seed."""
+    seeds = given if isinstance(given, list | tuple) else [given]
+    if not seeds:
+        raise UnknotError(f"compare: {name} has no representation; expected one, or one for each seed.")
+    return seeds
+
+
+def _gathered(name: str, of_each: Mapping[Place, tuple[float, Floats]]) -> Measured:
+    """The scores of all seeds of a name."""
+    own = [scores for (whose, _), scores in of_each.items() if whose == name]
+    return Measured(np.array([value for value, _ in own]), np.stack([draws for _, draws in own]))
 
 
 def _source(source: Any) -> Representation | Baseline:
@@ -213,11 +204,11 @@ def _plan(name: str, source: Any, metrics: Sequence[str] | str, seed: int) -> Pl
         raise UnknotError(f"{name}: {error}") from None
 
 
-def _pairing(plans: Mapping[str, Plan], kept: Mapping[str, Baseline]) -> tuple[bool, list[str]]:
+def _pairing(plans: Mapping[Place, Plan], kept: Mapping[Place, Baseline]) -> tuple[bool, list[str]]:
     """Whether all have the same rows in the same order, as far as their factors tell; and what is to be noted."""
-    (name, first), *others = plans.items()
+    ((name, _), first), *others = plans.items()
     known = first.representation
-    for other, todo in others:
+    for (other, _), todo in others:
         own = todo.representation
         _check_names(name, known.factor_names, other, own.factor_names)
         same = known.latents.shape[0] == own.latents.shape[0] and all(
@@ -230,7 +221,7 @@ def _pairing(plans: Mapping[str, Plan], kept: Mapping[str, Baseline]) -> tuple[b
         )
         if not same:
             return False, [f"{name} and {other} are of other rows, or in another order: resampled apart."]
-    for other, baseline in kept.items():
+    for (other, _), baseline in kept.items():
         _check_names(other, baseline.factor_names, name, known.factor_names)
         if baseline.rows != rows_hash(known):
             return False, [f"{other} and {name} are of other rows, or in another order: resampled apart."]
@@ -247,11 +238,11 @@ def _check_names(first: str, of_first: Sequence[str], second: str, of_second: Se
 
 @dataclass(frozen=True)
 class _Work:
-    """What the comparison of one metric needs."""
+    """What is to be measured."""
 
-    names: tuple[str, ...]
-    plans: Mapping[str, Plan]
-    kept: Mapping[str, Baseline]
+    places: tuple[Place, ...]
+    plans: Mapping[Place, Plan]
+    kept: Mapping[Place, Baseline]
     resamples: int
     seed: int
     paired: bool
@@ -260,74 +251,57 @@ class _Work:
 def _all_values(
     work: _Work, tasks: Sequence[Task], jobs: int, progress: Progress
 ) -> tuple[dict[str, Values], dict[str, str]]:
-    """Metric -> of each representation its score and those of resamples; and why metrics have none."""
+    """Metric -> of each representation its score and those of halves; and why metrics have none."""
     if jobs < 1:
         raise UnknotError(f"compare: jobs is {jobs}; expected at least one process.")
-    here = [name for name in work.names if name not in work.kept]
-    parts = min(len(tasks), -(-jobs // len(here)))
-    items = [(name, tasks[part::parts]) for name in here for part in range(parts)]
+    parts = min(len(tasks), -(-jobs // len(work.plans)))
+    items = [(place, tasks[part::parts]) for place in work.plans for part in range(parts)]
     values: dict[str, Values] = {identity(METRICS[metric], **options): {} for metric, options in tasks}
     refused: dict[str, str] = {}
-    for name, baseline in work.kept.items():
+    for place, baseline in work.kept.items():
         for id_, of_each in values.items():
             if id_ in baseline.scores:
-                of_each[name] = baseline.scores[id_].value, baseline.scores[id_].draws
+                of_each[place] = baseline.scores[id_].value, baseline.scores[id_].draws
             else:
-                refused.setdefault(id_, f"{name} has no score of it")
+                refused.setdefault(id_, f"{place[0]} has no score of it")
     if jobs > 1 and len(items) > 1:
         from unknot.processes.pool import spread
 
         results = spread(_values, work, items, min(jobs, len(items)))
     else:
-        results = (_values(work, item, within(progress, item[0])) for item in items)
-    for done, (name, scores, unscored) in enumerate(results, 1):
-        progress("comparing", done, len(items), representation=name)
+        results = (_values(work, item, within(progress, item[0][0])) for item in items)
+    for done, (place, scores, unscored) in enumerate(results, 1):
+        progress("comparing", done, len(items), representation=place[0])
         for id_, score in scores.items():
-            values[id_][name] = score
+            values[id_][place] = score
         for id_, why in unscored.items():
-            refused.setdefault(id_, f"{name}: {why}")
+            refused.setdefault(id_, f"{place[0]}: {why}")
     return {id_: of_each for id_, of_each in values.items() if id_ not in refused}, refused
 
 
 def _values(
-    work: _Work, item: tuple[str, Sequence[Task]], progress: Progress = silent
-) -> tuple[str, dict[str, tuple[float, Floats]], dict[str, str]]:
-    """A representation, its score by each of some metrics with those of resamples, and why some have none."""
-    name, tasks = item
-    todo = work.plans[name]
-    scores, metrics, refused = {}, [], {}
-    for record in run(replace(todo, tasks=tuple(tasks), null=0)):
-        if record.score is None or not np.isfinite(record.score.value):
-            refused[record.id] = record.refused or "the score is undefined"
-        else:
-            scores[record.id] = record.score.value
-            metrics.append(Drawn(record.name, record.options, holds_out(record.score)))
-    at = 0 if work.paired else work.names.index(name)
-    draws = redrawn(todo, metrics, work.resamples, [work.seed, work.resamples, at], progress=progress)
-    return name, dict(zip(scores, zip(scores.values(), draws, strict=True), strict=True)), refused
-
-
-def _differences(names: Sequence[str], found: Mapping[str, Values], margin: float) -> Iterator[Difference]:
-    from scipy.stats import norm
-
-    rows = []
-    for id_, values in found.items():
-        for first, second in combinations(names, 2):
-            difference = values[second][0] - values[first][0]
-            draws = values[second][1] - values[first][1]
-            draws = draws[np.isfinite(draws)]
-            spread = float(draws.std(ddof=1)) if len(draws) > 1 else np.nan
-            ends = difference + np.quantile(draws, ENDS) - draws.mean() if len(draws) else np.full(4, np.nan)
-            p = 2 * norm.sf(abs(difference) / spread) if spread > 0 else float(difference == 0)
-            rows.append((id_, first, second, (values[first][0], values[second][0]), difference, ends, p, spread))
-    corrected: Sequence[float] | Floats = holm([row[6] for row in rows]) if rows else ()
-    for (id_, first, second, both, difference, ends, p, spread), p_holm in zip(rows, corrected, strict=True):
-        higher = METRICS[id_.partition("[")[0]].facts.higher_is_better
-        verdict = "undecided"
-        if margin and -margin < ends[2] and ends[3] < margin:
-            verdict = "equal"
-        elif p_holm < LEVEL and abs(difference) > margin:
-            verdict = "better" if (difference > 0) == higher else "worse"
-        low, high = float(ends[0]), float(ends[1])
-        numbers = float(difference), low, high, float(p), float(p_holm), SEEN * spread
-        yield Difference(id_, first, second, both, *numbers, verdict)
+    work: _Work, item: tuple[Place, Sequence[Task]], progress: Progress = silent
+) -> tuple[Place, dict[str, tuple[float, Floats]], dict[str, str]]:
+    """A representation, its score by each of some metrics with those of halves, and why some have none."""
+    place, tasks = item
+    todo = work.plans[place]
+    scores: dict[str, tuple[float, Floats]] = {}
+    records = list(run(replace(todo, tasks=tuple(tasks), null=0)))
+    refused = {
+        record.id: record.refused or "the score is undefined"
+        for record in records
+        if record.score is None or not np.isfinite(record.score.value)
+    }
+    seed = [work.seed, work.resamples, 0 if work.paired else work.places.index(place)]
+    for trains in (False, True):
+        own = {
+            record.id: (record.score.value, Drawn(record.name, record.options, holds_out(record.score)))
+            for record in records
+            if record.score is not None
+            and record.id not in refused
+            and (METRICS[record.name].facts.cost_of(record.options) != "instant") == trains
+        }
+        halves = min(TRAINED, work.resamples) if trains else work.resamples
+        draws = redrawn(todo, [metric for _, metric in own.values()], halves, seed, Data.halved, progress)
+        scores |= {id_: (value, row) for (id_, (value, _)), row in zip(own.items(), draws, strict=True)}
+    return place, scores, refused
