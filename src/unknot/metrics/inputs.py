@@ -262,7 +262,8 @@ def _encode(
             seen = np.where(values[at] == test, at, UNSEEN)
             codes_test.append(np.where(np.isnan(test), UNKNOWN, seen) if test.dtype.kind == "f" else seen)
     if not kept:
-        raise UnknotError(f"{who}: every factor is constant ({', '.join(names)}); nothing can be scored.")
+        where = "" if whole else " where it is known"
+        raise UnknotError(f"{who}: every factor is constant{where} ({', '.join(names)}); nothing can be scored.")
     return Rows(
         latents=z,
         factors=np.stack(codes, axis=1).astype(np.int64, copy=False),
