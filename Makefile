@@ -23,6 +23,7 @@ pytest: $(VENV)/installed
 
 docs: $(VENV)/docs_installed
 	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python -m pytest -q tests/tools/test_site_search.py
 
 fuzz: $(VENV)/installed
 	$(BIN)/python -m tests.fuzz.run --cases 20000 --seed $(SEED)

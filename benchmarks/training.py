@@ -1,6 +1,7 @@
 """How fast the trainer is beside a plain PyTorch loop, and what its parts cost; one thread, in one run.
 
 python benchmarks/training.py                  the measurements, some three minutes
+python benchmarks/training.py --traced         only what batches of ray-traced worlds take of a step, half a minute
 python benchmarks/training.py --bf16-quality   whether bfloat16 trains as well as float32, an hour
 
 CPU seconds are counted (`time.process_time`), in short turns that alternate, and the median of the turns is told.
@@ -24,6 +25,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
 from unknot.models.codes import represent
+from unknot.models.model import Batch
 from unknot.processes.memory import kept_memory
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
@@ -35,6 +37,7 @@ WORLD = "dsprites_rendered"
 BATCH = 64
 IMAGES = 8192  # in the array that the plain loop reads
 TURNS, STEPS = 7, 6  # turns of each variant, steps in a turn
+TRACED, TRACED_STEPS = ("shapes3d_rendered", "mpi3d_rendered"), 25
 VARIANTS = ("plain", "float32", "bfloat16", "encode", "data")
 
 
@@ -75,10 +78,10 @@ def plain_loop(architecture: str) -> Iterator[None]:
             yield
 
 
-def trainer(folder: Path, **fields: object) -> Trainer:
+def trainer(folder: Path, name: str = WORLD, **fields: object) -> Trainer:
     """The trainer of a run that has not begun."""
-    world = open_world(WORLD)
-    model, spec = build_model(RunSpec(world=WORLD, batch_size=BATCH, **fields), world)
+    world = open_world(name)
+    model, spec = build_model(RunSpec(world=name, batch_size=BATCH, **fields), world)
     return Trainer(Run.create(folder, spec), model, feed(spec, model, world), torch.device("cpu"))
 
 
@@ -147,6 +150,37 @@ def speed(architecture: str) -> dict[str, float]:
     }
 
 
+def traced_share(folder: Path, name: str) -> dict[str, float]:
+    """What batches of a ray-traced world take of a step: of its thread, by the clock, and if drawn in time."""
+    ours = trainer(folder, name)
+    clocks = (time.thread_time, time.perf_counter)
+    batches, steps = np.zeros((TRACED_STEPS, 2)), np.zeros((TRACED_STEPS, 2))
+    get = ours.batches.batch
+
+    def timed(step: int) -> Batch:
+        before = np.array([clock() for clock in clocks])
+        batch = get(step)
+        if step:  # the first was not foreseen
+            batches[step - 1] = np.array([clock() for clock in clocks]) - before
+        return batch
+
+    ours.batches.batch = timed  # type: ignore[method-assign]
+    ours.advance()
+    for step in range(TRACED_STEPS):
+        before = np.array([clock() for clock in clocks])
+        ours.advance()
+        steps[step] = np.array([clock() for clock in clocks]) - before
+    before = time.thread_time()
+    for step in range(STEPS):
+        ours.feed.batch(step)
+    drawing = (time.thread_time() - before) / STEPS
+    thread, clock = np.median(batches, axis=0) / np.median(steps, axis=0)
+    alone = drawing / (drawing + float(np.median(steps[:, 0])))
+    shares = f"{100 * thread:.2f} % of a step, {100 * clock:.2f} % by the clock"
+    print(f"{name}: data are {shares}; drawn in time {100 * alone:.1f} %", flush=True)
+    return {"data_share": float(thread), "data_clock_share": float(clock), "drawn_in_time_share": alone}
+
+
 def memory_growth(folder: Path, steps: int = 1500) -> float:
     """Megabytes by which the process grew over the later part of a run of small images."""
     ours = trainer(folder, image_size=32, seed=1)
@@ -198,6 +232,8 @@ def main() -> dict[str, float]:
         for architecture in ("conv64", "burgess64"):
             found = speed(architecture)
             results |= {f"{architecture}_{name}": value for name, value in found.items()}
+        for name in TRACED:
+            results |= {f"{name}_{key}": value for key, value in traced_share(Path(folder), name).items()}
         results["memory_growth_mb"] = memory_growth(Path(folder))
     return results
 
@@ -205,11 +241,17 @@ def main() -> dict[str, float]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bf16-quality", action="store_true")
+    parser.add_argument("--traced", action="store_true", help="only what batches of ray-traced worlds take")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--turns", nargs=2, metavar=("VARIANT", "ARCHITECTURE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.turns:
         work(*arguments.turns)
+    elif arguments.traced:
+        torch.set_num_threads(1)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in TRACED:
+                traced_share(Path(folder), name)
     elif arguments.bf16_quality:
         bf16_quality(seeds=arguments.seeds)
     else:

@@ -160,16 +160,21 @@ def trees(n: int) -> list[str]:
     ]
 
 
-def noise(n: int, d: int) -> list[str]:
-    """What latents without information score by metrics whose chance level is 0."""
+def noise(n: int, d: int, active: int = 0) -> list[str]:
+    """What latents without information score by metrics whose chance level is 0: dense ones, or sparse ones."""
     from unknot.metrics import METRICS
 
     rng = np.random.default_rng(0)
-    z, y = rng.normal(size=(n, d)).astype(np.float32), rng.integers(0, (10, 8, 4), size=(n, 3))
+    z = sparse_code(n, d, active) if active else rng.normal(size=(n, d)).astype(np.float32)
+    y = rng.integers(0, (10, 8, 4), size=(n, 3))
     options: dict[str, Any] = {"med": {"informativeness": False}, "r2": {"readout": "ridge"}}
-    names = ("snc", "mig", "mig_sup", "dcimig", "sap", "med", "r2")
-    values = {name: METRICS[name](z, y, **options.get(name, {})).value for name in names}
-    return [f"noise, {n} x {d}: " + ", ".join(f"{name} {value:.4f}" for name, value in values.items())]
+    names = ("snc", "mig", "mig_sup", "dcimig", *(() if active else ("sap", "med", "r2")))
+    lines = []
+    for name in names:
+        spent, score = seconds(lambda name=name: METRICS[name](z, y, **options.get(name, {})))
+        lines.append(f"{name} {score.value:.4f} ({spent:.0f} s)")
+    kind = f"{active} active" if active else "dense"
+    return [f"noise, {n} x {d}, {kind}: {', '.join(lines)}; {gigabytes():.1f} GB"]
 
 
 def gaps(n: int) -> list[str]:
@@ -183,8 +188,25 @@ def gaps(n: int) -> list[str]:
     y[rng.random(y.shape) < 0.3] = np.nan
     metrics = ["mig", "jemmig", "sap[regression]"]
     unknot.score(z[:400, :120], y[:400, :3], metrics=metrics)
-    spent, _ = seconds(lambda: unknot.score(z, y, metrics=metrics))
-    return [f"{', '.join(metrics)}, {n} x 512 x 40 factors, 30 % of labels missing: {spent:.0f} s"]
+    spent, card = seconds(lambda: unknot.score(z, y, metrics=metrics))
+
+    def one_by_one(few: Sequence[int]) -> list[dict[str, float]]:
+        there = [~np.isnan(y[:, j]) for j in few]
+        return [unknot.score(z[t], y[t, j], metrics=metrics).values() for j, t in zip(few, there, strict=True)]
+
+    few = (0, 1)
+    slow, alone = seconds(lambda: one_by_one(few))
+    apart = max(
+        abs(card[name].parts["per_factor"][j] - values[full])
+        for j, values in zip(few, alone, strict=True)
+        for name, full in zip(("mig", "jemmig", "sap"), values, strict=True)
+    )
+    whole = slow / len(few) * 40
+    return [
+        f"{', '.join(metrics)}, {n} x 512 x 40 factors, 30 % of labels missing: {spent:.0f} s, {gigabytes():.1f} GB",
+        f"factor by factor on its known rows: {whole:.0f} s (from {len(few)} of them), {whole / spent:.1f} x; largest "
+        f"difference {apart:.0e}",
+    ]
 
 
 def probes(n: int, d: int) -> list[str]:
@@ -250,7 +272,8 @@ def main(arguments: list[str] | None = None) -> None:
             (probes, 2_000, 1_280),
             (suite, 768),
             (trees, 10_000 if full else 1_000),
-            (noise, 10_000, 16_384 if full else 1_024),
+            (noise, 10_000, 1_024),
+            (noise, n // 10 if full else 10_000, 65_536, 64),
             (gaps, n // 5),
         ]
         jobs += [(suite, 4_096)] if full else []

@@ -24,6 +24,7 @@ from unknot.worlds import WORLDS
 from unknot.worlds.splits.combinations import PUBLISHED_COMBINATIONS
 from unknot.worlds.splits.rules import RULES
 from unknot.worlds.splits.split import split
+from unknot.zoo import catalogue
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -53,6 +54,17 @@ def metrics_table() -> str:
         )
     heads = ("metric", "what it is", "measures", "range", "better", "chance", "cost", "also reports", "reference")
     return _table(heads, rows)
+
+
+def zoo_table() -> str:
+    """The runs that ship, with the scores of their codes."""
+    entries = catalogue()
+    metrics = list(next(iter(entries.values()))["scores"])
+    rows = [
+        (f"`{name}`", f"{entry['steps']:,}", *(f"{entry['scores'][metric]:.3f}" for metric in metrics))
+        for name, entry in entries.items()
+    ]
+    return _table(("run", "steps", *(metric.replace("_", " ") for metric in metrics)), rows)
 
 
 def worlds_table() -> str:
@@ -247,6 +259,7 @@ def _value(value: Any) -> str:
 
 
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "zoo": ("zoo.md", zoo_table),
     "metrics": ("metrics.md", metrics_table),
     "worlds": ("worlds.md", worlds_table),
     "sums": ("worlds.md", sums_table),

@@ -1,11 +1,15 @@
-"""Make the archives of the zoo from its study: `python -m tools.zoo FOLDER`.
+"""Make the archives of the zoo from its study.
+
+python -m tools.zoo FOLDER          those that are missing, or that the study has other values for
+python -m tools.zoo FOLDER --anew   all of them
 
 The runs of the study are trained in the folder, or gone on with, and packed: spec, curve, and weights in half
 precision. What only training needs, such as discriminators, is left out. Scores are those of what was packed. On the
 same machine the archives are the same, bit for bit.
 """
 
-import sys
+import argparse
+import json
 import time
 import zipfile
 from pathlib import Path
@@ -13,7 +17,7 @@ from typing import Any
 
 from safetensors.torch import load_file, save
 
-from unknot.files import as_json, file_hash, write_json
+from unknot.files import as_json, file_hash, json_hash, read_json, write_json
 from unknot.processes.threads import one_thread
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
@@ -27,19 +31,27 @@ from unknot.zoo import HERE
 KEPT = ("spec", "id", "title", "source", "world_file", "versions")  # of run.json: what is the same every time
 
 
-def main(folder: Path, study: Path | str = "zoo", into: Path = HERE) -> None:
+def main(folder: Path, study: Path | str = "zoo", into: Path = HERE, *, anew: bool = False) -> None:
     """Train, pack and score the runs of a study."""
     catalogue = {}
     for planned in plan_study(read_spec(study)).runs:
         name, began = name_of(planned.spec), time.process_time()
-        with one_thread():
-            run = train(planned.spec, folder / "runs")
-        seconds = time.process_time() - began
         archive = into / f"{name}.zip"
-        pack(run, archive)
-        catalogue[name] = entry(run, archive, folder / "packed", planned.metrics)
-        print(f"{name}: {seconds:.0f} CPU seconds in this call, {catalogue[name]['scores']}", flush=True)
+        if anew or not holds(archive, planned.spec):
+            with one_thread():
+                pack(train(planned.spec, folder / "runs"), archive)
+            print(f"{name}: {time.process_time() - began:.0f} CPU seconds", flush=True)
+        catalogue[name] = entry(archive, folder / "packed", planned.metrics)
+        print(f"{name}: {catalogue[name]['scores']}", flush=True)
     write_json(into / "zoo.json", catalogue)
+
+
+def holds(archive: Path, spec: RunSpec) -> bool:
+    """Whether an archive is there, and is of this spec."""
+    if not archive.is_file():
+        return False
+    with zipfile.ZipFile(archive) as zipped:
+        return RunSpec(**json.loads(zipped.read("run.json"))["spec"]) == spec
 
 
 def name_of(spec: RunSpec) -> str:
@@ -64,15 +76,24 @@ def pack(run: Run, archive: Path) -> None:
             zipped.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, compresslevel=9)
 
 
-def entry(run: Run, archive: Path, folder: Path, metrics: tuple[str, ...]) -> dict[str, Any]:
+def entry(archive: Path, folder: Path, metrics: tuple[str, ...]) -> dict[str, Any]:
     """What the catalogue says about a run: the scores are those of its archive, and kept beside what is in it."""
-    unpacked = folder / file_hash(archive, 8) / archive.stem
-    with zipfile.ZipFile(archive) as zipped:
-        zipped.extractall(unpacked)
-    card = score(Run(unpacked), metrics=list(metrics))
-    scores = {name.partition("[")[0]: round(value, 6) for name, value in card.values().items()}
-    return {"model": run.spec.model, "world": run.spec.world, "steps": run.spec.steps, "scores": scores}
+    unpacked = folder / json_hash([file_hash(archive, 64), *metrics]) / archive.stem
+    kept = unpacked / "entry.json"
+    if not kept.is_file():
+        with zipfile.ZipFile(archive) as zipped:
+            zipped.extractall(unpacked)
+        run = Run(unpacked)
+        card = score(run, metrics=list(metrics))
+        scores = {name.partition("[")[0]: round(value, 6) for name, value in card.values().items()}
+        spec = run.spec
+        write_json(kept, {"model": spec.model, "world": spec.world, "steps": spec.steps, "scores": scores})
+    return read_json(kept)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where runs are trained")
+    parser.add_argument("--anew", action="store_true", help="train all runs, not only those that are missing")
+    chosen = parser.parse_args()
+    main(chosen.folder, anew=chosen.anew)

@@ -1,4 +1,4 @@
-"""What the recipes are worth on rendered dSprites: MIG against seconds of one core, with a tournament and without.
+"""What the recipes are worth: MIG against seconds of one core, with a tournament and without; on rendered dSprites.
 
 Seeds are fresh: none of them was looked at while the recipes were made. Judged on 10,000 images, MIG with 20 bins.
 """
@@ -24,6 +24,8 @@ FAMILY = (
     "slow_vae",
 )
 LONG = 22_800  # steps of a tournament of eight starts
+WORLD = {"world": "dsprites_rendered"}
+ROOM = {"world": "shapes3d_rendered"}
 TC = {"model": "beta_tc_vae"}
 PLAIN = {"model": "beta_vae", "options": {"beta": 16.0}, "image_size": 32, "lr": 1e-3, "steps": 3000}
 SETTINGS: dict[str, tuple[str, dict[str, Any], range]] = {  # name -> recipe, fields, seeds
@@ -32,6 +34,8 @@ SETTINGS: dict[str, tuple[str, dict[str, Any], range]] = {  # name -> recipe, fi
     "one start of the same cost": ("quick", {**TC, "steps": LONG}, FEW),
     "best of 8 starts, dense decoder": ("quick_dense", {**TC, "starts": 8}, FEW),
     "one start, dense decoder": ("quick_dense", TC, FEW),
+    "best of 8 starts, Shapes3D": ("quick", {**TC, **ROOM, "starts": 8}, range(1000, 1002)),
+    "one start, Shapes3D": ("quick", {**TC, **ROOM}, range(1000, 1002)),
     "conv64, beta 16, 3,000 steps": ("paper", PLAIN, FEW),
     **{f"{model}, one start": ("quick", {"model": model}, range(1000, 1002)) for model in FAMILY},
 }
@@ -54,7 +58,7 @@ def measure(folder: Path, name: str, seed: int) -> None:
     from unknot.runs.training import train
 
     recipe, fields, _ = SETTINGS[name]
-    spec = recipe_spec(recipe, world="dsprites_rendered", seed=seed, **fields)
+    spec = recipe_spec(recipe, seed=seed, **WORLD | fields)
     path = folder / "results" / f"{name.replace(' ', '_')}-{seed}.json"
     record: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {"cpu_seconds": 0.0}
     if "mig" in record:
@@ -72,6 +76,10 @@ def measure(folder: Path, name: str, seed: int) -> None:
     record |= {"mig": score.value, "per_factor": list(map(float, score.parts["per_factor"]))}
     record |= {"run": trained.folder.name, "reconstruction": trained.reconstruction_error}
     record |= {"informative": int((codes.kl > 0.01).sum())}
+    if spec.starts:
+        record |= {
+            "udr": sorted(trained.starts()["udr"].dropna().round(3), reverse=True)
+        }  # the first is that of the winner
     path.write_text(json.dumps(record))
 
 

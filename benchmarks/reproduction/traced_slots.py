@@ -67,17 +67,29 @@ def scores(trained: Run, unseen: Path, corpus: Corpus, folder: Path) -> dict[str
 
 
 def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
-    """Masks of the size of the images, against the true objects of scenes that were never trained on."""
+    """Masks of the size of the images, against the true objects of scenes that were never trained on.
+
+    Without duplicates, slots that repeat another one, as COAT tells them, draw nothing.
+    """
     import numpy as np
     import torch
 
+    from unknot.metrics.slots import duplicates
     from unknot.runs.batches import as_tensor
     from unknot.runs.training import load_model
 
     model, (images, truth) = load_model(trained), images_and_masks(unseen)
+    owners, alone = [], []
     with torch.inference_mode():
-        owners = [model.masks(as_tensor(part)).argmax(1).numpy() for part in np.array_split(images, 20)]
-    return segmentation(truth, np.concatenate(owners))
+        for part in np.array_split(images, 20):
+            slots = model.represent(as_tensor(part))
+            masks = model.slots_decoded(slots).masks.numpy()
+            owners.append(masks.argmax(axis=1))
+            alone.append(np.where(duplicates(slots.numpy())[:, :, None, None], 0, masks).argmax(axis=1))
+    single = segmentation(truth, np.concatenate(alone))
+    return segmentation(truth, np.concatenate(owners)) | {
+        f"{name} without duplicates": value for name, value in single.items()
+    }
 
 
 def grid_scores(unseen: Path) -> dict[str, float]:

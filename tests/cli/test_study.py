@@ -1,9 +1,11 @@
 """`unknot study` and `unknot results`, as a user runs them."""
 
+import html
 import json
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -20,6 +22,7 @@ from typer.testing import CliRunner
 
 from unknot.cli import app, main
 from unknot.errors import UnknotError
+from unknot.reports.study_page import write_study_page
 from unknot.studies.plan import PlannedRun
 from unknot.studies.spec import preset_names
 
@@ -82,6 +85,28 @@ def _files(folder: Path) -> set[tuple[str, int]]:
             with suppress(OSError):  # a finished run's checkpoint is removed
                 found.add((str(path), path.stat().st_mtime_ns))
     return found
+
+
+def test_the_command_beside_a_run_repeats_its_scores_exactly(study: Path, tmp_path: Path) -> None:
+    page = write_study_page(tmp_path / "page.html", study).read_text(encoding="utf-8")
+    commands = [
+        shlex.split(html.unescape(text)) for text in re.findall(r"<code>(unknot score [^<]*)</code>", page)
+    ]
+    commands = [
+        words for words in commands if "METRIC" not in words and "," in words[words.index("--metrics") + 1]
+    ]
+    scores = pd.read_parquet(study / "tables" / "scores.parquet")
+    assert len(commands) == scores["id"].nunique() == 4, "one for each run"
+    before = {path: path.read_bytes() for path in study.rglob("*.*") if path.is_file()}
+    for words in commands:
+        done = CliRunner().invoke(app, [*words[1:], "--json", "-"])
+        assert done.exit_code == 0, done.output
+        repeated = {id_: score["value"] for id_, score in json.loads(done.stdout)["scores"].items()}
+        mine = scores[(scores["id"] == Path(words[2]).parent.name) & (scores["part"] == "")]
+        assert repeated == dict(zip(mine["metric"], mine["value"], strict=True))
+    assert {path: path.read_bytes() for path in study.rglob("*.*") if path.is_file()} == before, (
+        "nothing is undone"
+    )
 
 
 def test_killed_at_three_random_moments_a_study_ends_with_the_same_tables(

@@ -34,7 +34,7 @@ def test_the_penalty_has_the_smallest_generalised_cross_validation_error_of_all_
     z, y, z_test, _ = _table(60, 40)
     gram = Gram.of(z, z_test)
     chosen = best_penalties(gram, y)[1]
-    grid = gram.eigenvalues().max() * np.geomspace(1e4, 1e-8, 61)
+    grid = gram.eigenvalues.max() * np.geomspace(1e4, 1e-8, 61)
     for j in range(3):
         errors = []
         for penalty in grid:

@@ -11,7 +11,7 @@ from unknot.errors import UnknotError
 from unknot.models import MODELS, build, options_of
 from unknot.models.codes import represent
 from unknot.models.model import Batch, Model, Posterior, Setting
-from unknot.runs import meters, trainer
+from unknot.runs import ahead, meters, trainer
 from unknot.runs.optimisers import optimiser_of
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model, feed, load_model, train
@@ -246,7 +246,7 @@ def test_a_step_and_the_code_stay_on_one_device(name):
     """The meta device holds no numbers and refuses tensors of the CPU, as a GPU does."""
     spec = spec_of(name, COLOUR, batch_size=4)
     model, batch = built(spec)
-    model, batch = model.to("meta").train(), trainer.to_device(batch, torch.device("meta"))
+    model, batch = model.to("meta").train(), ahead.moved(batch, torch.device("meta"))
     for player in model.players():
         moved = trainer.moved_by(player)
         terms = player.loss(batch, 0, seeded())

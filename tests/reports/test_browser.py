@@ -23,7 +23,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from unknot.reports.kit.page import Grid, Section, write_page
+from unknot.reports.kit.page import Grid, Line, LineChart, Section, write_page
 from unknot.reports.run_page import write_run_page
 from unknot.reports.study_page import write_study_page
 from unknot.reports.task_page import write_task_page
@@ -169,8 +169,15 @@ def pages(
         "tasks": write_run_page(folder / "tasks.html", run),
         "hostile tasks": write_task_page(folder / "hostile_tasks.html", named),
         "hostile": write_study_page(folder / "hostile.html", hostile),
-        "table": write_page(folder / "table.html", NASTY, NASTY, [Section(NASTY, contents=[table])]),
+        "table": write_page(folder / "table.html", NASTY, NASTY, [Section(NASTY, contents=[table, _chart()])]),
     }
+
+
+def _chart() -> LineChart:
+    """Two lines, one of them with a hostile name and a gap, and a panel of a single point."""
+    steps = list(range(0, 1000, 100))
+    lines = [Line("up", "a", steps, steps), Line(NASTY, NASTY, steps, [float("nan"), *reversed(steps[1:])])]
+    return LineChart(NASTY, {"loss": lines, NASTY: [Line("alone", "a", [5], [0.5])]}, NASTY)
 
 
 class Parts(HTMLParser):
@@ -268,7 +275,7 @@ else:
         browser.open(pages["study"])
         mig = 1 + browser.run(
             "[...document.querySelectorAll('table[data-name=leaderboard] th')]"
-            ".findIndex((head) => head.textContent.startsWith('mig'))"
+            ".findIndex((head) => head.textContent.startsWith('MIG'))"
         )
         assert mig > 1
         for sign in (-1, 1):
@@ -280,6 +287,50 @@ else:
             assert values == sorted(values, reverse=sign < 0)
             assert f"sort={sign * mig}" in browser.run("location.hash")
         assert browser.complaints() == []
+
+    def test_curves_of_several_runs_are_in_one_chart_with_values_a_legend_and_zoom(
+        browser: Chromium, pages: dict[str, Path]
+    ) -> None:
+        browser.emulate()
+        browser.open(pages["table"])
+        lines = "[...document.querySelectorAll('svg.lines .line')].map((line) => line.getAttribute('d'))"
+        before = browser.run(lines)
+        assert len(before) == 2 and before[1].count("L") == 8
+        browser.run(
+            "(() => { const chart = document.querySelector('svg.lines'), box = chart.getBoundingClientRect();"
+            "chart.dispatchEvent(new PointerEvent('pointermove', { clientX: box.left + box.width * 730 / 760,"
+            " clientY: box.top + 20 })) })()"
+        )
+        assert browser.run("document.querySelector('.line-chart .value').textContent") == "up: 900 at step 900"
+        for press, changed in (("zoom in", True), ("all steps", False)):
+            browser.run(f"document.querySelector('.line-chart [title^=\"{press}\"]').click()")
+            assert (browser.run(lines) != before) is changed
+        browser.run("document.querySelector('.legend button').click()")
+        assert len(browser.run(lines)) == 1, "a press in the legend hides a group"
+        keys = browser.run("[...document.querySelectorAll('.legend button')].map((key) => key.textContent)")
+        assert keys == ["a", NASTY]
+        browser.open(pages["study"])
+        panels = browser.run("[...document.querySelectorAll('.line-chart option')].map((o) => o.textContent)")
+        assert "loss" in panels and len(panels) > 1
+        assert browser.run("document.querySelectorAll('svg.lines circle').length") == 2, "runs of a single point"
+        assert browser.complaints() == []
+
+    def test_a_phone_shows_what_matters_of_the_leaderboard_and_the_rest_when_asked(
+        browser: Chromium, pages: dict[str, Path]
+    ) -> None:
+        browser.emulate(width=390)
+        browser.open(pages["study"])
+        table = "document.querySelector('#leaderboard .scroll')"
+        wide = f"{table}.scrollWidth > {table}.clientWidth"
+        heads = (
+            "[...document.querySelectorAll('#leaderboard th')].filter((head) => head.offsetWidth)"
+            ".map((head) => head.textContent)"
+        )
+        assert browser.run(heads)[:4] == ["run", "setting", "seed", "mean place"] and "MIG" in browser.run(heads)
+        assert browser.run(wide) is False, browser.run(f"[{table}.scrollWidth, {table}.clientWidth]")
+        browser.run("document.querySelector('#leaderboard .all-columns').click()")
+        assert browser.run(wide) is True and "status" in browser.run(heads)
+        browser.emulate()
 
     def test_words_filter_rows_and_the_address_remembers_them(browser: Chromium, pages: dict[str, Path]) -> None:
         browser.open(pages["study"])

@@ -1,11 +1,11 @@
-"""The archives of the zoo: what a study trains is packed, and training it again gives the same bytes."""
+"""The archives of the zoo: what a study trains is packed, once, and training it again gives the same bytes."""
 
 import json
 import zipfile
 from pathlib import Path
 
 from safetensors.numpy import load
-from tools.zoo import main, name_of, pack
+from tools.zoo import holds, main, name_of, pack
 
 from unknot.runs.training import train
 from unknot.studies.plan import plan_study
@@ -36,6 +36,8 @@ def test_a_rebuild_is_the_same_bit_for_bit(tmp_path: Path) -> None:
         archive = f"{name_of(spec)}.zip"
         pack(train(spec, tmp_path / "elsewhere"), again / archive)
         assert (again / archive).read_bytes() == (once / archive).read_bytes()
+        assert holds(once / archive, spec)
+        assert not holds(once / archive, spec.replace(steps=7))
     with zipfile.ZipFile(once / "factor_vae_dsprites.zip") as files:
         weights = load(files.read("weights.safetensors"))
     assert not any("discriminator" in name for name in weights)

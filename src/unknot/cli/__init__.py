@@ -29,6 +29,7 @@ from unknot.cli.papers import papers
 from unknot.cli.rank import rank
 from unknot.cli.report import report
 from unknot.cli.score import score
+from unknot.cli.slots import slots
 from unknot.cli.study import results, study
 from unknot.cli.task import app as task
 from unknot.cli.train import models, recipes, train
@@ -105,6 +106,7 @@ for _function in (
     recipes,
     zoo,
     encode,
+    slots,
     rank,
     study,
     results,

@@ -1,37 +1,42 @@
 """`unknot data scenes`, `corpus` and `import-coat`: pictures of objects, written to a folder."""
 
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from unknot.cli.bar import progress_bar
+from unknot.cli.options import option, takes
 from unknot.cli.output import echo, stoppable
 from unknot.errors import UnknotError
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for this set alone.")]
-Seed = Annotated[int, typer.Option(min=0, help="Decides every picture.")]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes; the files do not depend on it.")]
-SizeText = Annotated[str, typer.Option(help="Side of the pictures, such as 64 or 128; or HEIGHTxWIDTH: 240x320.")]
+SEED = "Decides every picture."
+JOBS = "Processes; the files do not depend on it."
+SIZE = "Side of the pictures, such as 64 or 128; or HEIGHTxWIDTH: 240x320."
+Seed = Annotated[int, typer.Option(min=0, help=SEED)]
+Jobs = Annotated[int, typer.Option(min=1, help=JOBS)]
+SizeText = Annotated[str, typer.Option(help=SIZE)]
 
 
-def write_scenes(
-    output: Output,
-    setting: Annotated[
-        str, typer.Option(help="iid, corr, clevr, sprites or black_sprites (two-dimensional).")
-    ] = "iid",
-    n: Annotated[int, typer.Option("--n", min=1, help="Pictures.")] = 23_000,
-    size: SizeText = "128",
-    form: Annotated[
-        str, typer.Option("--format", help="array: one memory-mapped file; png: one file each.")
-    ] = "array",
-    split: Annotated[str, typer.Option(help="Goes into names and JSON.")] = "train",
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    background: Annotated[
-        str, typer.Option(help="Floor of every scene, such as white or gray; left out, drawn as published.")
-    ] = "",
-) -> None:
+@dataclass(frozen=True)
+class ScenesOptions:
+    """The options of `unknot data scenes`."""
+
+    output: Path = option(MISSING, "Folder for this set alone.", "--output", "-o")
+    setting: str = option("iid", "iid, corr, clevr, sprites or black_sprites (two-dimensional).")
+    n: int = option(23_000, "Pictures.", "--n")
+    size: str = option("128", SIZE)
+    form: str = option("array", "array: one memory-mapped file; png: one file each.", "--format")
+    split: str = option("train", "Goes into names and JSON.")
+    seed: int = option(0, SEED)
+    jobs: int = option(1, JOBS)
+    background: str = option("", "Floor of every scene, such as white or gray; left out, drawn as published.")
+
+
+@takes(ScenesOptions)
+def write_scenes(options: ScenesOptions) -> None:
     """Draw a training set of scenes: pictures, masks, scene JSON. An interrupted one is continued.
 
     Train on it with `unknot train --world FOLDER`.
@@ -39,11 +44,14 @@ def write_scenes(
     from unknot.worlds.scenes.dataset import SceneSet
     from unknot.worlds.scenes.dataset import write_scenes as write
 
-    scene_set = SceneSet(setting, n, read_size(size), seed, form, split, background)
+    output, size = options.output, read_size(options.size)
+    scene_set = SceneSet(
+        options.setting, options.n, size, options.seed, options.form, options.split, options.background
+    )
     with stoppable(f"{output}: interrupted; the same command goes on."), progress_bar() as progress:
-        world = write(output, scene_set, jobs=jobs, progress=progress)
+        world = write(output, scene_set, jobs=options.jobs, progress=progress)
     height, width, _ = world.image_shape
-    echo(f"{output}: {n:,} pictures, {height} x {width}, {world.name}")
+    echo(f"{output}: {options.n:,} pictures, {height} x {width}, {world.name}")
 
 
 def write_corpus(

@@ -62,6 +62,9 @@ class TrainOptions:
     data: Path | None = option(None, DATA)
     checkpoint_every: int = option(1000, "Steps a killed run can lose.")
     compiled: bool = option(False, "Use torch.compile; pays on GPUs.", "--compile")
+    processes: int = option(
+        1, "That compute each batch together; other runs beside are faster where there are some."
+    )
     jobs: int = option(1, "With --starts: starts that are trained at a time.")
     wait: bool = option(False, "Wait if another process trains this run.")
     coat: Path | None = option(None, "Measure COAT while it trains, on this corpus (`unknot data corpus`).")
@@ -171,6 +174,7 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
             data=how.data,
             checkpoint_every=how.checkpoint_every,
             compiled=how.compiled,
+            processes=how.processes,
             jobs=how.jobs,
             meters=_meters(spec, how),
             progress=progress,

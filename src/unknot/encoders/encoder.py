@@ -138,6 +138,10 @@ timm:NAME or hf:NAME.
         make = timm_encoder if kind == "timm" else hf_encoder
         return make(name, shape, opening)
     opening.must_leave_images()
+    if kind == "slots":
+        from unknot.encoders.feature_slots import open_feature_slots
+
+        return open_feature_slots(name, shape, opening)
     if isinstance(which, str | Path) and Path(which).suffix in (SKOPS, *PICKLED):
         which = read_transformer(Path(which).expanduser())
     if isinstance(which, str):

@@ -9,6 +9,7 @@ from unknot.errors import UnknotError
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import Rows
 from unknot.metrics.kernels.information import frequency_information, mutual_information
+from unknot.metrics.latents import in_blocks
 
 UNALIGNED = -1
 DECIDES = 1e-7  # of the largest weight: between equals, and far below any difference that means something
@@ -74,7 +75,7 @@ def align(weights: Any, *, naive: bool = False, share: bool = False, ties: Float
 def alignment_information(rows: Rows, cuts: Cuts = "tie_safe") -> Floats:
     """MI (d, k) in nats between each factor and each latent in as many bins of equal count as it has classes."""
     if cuts == "tie_safe":
-        return frequency_information(rows.latents, rows.factors, rows.sizes)
+        return _in_bins(rows, rows.sizes)
     ordered = np.sort(rows.latents, axis=0)
     columns = []
     for j, size in enumerate(rows.sizes):
@@ -94,7 +95,12 @@ def tie_breaker(rows: Rows, information: Floats) -> Floats | None:
     """
     ranked = np.sort(information, axis=0)
     equal = (np.diff(ranked, axis=0) <= DECIDES * _largest(information)) & (ranked[1:] > 1e-9)
-    return frequency_information(rows.latents, rows.factors, 2 * rows.sizes) if equal.any() else None
+    return _in_bins(rows, 2 * rows.sizes) if equal.any() else None
+
+
+def _in_bins(rows: Rows, sizes: Ints) -> Floats:
+    blocks = in_blocks(rows.latents)
+    return np.concatenate([frequency_information(block, rows.factors, sizes) for block in blocks])
 
 
 def alignment_notes(rows: Rows, alignment: Alignment) -> list[str]:

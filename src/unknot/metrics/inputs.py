@@ -129,7 +129,7 @@ def _prepared(
         test, train = third(z, rng)
         if not np.any(y[train] != y[train[0]]) and np.any(y != y[0]):
             raise UnknotError(
-                f"{who}: {len(z)} rows are too few: no factor varies among the {len(train)} left for training after a "
+                f"{who}: {len(y)} rows are too few: no factor varies among the {len(train)} left for training after a "
                 "third is held out. Give more rows, or held-out rows of their own."
             )
         z, z_test, y, y_test = z[train], z[test], y[train], y[test]

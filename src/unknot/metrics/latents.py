@@ -1,7 +1,7 @@
 """Latents as metrics take them: numbers, finite, of any precision, and which of them are dead."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -98,6 +98,22 @@ def as_they_came(who: str, latents: Any, what: str = "latents") -> Any:
     """Finite latents (n, d): wide ones as `checked_latents` leaves them, the others in double precision."""
     source = latents.source if isinstance(latents, Checked) else checked_latents(who, latents, what)
     return source if source.shape[1] > NARROW else check_latents(who, latents, what)
+
+
+def column(latents: Any, i: int) -> Floats:
+    """One latent (n,) in double precision, of any latents that `checked_latents` returns."""
+    one = latents[:, [i]].toarray()[:, 0] if isinstance(latents, Sparse) else latents[:, i]
+    return np.asarray(one, dtype=np.float64)
+
+
+def in_blocks(latents: Any) -> Iterator[Floats]:
+    """The same, some latents at a time; all of them if they are in double precision already."""
+    if isinstance(latents, np.ndarray) and latents.dtype == np.float64:
+        yield latents
+        return
+    columns = latents.tocsc() if isinstance(latents, Sparse) else latents
+    for start in range(0, latents.shape[1], NARROW):
+        yield as_array(columns[:, start : start + NARROW]).astype(np.float64)
 
 
 def _check_shape(who: str, array: Any, what: str) -> None:

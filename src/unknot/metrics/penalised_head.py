@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.arrays import WIDE, Floats, Ints
 from unknot.metrics.ridge import Gram, best_penalties
 from unknot.processes.threads import one_thread
 
 Singles = NDArray[np.float32]
 FOLDS, REPEATS = 5, 4  # parts of the rows, and how often at most few rows are cut into them anew
-JUDGES = 2_000  # rows that judge a penalty: as many folds as hold them
+JUDGES, JUDGES_WIDE = 2_000, 1_200  # rows that judge a penalty: as many folds as hold them; of wide codes
 FIRST = 300.0  # the strongest penalty tried, relative to that of least squares
 STEP = 10.0**0.5  # from one penalty to the next
 LONGEST = 20  # penalties in a row
-PATIENCE = 2  # weaker penalties in a row that are no better, before the search ends
-# A fit ends where the loss falls by less than this share of it: while penalties compete, and at last.
-ROUGH, FINE = 1e-4, 1e-5
+PATIENCE = 2  # weaker penalties in a row that are no better, before the search ends; of wide codes one
+# A fit ends where the loss falls by less than this share of it: while penalties compete, those of wide codes, at last.
+ROUGH, ROUGH_WIDE, FINE = 1e-4, 2e-4, 1e-5
 ITERATIONS = 1000  # at most
 SMALLEST = 1e-6  # penalty, relative to the mean eigenvalue of X'X, that keeps the coordinates of a fit finite
 CHUNK = 2048  # rows whose class scores stay in the cache
@@ -65,32 +65,44 @@ class PenalisedHeads:
         Penalties fall from one that is strong for least squares on the class indicators, each starting where the one
         before ended, until two in a row have no more rows right; where no more are right than by guessing the most
         common class, and of penalties with as many right, the log-loss decides. Folds are fifths of the rows, as
-        many as hold 2,000; up to four cuts into fifths where there are fewer rows.
+        many as hold 2,000; up to four cuts into fifths where there are fewer rows. Of wide codes folds hold 1,200, and
+        penalties fall by tens until one is no better; then that half-way from the best to the second best is tried.
         """
-        n = len(classes)
-        repeats = min(REPEATS, -(-JUDGES // n))
+        n, wide = len(classes), self.inputs.shape[1] > WIDE + 1
+        enough = JUDGES_WIDE if wide else JUDGES
+        repeats = min(REPEATS, -(-enough // n))
         folds = [part for _ in range(repeats) for part in np.array_split(rng.permutation(n), min(FOLDS, n))]
-        judges = folds[: -(-JUDGES // max(1, len(folds[0])))]
+        judges = folds[: -(-enough // max(1, len(folds[0])))]
         seen = np.ones((len(judges), n), dtype=np.float32)
         for row, fold in zip(seen, judges, strict=True):
             row[fold] = 0.0
         w = np.zeros((len(judges), n_classes, self.inputs.shape[1]))
-        chosen, idle = (-1.0, -np.inf, 0.0, w), 0
+        chosen, idle, results = (-1.0, -np.inf, 0.0, w), 0, []
         guessed = float(
             np.mean(np.concatenate([classes[fold] for fold in judges]) == np.bincount(classes).argmax())
         )
+
+        def tried(penalty: float, start: Floats) -> tuple[float, float, float, Floats]:
+            """The share of rows that is right, if that is more than by guessing; how likely they were; the weights."""
+            w, _ = self._minimised(start, classes, seen, penalty, ROUGH_WIDE if wide else ROUGH)
+            loss, hits = self._judged(w.astype(np.float32), classes, judges)
+            return max(hits, guessed), -loss, penalty, w
+
         with one_thread():
             own = (classes[:, None] == np.arange(n_classes)).astype(np.float64)
             strongest = FIRST * float(best_penalties(self.gram, own)[1].max()) / n_classes
-            for penalty in strongest * STEP ** -np.arange(float(LONGEST)):
-                w, _ = self._minimised(w, classes, seen, penalty, ROUGH)
-                loss, hits = self._judged(w.astype(np.float32), classes, judges)
-                result = (max(hits, guessed), -loss, penalty, w)
-                better = result[:2] > chosen[:2]
-                idle = 0 if result[0] > chosen[0] or (better and hits <= guessed) else idle + 1
+            for penalty in strongest * STEP ** -np.arange(0.0, LONGEST, 2 if wide else 1):
+                result = tried(penalty, w)
+                results.append(result)
+                w, better = result[3], result[:2] > chosen[:2]
+                idle = 0 if result[0] > chosen[0] or (better and result[0] == guessed) else idle + 1
                 chosen = result if better else chosen
-                if idle == PATIENCE:
+                if idle == (1 if wide else PATIENCE):
                     break
+            if wide:
+                others = [result[:3] for result in results if result is not chosen]
+                way = STEP if max(others, default=(0.0, 0.0, 0.0))[2] > chosen[2] else 1 / STEP
+                chosen = max(chosen, tried(chosen[2] * way, chosen[3]), key=lambda each: each[:2])
         _, loss, penalty, w = chosen
         scores, scores_train, _ = self.scores(classes, n_classes, penalty, start=w.mean(axis=0, keepdims=True))
         return PenalisedHead(scores.argmax(axis=1), scores_train.argmax(axis=1), penalty, -loss)

@@ -6,6 +6,7 @@ well conditioned: choosing a penalty costs next to nothing.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -84,6 +85,7 @@ class Gram:
         result: Floats = solveh_banded(band, columns, lower=True, check_finite=False)
         return result
 
+    @cached_property
     def eigenvalues(self) -> Floats:
         """Those of X'X, none below 0."""
         from scipy.linalg import eigvalsh_tridiagonal
@@ -142,7 +144,7 @@ def best_penalties(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
     y = targets - targets.mean(axis=0)
     with one_thread():
         projected, total = gram.turn(gram.x.T @ y), (y**2).sum(axis=0)
-    values = gram.eigenvalues()
+    values = gram.eigenvalues
     penalties = (float(values.max()) or 1.0) * np.geomspace(STRONGEST, WEAKEST, PENALTIES)
     errors = np.empty((PENALTIES, targets.shape[1]))
     for p, penalty in enumerate(penalties):

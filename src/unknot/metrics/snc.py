@@ -19,6 +19,7 @@ from unknot.metrics.alignment import (
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, prepare
 from unknot.metrics.kernels.information import code, cuts_near, equal_frequency_cuts
+from unknot.metrics.latents import column
 from unknot.metrics.score import Facts, Score
 
 Bins = Literal["auto", "equal", "classes", "gcd"]
@@ -97,7 +98,7 @@ def snc(
     0.25
     """
     _check(bins, min_bin_size, adjustment, cuts)
-    rows = prepare("snc", latents, factors, latents_test, factors_test, rng=rng)
+    rows = prepare("snc", latents, factors, latents_test, factors_test, rng=rng, as_is=cuts == "tie_safe")
     z_test, y_test, _ = rows.held_out
     information = alignment_information(rows, cuts)
     alignment = align(information, share=share, ties=tie_breaker(rows, information))
@@ -108,10 +109,10 @@ def snc(
         if i == UNALIGNED:
             accuracy[:, j] = level[:, j]
             continue
-        points, class_of, right = _steps(rows.latents[:, i], rows.factors[:, j], bins, min_bin_size, cuts)
+        points, class_of, right = _steps(column(rows.latents, i), rows.factors[:, j], bins, min_bin_size, cuts)
         n_bins[j] = len(class_of)
-        guesses = class_of[code(z_test[:, [i]], [points])[:, 0]]
-        accuracy[:, j] = right / len(rows.latents), np.mean(guesses == y_test[:, j])
+        guesses = class_of[code(column(z_test, i)[:, None], [points])[:, 0]]
+        accuracy[:, j] = right / len(rows.factors), np.mean(guesses == y_test[:, j])
     values = _adjust(accuracy, level, adjustment)
     values[:, alignment.latents == UNALIGNED] = 0.0
     parts = {

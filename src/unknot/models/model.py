@@ -152,6 +152,8 @@ class Model(nn.Module):
         later: options that came after runs were made: a run records them only where they are not at their default, so
             that its hash stays.
         standard_prior: whether the prior of its latents, if it has one, is N(0, I).
+        by_rows: networks, as `get_submodule` names them, that treat each row by itself and draw no noise: what several
+            processes can share out. Most of the time of a step should be spent in them.
         n_labelled: size of the labelled subset of a "few_labels" model.
         wants_other: whether it needs an independent second batch.
     """
@@ -162,6 +164,7 @@ class Model(nn.Module):
     option_set: ClassVar[type | None] = None
     later: ClassVar[tuple[str, ...]] = ()
     standard_prior: ClassVar[bool] = True
+    by_rows: ClassVar[tuple[str, ...]] = ()
     n_labelled: int = 0
     wants_other: bool = False
     decodes: bool = False

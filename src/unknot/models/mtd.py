@@ -47,6 +47,7 @@ class MTD(Model):
     """
 
     supervision: ClassVar[Supervision] = "labels"
+    by_rows: ClassVar[tuple[str, ...]] = ("encoder", "decoder")
     presets: ClassVar[dict[str, Preset]] = {
         "mahon2024": Preset(
             "Mahon et al. 2024, section 5: 10 epochs, here of dSprites; MTD-style reimplementation, not the authors' "

@@ -18,7 +18,7 @@ et al. 2022 print `conv64`; the public checkpoints behind the first two are `con
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -92,6 +92,8 @@ class SeparableDecoder(nn.Module):
 
 class GaussianAutoencoder(Model):
     """An encoder to Gaussians, or to points, and a decoder: what all VAEs share; each adds its loss."""
+
+    by_rows: ClassVar[tuple[str, ...]] = ("encoder", "decoder")
 
     def __init__(self, setting: Setting, deterministic: bool = False) -> None:
         super().__init__()

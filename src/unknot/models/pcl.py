@@ -31,6 +31,7 @@ class PCL(Model):
 
     supervision: ClassVar[Supervision] = "pairs"
     pairs: ClassVar[str] = "laplace"
+    by_rows: ClassVar[tuple[str, ...]] = ("body",)
     presets: ClassVar[dict[str, Preset]] = {
         "schott2022": Preset(
             "Schott et al. 2022, appendix H.3; batches of 64 pairs",

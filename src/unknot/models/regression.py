@@ -48,6 +48,7 @@ class FactorRegressor(Model):
 
     supervision: ClassVar[Supervision] = "labels"
     later: ClassVar[tuple[str, ...]] = ("freeze",)
+    by_rows: ClassVar[tuple[str, ...]] = ("body",)
     presets: ClassVar[dict[str, Preset]] = {
         "schott2022": Preset("Schott et al. 2022, appendix H.3, from scratch", fixed=FROM_SCRATCH)
     }

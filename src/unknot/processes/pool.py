@@ -51,6 +51,31 @@ def spread(work: Callable[[Any, Any], T], shared: Any, items: Sequence[Any], job
             pool.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def companions(work: Callable[[Any, int], object], shared: Any, n: int) -> Iterator[Callable[[], bool]]:
+    """Let `work(shared, number)` run for the numbers 1 to n beside the block, each in a process that ends with it.
+
+    What the block is given tells whether all of them still run.
+    """
+    context = get_context("spawn")
+    processes = [context.Process(target=_accompany, args=(work, shared, i + 1), daemon=True) for i in range(n)]
+    try:
+        with waiting_signals(), _no_script():
+            for process in processes:
+                process.start()
+        yield lambda: all(process.is_alive() for process in processes)
+    finally:
+        for process in processes:
+            if process.pid is not None:
+                process.kill()
+                process.join()
+
+
+def _accompany(work: Callable[[Any, int], object], shared: Any, number: int) -> None:
+    follow_parent()
+    work(shared, number)
+
+
 class _Packed:
     """An object on its way to workers, which map the bytes of its arrays instead of copying them."""
 

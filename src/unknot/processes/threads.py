@@ -3,10 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import parent_process
+from threading import Thread
 from typing import Any, TypeVar
 
 from unknot.errors import UnknotError
@@ -50,11 +50,31 @@ def _libraries(_: int) -> Any:
 def side_by_side(work: Callable[..., T], *items: Iterable[Any]) -> list[T]:
     """What `work` makes of each item, or of the items of several lists, on all cores; in a process of a pool, on one.
 
-    For compiled code that lets other threads run, and does not wait for them inside.
+    For compiled code that lets other threads run, and does not wait for them inside. Ctrl-C is met at once: threads are
+    left alone with the item they are at, take no other, and end with the process.
     """
     cores = 1 if parent_process() else len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-    pool = ThreadPoolExecutor(cores)
+    todo = dict(enumerate(zip(*items, strict=True)))
+    numbers, results, failures = iter(list(todo)), dict[int, T](), list[BaseException]()
+
+    def take() -> None:
+        for number in numbers:  # each goes to one thread
+            if failures or number not in todo:
+                return
+            try:
+                results[number] = work(*todo[number])
+            except BaseException as error:
+                failures.append(error)
+
+    threads = [Thread(target=take, daemon=True) for _ in range(min(cores or 1, len(todo)))]
     try:
-        return list(pool.map(work, *items))
-    finally:
-        pool.shutdown(cancel_futures=True)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        todo.clear()
+        raise
+    if failures:
+        raise failures[0]
+    return [results[number] for number in todo]

@@ -21,6 +21,7 @@ from unknot.reports.kit.page import (
     Drawing,
     Gallery,
     Grid,
+    Line,
     Picture,
     Section,
     write_page,
@@ -39,6 +40,7 @@ CAPTIONS = {
     "slots": "Images, what the model makes of them, which slot owns each pixel, and what each slot draws.",
     "hinton": "Which latent knows which factor.",
 }
+POINTS = 150  # of a curve beside those of other runs
 MASKS = {"fg_ari": "FG-ARI", "ari": "ARI"}
 
 
@@ -120,6 +122,15 @@ def _curves(run: Run) -> Iterator[Content]:
     drawings += [*_segmentation_curves(run), *_coat_curves(run)]
     if drawings:
         yield Gallery(drawings)
+
+
+def run_lines(run: Run, name: str, group: str) -> Iterator[tuple[str, Line]]:
+    """What was measured over the steps of a run, each as a line of so many points as can be told apart."""
+    table = _table(run.curve)
+    if table is not None:
+        thin = table.iloc[:: -(-len(table) // POINTS)]
+        for term in thin.columns.drop("step"):
+            yield str(term), Line(name, group, thin["step"].tolist(), thin[term].tolist())
 
 
 def _starts(run: Run) -> Iterator[Grid]:

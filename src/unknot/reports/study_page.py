@@ -1,6 +1,7 @@
 """A study as one page: what `unknot report STUDY` writes. Reads the study's tables and its runs' folders only."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -19,16 +20,18 @@ from unknot.reports.kit.page import (
     Drawing,
     Gallery,
     Grid,
+    Line,
+    LineChart,
     Link,
     Listing,
     Section,
     anchor,
     write_page,
 )
-from unknot.reports.run_page import latents_of, run_section
+from unknot.reports.run_page import latents_of, run_lines, run_section
 from unknot.reports.score_page import score_grid
 from unknot.reports.study_ranking import ranking_sections, rankings
-from unknot.reports.study_words import mean_places, place_ranges, summary
+from unknot.reports.study_words import mean_places, place_ranges, spoken, summary
 from unknot.reports.task_page import task_section
 from unknot.runs.run import Run
 from unknot.scoring.score_row import ScoreRow
@@ -39,6 +42,7 @@ from unknot.tasks import Task, find_task
 from unknot.tasks.result import TaskResult
 
 SHOWN = 24  # runs with a section of their own
+PHONE = 2  # headline scores that a phone shows of the leaderboard
 LOGS = 20  # failed runs whose log's end is shown
 
 
@@ -84,6 +88,7 @@ class _Sections:
             *ranking_sections(study=self.study, link=self._link, dot=self._dot),
             *self._tasks(),
             *self._correlations(),
+            *self._curves(),
             *self._runs(),
             *self._failures(),
             self._origin(),
@@ -109,10 +114,14 @@ class _Sections:
             ]
             values = [_number(m.values.get(id_)) for m in measures]
             rows.append([*about_run, *values, *(_cell(run[c]) for c in (*options, "status"))])
-        header = ["run", *named, "mean place", *(["places"] if ranges else []), *latents]
-        start = len(header)
-        header += [_title(m) for m in measures]
-        header += [*(str(name).removeprefix("option.") for name in options), "status"]
+        about_runs = ["run", *named, "mean place", *(["places"] if ranges else []), *latents]
+        start = len(about_runs)
+        ends = [*(str(name).removeprefix("option.") for name in options), "status"]
+        header = [*about_runs, *(self._head(m) for m in measures), *ends]
+        exact = [*about_runs, *(_exact(m) for m in measures), *ends]
+        headlines = [start + i for i, m in enumerate(measures) if m.kind == "score" and m.counted][:PHONE]
+        kept = {header.index(name) for name in ("run", "setting", "seed", "mean place")} | set(headlines)
+        minor = set(range(len(header))) - kept
         words = (
             "Mean place: within a world and split, the mean over questions (what is measured) of the mean place over "
             "the metrics that ask it; 1 is best. It sums up, it is not a measurement: sort by the metric you need."
@@ -125,7 +134,9 @@ class _Sections:
         command = Command(("unknot", "score", str(file), "--metrics", "METRIC"), "makes any score of the table")
         best = self._best_cells(rows, start)
         words += " The best of each column is bold." if best else ""
-        return Section("Leaderboard", [words], [Grid(header, rows, name="leaderboard", best=best), command])
+        return Section(
+            "Leaderboard", [words], [Grid(header, rows, "", "leaderboard", best, exact, minor), command]
+        )
 
     def _best_cells(self, rows: Sequence[Sequence[Cell]], start: int) -> set[tuple[int, int]]:
         """Where the best value of each measure stands, in a table that has them from a column on.
@@ -143,7 +154,7 @@ class _Sections:
         """Box plots by question, and the medians behind them."""
         settings = self._by_setting()
         measures = sorted(self.study.measures, key=lambda m: m.question)
-        drawings = [Drawing(box_plot(_title(m), self._rows(m, settings)), m.question) for m in measures]
+        drawings = [Drawing(box_plot(self._head(m), self._rows(m, settings)), m.question) for m in measures]
         words = (
             "A box holds the middle half of a setting's runs, its line is the median, whiskers reach to the last run "
             f"within 1.5 boxes; dots are runs (in charts of more than {CROWD} only those beyond the whiskers)."
@@ -177,7 +188,9 @@ class _Sections:
             if len(related.names) < 2:
                 continue
             text = f"Spearman's rank correlation over the runs on {name}; pale: p is {CLEAR} or more."
-            contents.append(Drawing(heat_map(related.names, related.rho, related.p), text))
+            contents.append(
+                Drawing(heat_map([self._words[name] for name in related.names], related.rho, related.p), text)
+            )
             contents.append(_pairs(name, related))
         if contents:
             words = (
@@ -186,6 +199,20 @@ class _Sections:
                 "Holm's p in the table, which holds for all of a map together."
             )
             yield Section("Correlations", [words], contents)
+
+    def _curves(self) -> Iterator[Section]:
+        """What was measured while training, the curves of all runs that are shown in one chart."""
+        panels: dict[str, list[Line]] = {}
+        settings = {id_: label for label, ids in self._by_setting().items() for id_ in ids}
+        for id_ in self.order:
+            run = self.study.run(id_) if id_ in self.shown and id_ in settings else None
+            for term, line in run_lines(run, self._label(id_), settings[id_]) if run is not None else ():
+                panels.setdefault(term, []).append(line)
+        if panels:
+            chart = LineChart(
+                "curves of the runs", panels, "A colour is a setting; press it to hide or show its runs."
+            )
+            yield Section("How they learned", contents=[chart])
 
     def _runs(self) -> Iterator[Section]:
         shown = (id_ for id_ in self.order if id_ in self.shown)
@@ -281,8 +308,11 @@ class _Sections:
         for label, ids in settings.items():
             medians = (m.values.reindex(ids).median() for m in measures)
             rows.append([label, len(ids), *(_number(value) for value in medians)])
-        header = ["setting", "runs", *(m.column for m in measures)]
-        return Grid(header, rows, "Medians over the runs of a setting.", "settings", self._best_cells(rows, 2))
+        header = ["setting", "runs", *(self._head(m) for m in measures)]
+        exact = ["setting", "runs", *(m.column for m in measures)]
+        return Grid(
+            header, rows, "Medians over the runs of a setting.", "settings", self._best_cells(rows, 2), exact
+        )
 
     def _dot(self, id_: str, value: float, *, across: float = 0.0) -> Dot:
         return Dot(value, self._label(id_), anchor(f"run-{id_}") if id_ in self.shown else "", across)
@@ -295,11 +325,21 @@ class _Sections:
         runs = self.study.runs[["id", "model", "setting", "seed"]].itertuples(index=False)
         return {id_: f"{model} {setting}, seed {seed}  ({id_})" for id_, model, setting, seed in runs}
 
+    @cached_property
+    def _words(self) -> dict[str, str]:
+        """Columns of measures as people call them; those that would be called the same keep their names."""
+        words = {m.column: spoken(self.study, m.column) for m in self.study.measures}
+        counts = Counter(words.values())
+        return {column: text if counts[text] == 1 else column for column, text in words.items()}
+
+    def _head(self, measure: Measure) -> str:
+        return self._words[measure.column] + ("" if measure.higher_is_better else " (lower is better)")
+
     def _link(self, id_: str) -> Link | str:
         return Link(id_, anchor(f"run-{id_}")) if id_ in self.shown else id_
 
 
-def _title(measure: Measure) -> str:
+def _exact(measure: Measure) -> str:
     return measure.column + ("" if measure.higher_is_better else " (lower is better)")
 
 

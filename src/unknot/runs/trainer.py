@@ -19,12 +19,14 @@ from unknot.models.codes import channels_last
 from unknot.models.model import Batch, Model, Player, Terms
 from unknot.processes.signals import interrupts
 from unknot.progress import Progress, silent
+from unknot.runs.ahead import Ahead
 from unknot.runs.batches import Feed
 from unknot.runs.curve import GRADIENT, Curve, Row
 from unknot.runs.meters import Meter
 from unknot.runs.optimisers import optimiser_of, set_rate
 from unknot.runs.run import Run
 from unknot.runs.schedules import rate, read_pressure, weight
+from unknot.runs.team import ALONE, Team
 
 LOG_EVERY = 50  # steps averaged into one row of the curve
 OLD_NAMES = {"kl": "latents"}  # of tables in checkpoints, where they are not those of the meters
@@ -57,6 +59,7 @@ class Trainer:
         compiled: whether to use `torch.compile`.
         meters: what is measured, in this order.
         draw: draws its pictures, at checkpoints and at the end.
+        team: the processes that train it.
     """
 
     def __init__(
@@ -69,9 +72,11 @@ class Trainer:
         compiled: bool = False,
         meters: Sequence[Meter] = (),
         draw: Draw | None = None,
+        team: Team = ALONE,
     ) -> None:
         self.run, self.spec, self.feed, self.device = run, run.spec, feed, device
-        self.meters, self.draw = meters, draw
+        self.meters, self.draw, self.team = meters, draw, team
+        self.batches = Ahead(feed, device, self.spec.steps)
         self.model = channels_last(model.to(device))
         self.players = self.model.players()
         self.main = main_player(self.model, self.players)
@@ -95,7 +100,8 @@ class Trainer:
         self.corpora: dict[str, str] = {}  # meter -> what it measured on
         self.step = self.saved = 0
         self.spent, self.began = 0.0, time.perf_counter()  # seconds of earlier processes, start of this one
-        run.remove_parts()
+        if team.leads:
+            run.remove_parts()
         self._resume()
         for meter in meters:
             self._same_corpus(meter)
@@ -133,10 +139,16 @@ class Trainer:
         elif self.saved < self.step:
             self._checkpoint()
 
+    def follow(self, until: int | None) -> None:
+        """Take the same steps as the process that leads, which alone writes."""
+        self.model.train()
+        while self.step < min(until or self.spec.steps, self.spec.steps):
+            self.advance()
+
     def advance(self) -> None:
         """One step: one update of every player."""
         try:
-            batch = to_device(self.feed.batch(self.step), self.device)
+            batch = self.batches.batch(self.step)
             for index, player in enumerate(self.players):
                 self._update(index, player, batch)
             self.model.after_step()
@@ -150,7 +162,7 @@ class Trainer:
         seed = seed_of(self.spec.seed, self.step, index + 1)
         self.generator.manual_seed(seed)
         self._seed_default(seed)
-        with self._autocast():
+        with self._autocast(), self.team.sharing(self.model):
             terms = self.losses[index](batch, self.step, self.generator)
         if terms is None:
             return
@@ -162,6 +174,7 @@ class Trainer:
         # optimiser takes for granted: it would mix up elements without a word.
         torch.autograd.backward(loss, inputs=self.parameters[index])
         gradients = [parameter.grad for parameter in self.parameters[index] if parameter.grad is not None]
+        self.team.average(gradients)
         norm = torch.nn.utils.get_total_norm(gradients)
         if player.clip:
             torch.nn.utils.clip_grads_with_norm_(self.parameters[index], player.clip, norm)
@@ -169,6 +182,8 @@ class Trainer:
         set_rate(self.optimisers[index], player, self.spec.lr, self.step, share)
         self.optimisers[index].step()
         self.optimisers[index].zero_grad(set_to_none=True)
+        if not self.team.leads:
+            return
         values = {**terms, GRADIENT: norm}
         if index == self.main:
             values["loss"] = loss
@@ -370,11 +385,3 @@ def moved_by(player: Player) -> list[nn.Parameter]:
     for module in player.modules:
         parameters += [module] if isinstance(module, nn.Parameter) else list(module.parameters())
     return [parameter for parameter in parameters if parameter.requires_grad]
-
-
-def to_device(batch: Batch, device: torch.device) -> Batch:
-    """A batch where the model is."""
-    if device.type == "cpu":
-        return batch
-    moved = {name: value.to(device, non_blocking=True) for name, value in vars(batch).items() if value is not None}
-    return Batch(**moved)

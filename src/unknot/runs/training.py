@@ -5,10 +5,13 @@ one that was never stopped: data and noise of a step depend on the seed and the 
 """
 
 import inspect
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 
@@ -19,7 +22,8 @@ from unknot.models.codes import channels_last
 from unknot.models.model import Model, Setting
 from unknot.models.networks import initialise
 from unknot.processes.memory import kept_memory
-from unknot.processes.threads import threads_of_torch
+from unknot.processes.pool import companions
+from unknot.processes.threads import MOST, threads_of_torch
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import checked
 from unknot.runs.batches import Feed
@@ -27,6 +31,7 @@ from unknot.runs.meters import Meter, usual_meters
 from unknot.runs.pictures import pictures_of
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
+from unknot.runs.team import ALONE, Team, joined, must_be_shareable, place_of
 from unknot.runs.trainer import Trainer, main_player, moved_by, seed_of
 from unknot.runs.training_world import open_training_world, world_fingerprint
 from unknot.worlds import conventions, open_world
@@ -44,6 +49,7 @@ class _Conditions:
     checkpoint_every: int
     compiled: bool
     threads: int
+    processes: int
     wait: bool
     meters: Sequence[Meter]
 
@@ -58,6 +64,7 @@ def train(
     checkpoint_every: int = 1000,
     compiled: bool = False,
     threads: int = 1,
+    processes: int = 1,
     jobs: int = 1,
     wait: bool = False,
     meters: Sequence[Meter] = (),
@@ -73,6 +80,8 @@ def train(
         checkpoint_every: steps between checkpoints; a killed run loses at most these.
         compiled: use `torch.compile`; pays on GPUs, not on CPUs, and rounds in its own way.
         threads: of torch; one is the fastest on a shared machine.
+        processes: that compute one batch together, each its share of the rows; the weights are those of one process
+            but for the order of sums. Of GPUs, each process takes one.
         jobs: starts that are trained at a time, in processes of their own, for a spec with `starts`.
         wait: if another process is training this run, wait for it instead of refusing.
         meters: what else is measured while the model trains, such as COAT (`unknot.tasks.algebra.meter`). They
@@ -82,14 +91,20 @@ def train(
 
     Ctrl-C lets the step end, writes a checkpoint and raises `KeyboardInterrupt` with a message that says so.
     """
-    counts = {"checkpoint_every": checkpoint_every, "threads": threads, "jobs": jobs}
+    counts = {"checkpoint_every": checkpoint_every, "threads": threads, "processes": processes, "jobs": jobs}
     for name, number in (counts | {f"{meter.name}_every": meter.every for meter in meters}).items():
         if number < 1:
             raise UnknotError(who="train", field=name, value=number, expected="at least 1")
+    if processes > MOST:
+        raise UnknotError(who="train", field="processes", value=processes, expected=f"at most {MOST}")
+    if processes > 1 and compiled:
+        raise UnknotError(
+            "train: processes cannot share a compiled model; leave out one of the two.", field="processes"
+        )
     must_be_ours(
         Path(folder), "collection of runs", ["*"]
     )  # each has a folder of its own, so others may lie beside
-    how = _Conditions(device, data, checkpoint_every, compiled, threads, wait, meters)
+    how = _Conditions(device, data, checkpoint_every, compiled, threads, processes, wait, meters)
     return _train(how, spec, Path(folder), jobs=jobs, progress=progress)
 
 
@@ -104,6 +119,8 @@ def _train(
 ) -> Run:
     """Train a run, or a start of one, to its end or until a step."""
     place = find_device(how.device)
+    if how.processes > 1:
+        place = place_of(place, 0)
     world = open_world(spec.world, data=how.data)
     model, spec = build_model(spec, world)
     batches = feed(spec, model, world)
@@ -116,7 +133,7 @@ def _train(
         run.locked(wait=how.wait),
         threads_of_torch(how.threads),
         kept_memory(),
-        torch.random.fork_rng(devices=[]),
+        kept_random(place),
     ):
         if run.finished:  # by the process that was waited for
             return run
@@ -127,9 +144,48 @@ def _train(
             hold(run, batches, partial(_train, replace(how, wait=True)), jobs, progress)
         else:
             meters, draw = [*usual_meters(model, batches), *how.meters], pictures_of(run, batches, place)
-            trainer = Trainer(run, model, batches, place, compiled=how.compiled, meters=meters, draw=draw)
-            trainer.train(how.checkpoint_every, progress, until=until)
+            with _team(how, run, model, place, until) as team:
+                trainer = Trainer(
+                    run, model, batches, place, compiled=how.compiled, meters=meters, draw=draw, team=team
+                )
+                trainer.train(how.checkpoint_every, progress, until=until)
     return run
+
+
+@contextmanager
+def _team(how: _Conditions, run: Run, model: Model, place: torch.device, until: int | None) -> Iterator[Team]:
+    """The processes that train a run, this one first."""
+    if how.processes == 1:
+        yield ALONE
+        return
+    must_be_shareable(model, run.spec.model, how.processes, run.spec.batch_size, place)
+    with TemporaryDirectory() as folder:
+        meeting = Path(folder) / "meeting"
+        shared = replace(how, meters=()), run.folder, meeting, until
+        with companions(_follow, shared, how.processes - 1) as all_run:
+            while len(list(meeting.parent.iterdir())) < how.processes - 1:
+                if not all_run():
+                    raise UnknotError("train: a process of this run ended before its first step; see above why.")
+                time.sleep(0.02)
+            with joined(0, how.processes, meeting, place) as team:
+                yield team
+
+
+def _follow(shared: tuple[_Conditions, Path, Path, int | None], rank: int) -> None:
+    """In a process of its own: compute a share of every step that the leading process takes."""
+    how, folder, meeting, until = shared
+    run, place = Run(folder), place_of(find_device(how.device), rank)
+    world = open_training_world(run, data=how.data)
+    model, spec = build_model(run.spec, world)
+    model.load_pretrained()
+    (meeting.parent / str(rank)).touch()  # ready
+    with threads_of_torch(how.threads), kept_memory(), joined(rank, how.processes, meeting, place) as team:
+        Trainer(run, model, feed(spec, model, world), place, team=team).follow(until)
+
+
+def kept_random(place: torch.device) -> AbstractContextManager[None]:
+    """Put the random numbers of the program around a training back after it, those of its GPU too."""
+    return torch.random.fork_rng(devices=[place] if place.type == "cuda" else [])
 
 
 def build_model(spec: RunSpec, world: World) -> tuple[Model, RunSpec]:

@@ -121,13 +121,13 @@ def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
             return Speed.of_steps(step, full.batch_size)
         step = _step(full, model, batches, Path(folder, "all"), TRIAL)
         rows, rng = ROWS, np.random.default_rng(0)
-        since = time.perf_counter()
+        since = time.process_time()
         represent(model.eval(), batches.tensor(batches.region.sample(rows, rng), rng))
-        return Speed(step, (time.perf_counter() - since) / rows)
+        return Speed(step, (time.process_time() - since) / rows)
 
 
 def _step(spec: RunSpec, model: "Model", batches: "Feed", folder: Path, seconds: float) -> float:
-    """Seconds for one step, over at least so many of them after two that are not timed; of a slow one, the first."""
+    """CPU seconds of a step, over at least so many after two that are not timed; of a slow one, the first."""
     import torch
 
     from unknot.runs.trainer import Trainer
@@ -135,15 +135,15 @@ def _step(spec: RunSpec, model: "Model", batches: "Feed", folder: Path, seconds:
     trainer = Trainer(Run.create(folder, spec), model, batches, torch.device("cpu"))
     trainer.model.train()
     for _ in range(2):
-        since = time.perf_counter()
+        since = time.process_time()
         trainer.advance()
-        if (took := time.perf_counter() - since) > TRIAL:
+        if (took := time.process_time() - since) > TRIAL:
             return took
-    steps, since = 0, time.perf_counter()
-    while not steps or time.perf_counter() - since < seconds:
+    steps, since, began = 0, time.process_time(), time.perf_counter()
+    while not steps or time.perf_counter() - began < seconds:
         trainer.advance()
         steps += 1
-    return (time.perf_counter() - since) / steps
+    return (time.process_time() - since) / steps
 
 
 def _kind(s: RunSpec) -> tuple[Any, ...]:

@@ -1,7 +1,5 @@
 """WReN: shared pairs give the scores and gradients of the formula as it is written."""
 
-from contextlib import nullcontext
-
 import pytest
 import torch
 from torch import Tensor
@@ -135,16 +133,3 @@ def test_the_cnn_turns_64_pixels_into_1024_numbers() -> None:
     assert cnn.width == 1024 and cnn(torch.zeros(2, 14, 3, 64, 64)).shape == (2, 14, 1024)
     with pytest.raises(UnknotError, match="too small for four convolutions"):
         PanelCNN((8, 8, 1))
-
-
-def test_a_step_stays_on_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The meta device holds no numbers and refuses tensors of the CPU, as a GPU does; it has no autocast."""
-    monkeypatch.setattr(torch, "autocast", lambda *device, **how: nullcontext())
-    cnn, setting = PanelCNN((32, 32, 1)), WReNSetting(g_width=12, g_depth=2, f_width=7, f_depth=1)
-    wren, cnn = WReN(cnn.width, setting).to("meta"), cnn.to("meta")
-    codes = cnn(torch.empty(2, 14, 1, 32, 32, device="meta"))
-    scores = wren(codes[:, :8], codes[:, 8:])
-    functional.cross_entropy(scores, torch.empty(2, dtype=torch.int64, device="meta")).backward()
-    weights = [*wren.parameters(), *cnn.parameters()]
-    torch.optim.Adam(weights).step()
-    assert {weight.grad.device.type for weight in weights} == {"meta"}

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
+from unknot.worlds.scenes.arena_gym import _kind, gym_arena
 
 NAME = "unknot.worlds.scenes.arena_gym"
 
 
 def test_an_environment_package_that_is_not_installed_is_named_with_what_to_do(monkeypatch):
-    monkeypatch.delitem(sys.modules, NAME, raising=False)
+    _kind.cache_clear()
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(UnknotError, match=r'needs gymnasium, which is not installed; pip install "unknot\[gym\]"'):
-        __import__(NAME)
+        gym_arena()
 
 
 def test_gymnasium_accepts_the_environment_and_an_episode_is_that_of_the_arena():

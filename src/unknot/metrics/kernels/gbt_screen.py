@@ -69,13 +69,36 @@ def _pack(r: Floats, words: Ints) -> Scale:
 @njit(cache=True, error_model="numpy", nogil=True)
 def _fill_dense(rows: Ints, words: Ints, bins: Ints, histogram: Ints) -> None:
     """Eight latents at a time, whose 64 bins each lie one after the other."""
-    own, whole = words[rows], len(rows) == len(words)  # all rows are in their order
+    own = words[rows]
     for g in range(len(bins)):
         into, group = histogram[g * GROUP * BINS : (g + 1) * GROUP * BINS], bins[g]
         for j in range(len(rows)):
-            row, word = group[j] if whole else group[rows[j]], own[j]
+            row, word = group[rows[j]], own[j]
             for f in range(GROUP):
                 into[(f << 6) + row[f]] += word
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def _fill_roots(words: Ints, bins: Ints, histograms: Ints) -> None:
+    """The histograms of all rows, of four trees at a time: they fall into the same bins, side by side."""
+    n_trees, n = words.shape
+    of_rows, into = np.zeros((n, 4), dtype=np.int64), np.empty((GROUP * BINS, 4), dtype=np.int64)
+    for first in range(0, n_trees, 4):
+        some = words[first : first + 4]
+        of_rows[:, : len(some)] = some.T
+        for g in range(len(bins)):
+            into[:] = 0
+            group = bins[g]
+            for i in range(n):
+                a, b, c, d = of_rows[i, 0], of_rows[i, 1], of_rows[i, 2], of_rows[i, 3]
+                for f in range(GROUP):
+                    row = into[(f << 6) + group[i, f]]
+                    row[0] += a
+                    row[1] += b
+                    row[2] += c
+                    row[3] += d
+            for k in range(len(some)):
+                histograms[first + k, g * GROUP * BINS : (g + 1) * GROUP * BINS] = into[:, k]
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -245,18 +268,23 @@ def find_splits(
     screen = Screen(*columns)
     hists, words, node_of = kept
     features, thresholds, rows, lows, highs, slots, totals, squares = trees
-    first = 2**level - 1
-    for k in range(len(residuals)):
+    first, n_trees = 2**level - 1, len(residuals)
+    if level == 0 and len(screen.bins):
+        for k in range(n_trees):
+            _pack(residuals[k], words[k])
+        _fill_roots(words[:n_trees], screen.bins, hists[:n_trees, 0])
+    for k in range(n_trees):
         r = residuals[k]
-        tree = Growth(features[k], thresholds[k], rows[k], lows[k], highs[k], slots[k], totals[k], squares[k])
         scale = _pack(r, words[k])
+        tree = Growth(features[k], thresholds[k], rows[k], lows[k], highs[k], slots[k], totals[k], squares[k])
         if level == 0:
             tree.lows[0], tree.highs[0], tree.slots[0], tree.totals[0], tree.squares[0] = 0, len(r), 0, 0.0, 0.0
             for i in range(len(r)):
                 tree.rows[i], node_of[k, i] = i, 0
                 tree.totals[0] += r[i]
                 tree.squares[0] += r[i] * r[i]
-            _fill(tree.rows, words[k], screen, hists[k, 0])
+            if not len(screen.bins):
+                _fill(tree.rows, words[k], screen, hists[k, 0])
         for node in range(first // 2, first):
             _branch(node, r, words[k], tree, screen, hists[k], node_of[k])
         for node in range(first, 2 * first + 1):

@@ -41,7 +41,7 @@
     return /[",\r\n]/.test(safe) ? '"' + safe.replaceAll('"', '""') + '"' : safe;
   };
   const csv = (table) => {
-    const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent.trim());
+    const heads = [...table.tHead.rows[0].cells].map((head) => head.dataset.exact ?? head.textContent.trim());
     const rows = rowsOf(table).filter((row) => !row.hidden).map((row) => [...row.cells].map(value));
     return [heads, ...rows].map((row) => row.map(field).join(",") + "\r\n").join("");
   };
@@ -87,7 +87,13 @@
     tables.set(table, { input, count, sorted: null });
     input.addEventListener("input", () => { filter(table, input.value); remember(table); });
     button.addEventListener("click", () => save(table));
-    table.closest(".grid").prepend(make("div", { className: "tools" }, input, button, count));
+    const tools = make("div", { className: "tools" }, input, button, count);
+    if (table.querySelector(".minor")) {
+      const more = make("button", { type: "button", className: "all-columns", textContent: "all columns" });
+      more.addEventListener("click", () => { more.textContent = table.classList.toggle("all") ? "fewer columns" : "all columns"; });
+      tools.append(more);
+    }
+    table.closest(".grid").prepend(tools);
     [...table.tHead.rows[0].cells].forEach((head, column) => {
       const press = make("button", { type: "button", title: "sort by this column" }, ...head.childNodes);
       press.addEventListener("click", () => {

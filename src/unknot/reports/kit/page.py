@@ -8,9 +8,11 @@ one sorted downwards by its third column with only the rows that hold all words.
 import base64
 import hashlib
 import io
+import json
 import math
+import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -21,6 +23,7 @@ from unknot.errors import extras
 from unknot.files import written_whole
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from PIL.Image import Image
 
 KIT = "unknot.reports.kit"
@@ -55,6 +58,45 @@ class Drawing:
 
     svg: str
     caption: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Values over steps; lines of one group have one colour, and are hidden together."""
+
+    name: str
+    group: str
+    steps: Sequence[float]
+    values: Sequence[float]
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Lines that the reader chooses among, points at and zooms into; which of the `panels` is drawn is chosen too."""
+
+    title: str
+    panels: Mapping[str, Sequence[Line]]
+    caption: str = ""
+
+    @property
+    def data(self) -> str:
+        """What the script draws, as JSON."""
+        panels = [
+            {
+                "name": name,
+                "lines": [
+                    {
+                        "name": line.name,
+                        "group": line.group,
+                        "x": list(line.steps),
+                        "y": [float(f"{v:.5g}") if math.isfinite(v) else None for v in line.values],
+                    }
+                    for line in lines
+                ],
+            }
+            for name, lines in self.panels.items()
+        ]
+        return json.dumps({"panels": panels}, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -105,6 +147,8 @@ class Grid:
         caption: above it.
         name: by which it is found and saved.
         best: positions (row, column) of cells that are marked as the best of their column.
+        exact: names of the columns for programs, where heads are for people; saved files have them.
+        minor: columns that a phone does not show until it is asked to.
     """
 
     header: Sequence[str]
@@ -112,6 +156,8 @@ class Grid:
     caption: str = ""
     name: str = ""
     best: Collection[tuple[int, int]] = ()
+    exact: Sequence[str] = ()
+    minor: Collection[int] = ()
 
     @property
     def upright(self) -> list[bool]:
@@ -122,7 +168,7 @@ class Grid:
         return [number and len(self.header) > WIDE for number in numbers] or [False] * len(self.header)
 
 
-Content = Picture | Drawing | Gallery | Grid | Command | Listing
+Content = Picture | Drawing | LineChart | Gallery | Grid | Command | Listing
 
 
 @dataclass(frozen=True)
@@ -183,11 +229,11 @@ def render(name: str, who: str, package: str = KIT, **values: Any) -> tuple[str,
     with extras(who):
         from jinja2 import Environment, StrictUndefined
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    for kind in (Picture, Drawing, Gallery, Command, Link, Listing):
+    for kind in (Picture, Drawing, LineChart, Gallery, Command, Link, Listing):
         environment.tests[kind.__name__.lower()] = lambda item, kind=kind: isinstance(item, kind)
     environment.tests["numeric"] = lambda cell: isinstance(cell, int | float)
-    environment.filters |= {"number": number, "exact": _exact}
-    script = part("make.js") + part(f"{name}.js", package)
+    environment.filters |= {"number": number, "exact": _exact, "prose": prose}
+    script = part("make.js") + (part("chart.js") if package == KIT else "") + part(f"{name}.js", package)
     permitted = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     template = environment.from_string(part(f"{name}.html", package))
     return template.render(version=__version__, script=script, permitted=permitted, **values), permitted
@@ -196,6 +242,17 @@ def render(name: str, who: str, package: str = KIT, **values: Any) -> tuple[str,
 def part(name: str, package: str = KIT) -> str:
     """A template, script or style beside the modules of a package."""
     return (files(package) / name).read_text(encoding="utf-8")
+
+
+def prose(text: str) -> "Markup":
+    """Text with what stands between backticks set as code; all of it is escaped.
+
+    >>> prose("run `unknot <x>`")
+    Markup('run <code>unknot &lt;x&gt;</code>')
+    """
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def number(value: float | int) -> str:

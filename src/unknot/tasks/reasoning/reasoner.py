@@ -35,6 +35,7 @@ from unknot.worlds.puzzles.puzzles import ANSWERS, CHANCE, Puzzles
 TRAIN, EVALUATE = 0, 1  # streams of puzzles
 CHUNK = 256  # puzzles evaluated at a time
 CHECKPOINT_EVERY = 250
+READ_EVERY = 50  # steps whose losses are fetched at once
 
 Row = dict[str, float]
 
@@ -78,6 +79,7 @@ class Reasoner:
         step: how many it has done.
         rows: its examinations.
         diverged: the step at which its loss was no longer finite; 0 if it always was.
+        unread: steps and their losses, which stay on the device until they are read.
     """
 
     lesson: Lesson
@@ -88,6 +90,7 @@ class Reasoner:
     step: int = 0
     rows: list[Row] = field(default_factory=list)
     diverged: int = 0
+    unread: list[tuple[int, Tensor]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         panels = self.lesson.panels
@@ -116,6 +119,8 @@ class Reasoner:
             if not self.diverged:
                 self._advance()
             self.step += 1
+            if self.step % READ_EVERY == 0 or self.step in examinations or self.step == steps:
+                self._read_losses()
             if self.step in examinations:
                 self.rows.append(self._examine())
             if self.step % CHECKPOINT_EVERY == 0 or self.step in examinations or self.step == steps:
@@ -160,8 +165,16 @@ class Reasoner:
         for optimiser in self.optimisers:
             optimiser.step()
         self.model.zero_grad(set_to_none=True)
-        if not math.isfinite(loss.item()):
-            self.diverged = self.step + 1
+        self.unread.append((self.step + 1, loss.detach()))
+
+    def _read_losses(self) -> None:
+        """Fetch the losses of the latest steps; asking for each at its step would make a GPU wait."""
+        steps, losses = zip(*self.unread, strict=True) if self.unread else ((), ())
+        finite = torch.isfinite(torch.stack(losses)).tolist() if losses else []
+        self.diverged = self.diverged or next(
+            (step for step, fine in zip(steps, finite, strict=True) if not fine), 0
+        )
+        self.unread.clear()
 
     def _examine(self) -> Row:
         """Accuracy on fresh puzzles, all and by the number of fixed factors; chance once training has diverged.

@@ -75,7 +75,7 @@ def _color(scene: Scene, camera: Camera, curve: Table, n_rays: int, rays: Rays) 
         put(rays.colors, k, 0, _encoded(light, curve))
 
 
-@njit(**FAST)
+@njit(**FAST, nogil=True)
 def draw(
     cameras: Table,
     bodies: Tables,
