@@ -42,5 +42,5 @@ def test_a_dataset_without_the_column_is_told_which_there_are() -> None:
     rows = datasets.Dataset.from_dict({"embedding": [[0.0, 1.0], [1.0, 0.0]], "label": [0, 1]})
     with pytest.raises(UnknotError, match=r"unknown column of .* 'labels'; did you mean 'label'"):
         unknot.from_table(rows, latents="embedding", factors="labels")
-    with pytest.raises(UnknotError, match="unknown column of table 'hidden'. Known: embedding, label"):
+    with pytest.raises(UnknotError, match=r"unknown column of table 'hidden'\. Known: embedding, label"):
         unknot.from_table(rows, latents="hidden", factors="label")
