@@ -35,7 +35,6 @@ METRICS = (
     "r2",
     "irs",
     "factor_vae_score",
-    "tmex",
 )
 Numbers = NDArray[np.float64]
 Drawn = tuple[Numbers, NDArray[np.int64]]  # what the codes are made of, and the labels

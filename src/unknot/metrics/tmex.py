@@ -16,7 +16,7 @@ MOST_CLASSES = 2_000  # of all factors together: a table of products of that man
 
 @Facts(
     title="Test-based measurement exclusivity (T-MEX)",
-    measures="modularity",
+    measures="holistic",
     bounds=(0.0, float("inf")),
     higher_is_better=False,
     chance="about the number of factors: no latent of noise is found to depend on any, but for a share `level` of all",
