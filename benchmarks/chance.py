@@ -42,7 +42,7 @@ def plain_loop(latents: np.ndarray, factors: np.ndarray, instant: list[str]) -> 
 
 
 def main() -> dict[str, float]:
-    """Seconds of a null of 200 permutations, of 1,000 paired resamples, and of the plain loop for as many."""
+    """Seconds of a null of 200 permutations, of 1,000 paired halves, and of the plain loop for as many."""
     warnings.simplefilter("ignore", UnknotWarning)
     latents, factors = table()
     labelled = [name for name, metric in METRICS.items() if metric.facts.cost == "instant" and metric.facts.labels]
@@ -56,9 +56,7 @@ def main() -> dict[str, float]:
         for seed, name in enumerate(("a", "b"))
     }
     paired, cpu = spent(lambda: unknot.compare(pair, metrics="quick", resamples=RESAMPLES, jobs=2))
-    print(
-        f"18 metrics, {RESAMPLES} paired resamples of both: {paired:.1f} s in two processes ({cpu:.1f} s of CPU)"
-    )
+    print(f"18 metrics, {RESAMPLES} paired halves of both: {paired:.1f} s in two processes ({cpu:.1f} s of CPU)")
     return {"null": null, "loop": loop, "paired": paired}
 
 

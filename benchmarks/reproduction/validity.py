@@ -35,6 +35,7 @@ METRICS = (
     "r2",
     "irs",
     "factor_vae_score",
+    "tmex",
 )
 Numbers = NDArray[np.float64]
 Drawn = tuple[Numbers, NDArray[np.int64]]  # what the codes are made of, and the labels

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.reading.arguments import must_be
 
-Kind = Literal["ordinal", "categorical", "circular", "constant"]
+Kind = Literal["ordinal", "categorical", "circular", "continuous", "constant"]
 Classes = NDArray[np.int64]  # (n_points, n_factors)
 Indices = NDArray[np.int64]  # (n_points,)
 T = TypeVar("T", bound=np.generic)
@@ -30,7 +30,8 @@ class Factor:
     Args:
         name: what the factor is called.
         size: how many classes it has.
-        kind: "ordinal", "categorical", "circular" (the last class neighbours the first) or "constant".
+        kind: "ordinal", "categorical", "circular" (the last class neighbours the first), "continuous" (a measurement,
+            whose classes are the values that occur) or "constant".
         values: the physical value (or the name) of each class; the class number itself if left out.
 
     >>> Factor("scale", 6, values=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0)).numbers[2]
@@ -187,6 +188,20 @@ class FactorSpace:
         """Physical values of each row of classes."""
         checked = self.check(classes)
         return np.stack([f.numbers[checked[:, i]] for i, f in enumerate(self.factors)], axis=1)
+
+    def measured(self, classes: Classes) -> NDArray[Any]:
+        """The classes, with physical values in place of those of continuous factors."""
+        places = [i for i, f in enumerate(self.factors) if f.kind == "continuous"]
+        if not places:
+            return classes
+        values = classes.astype(np.float64)
+        values[:, places] = self.numbers(classes)[:, places]
+        return values
+
+    @property
+    def continuous(self) -> frozenset[str]:
+        """Names of the factors that are measurements."""
+        return frozenset(factor.name for factor in self.factors if factor.kind == "continuous")
 
     def scaled(self, classes: ArrayLike) -> NDArray[np.float64]:
         """Classes divided by size - 1, so that every factor spans [0, 1]; constants are 0."""

@@ -12,6 +12,7 @@ One `.npz` that any framework can write:
 | `logvars` | as `latents` | log-variances, where `latents` are the means of Gaussians |
 | `groups` | (n,) | what each row belongs to, such as a patient; rows of one group are never split up |
 | `words` | () string | what the classes of factors are called, as JSON: factor -> words |
+| `kinds` | () string | which factors are measurements, as JSON: factor -> `continuous` |
 | `source` | () string | how the latents were made, as JSON |
 
 `.safetensors` files use the same keys, with names and source as JSON in the header. A `.csv` or `.parquet` table
@@ -231,7 +232,9 @@ class Representation:
     def write(self, path: Path | str) -> Path:
         """Write one compressed `.npz`, or a `.safetensors` if the path ends so, complete or not at all."""
         path, arrays = Path(path), sparse.packed(self.arrays)
-        texts = {name: json.dumps(text) for name in ("source", "words") if (text := getattr(self, name))}
+        kinds = dict.fromkeys(sorted(self.continuous), "continuous")
+        about = {"source": self.source, "words": self.words, "kinds": kinds}
+        texts = {name: json.dumps(text) for name, text in about.items() if text}
         if path.suffix == ".safetensors":
             with extras(f"{path}: writing it"):
                 from safetensors.numpy import save_file
@@ -301,6 +304,9 @@ def _from_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Representati
             groups=arrays.get("groups"),
             words=json_object(arrays.get("words")),
             source=json_object(arrays.get("source")),
+            continuous=frozenset(
+                n for n, kind in json_object(arrays.get("kinds")).items() if kind == "continuous"
+            ),
         )
     except UnknotError as error:
         raise UnknotError(f"{path}: {error}") from None

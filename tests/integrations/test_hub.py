@@ -35,3 +35,12 @@ def test_a_representation_goes_through_safetensors(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.latents, words.latents)
     np.testing.assert_array_equal(again.factors, words.factors)
     assert (again.words, again.factor_names, again.source) == (words.words, words.factor_names, words.source)
+
+
+def test_a_dataset_without_the_column_is_told_which_there_are() -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = datasets.Dataset.from_dict({"embedding": [[0.0, 1.0], [1.0, 0.0]], "label": [0, 1]})
+    with pytest.raises(UnknotError, match=r"unknown column of .* 'labels'; did you mean 'label'"):
+        unknot.from_table(rows, latents="embedding", factors="labels")
+    with pytest.raises(UnknotError, match=r"unknown column of table 'hidden'\. Known: embedding, label"):
+        unknot.from_table(rows, latents="hidden", factors="label")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.metrics.object_readout import _costs, _matched, object_readout
+from unknot.metrics.object_readout import _costs, _matched, _of_another_group, object_readout
 
 N, M, K = 200, 4, 6
 
@@ -63,14 +63,24 @@ def test_properties_that_do_not_vary_are_left_out_and_groups_stay_together():
     assert score.parts["n_test"] == 40 and set(score.parts["per_property"]) == {"color", "x"}
 
 
+def test_the_floor_is_of_images_of_other_groups():
+    groups = np.repeat(np.arange(10), 4)
+    test = groups % 2 == 0
+    others = _of_another_group(groups, test)
+    assert sorted(others) == list(range(20)) and (groups[test][others] != groups[test]).all()
+
+
 def test_mistakes_are_named():
     slots, properties, present = scene()
     for wrong, message in [
         ({"slots": slots[0]}, "slots is float64 of shape"),
-        ({"properties": {"x": np.zeros((N, 2))}}, "property 'x' has shape"),
+        ({"properties": {"x": np.zeros((N, 2))}}, "property 'x' is float64 of shape"),
+        ({"properties": {"x": np.full((N, M), None)}}, "property 'x' is object of shape"),
+        ({"properties": [1]}, "properties is"),
+        ({"present": np.full((N, M), "yes")}, "yes or no for each object"),
         ({"properties": {"x": np.full((N, M), np.nan)}}, "property 'x' has NaN"),
         ({"properties": {}}, "no property varies"),
-        ({"present": np.zeros((N, M))}, "with an object somewhere"),
+        ({"present": np.zeros((N, M), bool)}, "with one somewhere"),
         ({"probe": "tree"}, "unknown probe of object_readout"),
         ({"groups": np.zeros(N)}, "object_readout: groups"),
     ]:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import unknot
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.factors import space as make_space
 from unknot.worlds import World
@@ -214,3 +215,31 @@ def test_a_table_brings_names_and_words() -> None:
     assert ArrayWorld(images, table.to_numpy()[:, 1:].astype(float), names=["size"]).factors.names == ("size",)
     with pytest.raises(UnknotError, match="must be finite numbers or words"):
         ArrayWorld(images, table.assign(size=[1.0, None, 2.0, 2.0]))
+
+
+def test_a_measurement_is_a_continuous_factor_and_scored_by_its_values(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    warmth, colour = rng.normal(size=300), rng.integers(0, 3, 300)
+    images = np.zeros((300, 8, 8), dtype=np.uint8)
+    images[:, 0, 0] = np.round(40 * (warmth + 3)).clip(0, 255)
+    images[:, 1, 1] = 50 * colour
+    world = ArrayWorld(images, np.column_stack([warmth, colour]), names=["warmth", "colour"])
+    assert [factor.kind for factor in world.factors] == ["continuous", "ordinal"]
+    np.savez(
+        tmp_path / "world.npz",
+        images=images,
+        factors=np.column_stack([np.arange(300) // 2, colour]),
+        factor_kinds=["continuous", "categorical"],
+    )
+    assert [f.kind for f in read_arrays(tmp_path / "world.npz").factors] == ["continuous", "categorical"]
+
+    encoded = unknot.encode(lambda seen: seen.reshape(len(seen), -1)[:, [0, 9]] / 255.0, world, rows="all")
+    assert encoded.continuous == {"warmth"}
+    assert sorted(encoded.factors[:, 0]) == sorted(warmth), "values, not the numbers of 300 classes"
+    again = unknot.read_representation(encoded.write(tmp_path / "latents.npz"))
+    assert again.continuous == {"warmth"}, "the kind is kept in the file"
+    card = unknot.score(again, metrics=["r2", "mig"])
+    assert (
+        dict(zip(card["r2"].parts["factor_names"], card["r2"].parts["per_factor"], strict=True))["warmth"] > 0.99
+    )
+    assert any("'warmth' is continuous: cut into 20 bins" in note for note in card["mig"].parts["notes"])

@@ -96,13 +96,14 @@ def encode(
     means, *spread = codes[0]
     return Representation(
         latents=means,
-        factors=parts[0] if labelled else None,
+        factors=opened.factors.measured(parts[0]) if labelled else None,
         factor_names=opened.factors.names if labelled else (),
         latents_test=codes[1][0] if split else None,
-        factors_test=parts[1] if split and labelled else None,
+        factors_test=opened.factors.measured(parts[1]) if split and labelled else None,
         kl=mean_kl(means, spread[0]) if spread else None,
         logvars=spread[0] if spread else None,
         source=_record(source.record, source.world_name, rows, split, seed),
+        continuous=opened.factors.continuous if labelled else frozenset(),
     )
 
 

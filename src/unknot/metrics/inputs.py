@@ -84,7 +84,8 @@ def prepare(
     if not isinstance(latents, Checked) or isinstance(of_split, np.random.Generator):
         rows = make()
     else:
-        real = factors is not None and as_array(factors, who, "factors").dtype.kind == "f"
+        table = factors.values if isinstance(factors, Labels) else as_array(factors, who, "factors")
+        real = factors is not None and table.dtype.kind == "f"
         gone = real and gaps and not known(as_array(factors)).all()
         how = of_split, continuous if real else None, names and tuple(names), as_is, gone
         rows = latents.rows(make, passed[1:], *how)
@@ -176,6 +177,8 @@ def _as_labels(who: str, factors: Any, gaps: bool, what: str = "factors") -> Lab
 
 def column_names(factors: Any) -> tuple[str, ...]:
     """The names that a table, or one named column of it, brings; none if it has none."""
+    if isinstance(factors, Labels | np.ndarray):
+        return ()
     if isinstance(factors, Table):
         return tuple(map(str, factors.columns))
     named = isinstance(factors, Column) and factors.ndim == 1 and factors.name is not None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import Bools, Floats, Ints
@@ -14,6 +15,7 @@ from unknot.metrics.score import Score
 from unknot.metrics.slots import check_slots
 from unknot.metrics.tre import held_out
 from unknot.processes.threads import one_thread
+from unknot.reading.arguments import must_be
 from unknot.reading.arrays import as_array
 
 Probe = Literal["linear", "mlp"]
@@ -82,14 +84,18 @@ def object_readout(
     (1.0, 1.0)
     """
     check_known("probe of object_readout", probe, get_args(Probe))
-    codes, there = check_slots("object_readout", "slots", slots), as_array(present).astype(np.bool_)
+    must_be("object_readout", "properties", properties, Mapping[str, Any])
+    codes, shown = check_slots("object_readout", "slots", slots), as_array(present)
+    there = shown.astype(np.bool_) if shown.dtype.kind in "biu" else np.zeros(0, dtype=np.bool_)
     if len(codes) < FEWEST or there.ndim != 2 or len(there) != len(codes) or not there.any():
         raise UnknotError(
-            f"object_readout: {len(codes)} images, present {there.shape}; expected at least {FEWEST} images and (n, m) "
-            "with an object somewhere."
+            f"object_readout: {len(codes)} images, present {shown.dtype} of shape {shown.shape}; expected at least "
+            f"{FEWEST} images, and yes or no for each object, (n, m), with one somewhere."
         )
     generator = np.random.default_rng(rng)
     test = held_out(len(codes), groups, generator, who="object_readout")
+    if not (there[test].any() and there[~test].any()):
+        raise UnknotError("object_readout: objects are in too few images; expected some in each of five parts.")
     targets, kept, skipped = _targets(properties, there, test)
     scale = codes[~test].std(axis=(0, 1))
     codes = (codes - codes[~test].mean(axis=(0, 1))) / np.where(scale > 0, scale, 1.0)
@@ -98,13 +104,22 @@ def object_readout(
         predict = fit.mlp(generator) if probe == "mlp" else fit.linear(generator)[0]
         read = predict(codes[test])
     values, recall = _scores(read, targets[test], there[test], kept, test)
-    floor, recall_floor = _scores(np.roll(read, len(read) // 2, axis=0), targets[test], there[test], kept, test)
+    others = read[_of_another_group(np.arange(len(codes)) if groups is None else as_array(groups), test)]
+    floor, recall_floor = _scores(others, targets[test], there[test], kept, test)
     parts = {
         "per_property": values, "floor": floor, "recall": recall, "recall_floor": recall_floor,
         "n_objects": int(there[test].sum()), "n_train": int((~test).sum()), "n_test": int(test.sum()),
         "skipped": skipped, "notes": [],
     }  # fmt: skip
     return Score(float(np.mean(list(values.values()))), parts)
+
+
+def _of_another_group(groups: NDArray[Any], test: Bools) -> Ints:
+    """For each image that is held out, the number of one of another group, half of them further on."""
+    order = np.argsort(groups[test], kind="stable")
+    others = np.empty_like(order)
+    others[order] = np.roll(order, len(order) // 2)
+    return others
 
 
 def _targets(
@@ -116,9 +131,10 @@ def _targets(
     at = 0
     for name, values in properties.items():
         array = as_array(values)
-        if array.shape != there.shape:
+        if array.shape != there.shape or array.dtype.kind not in "biufUS":
             raise UnknotError(
-                f"object_readout: property '{name}' has shape {array.shape}; expected {there.shape}."
+                f"object_readout: property '{name}' is {array.dtype} of shape {array.shape}; expected words or numbers "
+                f"of shape {there.shape}."
             )
         classes = None
         if array.dtype.kind == "f":

@@ -22,7 +22,6 @@ MOST_CLASSES = 2_000  # of all factors together: a table of products of that man
     chance="about the number of factors: no latent of noise is found to depend on any, but for a share `level` of all",
     reference="Yao et al. 2025, The Third Pillar of Causal Analysis? A Measurement Perspective on Causal "
     "Representations, arXiv:2505.17708",
-    per_factor=True,
     identity=("level",),
     invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
     assumes=("as many latents as factors",),

@@ -107,6 +107,16 @@ def held(path: Path, *, patience: float = 0.0) -> Iterator[None]:
         lock.release()
 
 
+def forget_killed(path: Path) -> None:
+    """Remove what a process of this machine left beside a lock when it was killed at the end of its work."""
+    from filelock import FileLock, Timeout
+
+    record = _Record(path.with_suffix(".holder"))
+    if record.file.exists() and record.holder().is_here:
+        with suppress(Timeout, OSError, NotImplementedError), FileLock(path).acquire(timeout=0):
+            record.file.unlink(missing_ok=True)
+
+
 @dataclass
 class _Record:
     """The file that says who holds a lock: a line for the holder, and a line for the count."""

@@ -36,7 +36,7 @@ from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.examples import located
 from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
-from unknot.processes.lock import HeldError, held
+from unknot.processes.lock import HeldError, forget_killed, held
 from unknot.processes.trust import read_from
 from unknot.reading.arguments import must_be
 from unknot.reading.guard import load_json
@@ -141,6 +141,7 @@ class Run:
 
     def remove_parts(self) -> None:
         """Remove what processes killed while writing left in the folder, if nobody else writes to it now."""
+        forget_killed(self.folder / "run.lock")
         for folder in (self.folder, self.pictures, self.folder / "tasks"):
             remove_parts(folder)
 

@@ -1,19 +1,19 @@
 """One metric on rows that are drawn anew: how far its value scatters and drifts, and what it gives by chance."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from inspect import signature
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import Floats
-from unknot.metrics.score import Score
+from unknot.metrics.score import Metric, Score
 from unknot.progress import Progress, silent
 from unknot.scoring.chance import Chance, permutations
 from unknot.scoring.gaps import score_with_gaps
@@ -34,8 +34,7 @@ def cap(todo: Plan, name: str, options: Mapping[str, Any]) -> int | None:
 
 def call(todo: Plan, name: str, data: Data, options: Mapping[str, Any]) -> Score:
     """The score of some rows."""
-    metric = METRICS[name]
-    parameters = signature(metric).parameters
+    metric, parameters = METRICS[name], _takes(METRICS[name])
     extra: dict[str, Any] = dict(options)
     if "rng" in parameters:
         extra["rng"] = todo.seed
@@ -57,6 +56,16 @@ class Drawn:
     name: str
     options: Mapping[str, Any]
     held_out: bool = False
+
+
+def _takes(metric: Metric) -> frozenset[str]:
+    """The names of a metric's arguments, looked up once."""
+    return _arguments(cast(Hashable, metric))
+
+
+@cache
+def _arguments(metric: Hashable) -> frozenset[str]:
+    return frozenset(signature(cast(Metric, metric)).parameters)
 
 
 def redrawn(
@@ -97,7 +106,7 @@ def redrawn(
 def _looks_at(todo: Plan, metric: Drawn) -> tuple[bool, int | None, bool, bool]:
     """Whether a metric takes test rows of their own, how many rows at most, a split of them, and missing labels."""
     facts, tested = METRICS[metric.name].facts, todo.representation.latents_test is not None
-    takes_test = "latents_test" in signature(METRICS[metric.name]).parameters
+    takes_test = "latents_test" in _takes(METRICS[metric.name])
     apart = takes_test and (metric.held_out or todo.representation.groups is not None)
     gaps = facts.labels and whole(todo.representation, takes_test and tested).gaps
     return takes_test and tested, cap(todo, metric.name, metric.options), apart, gaps

@@ -18,7 +18,7 @@ from unknot.reading.tables import read_parquet
 from unknot.tables import sparse
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
-KEYS = (*ARRAYS, "factor_names", "words", "source", *sparse.KEYS)
+KEYS = (*ARRAYS, "factor_names", "words", "kinds", "source", *sparse.KEYS)
 MAPPED = ("latents", "latents_test")  # stay on disk where an archive merely stores them
 
 
@@ -57,7 +57,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
         raise UnknotError(f"{path}: has no tensor 'latents'; it holds {names or 'nothing'}.")
     if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
         arrays["factor_names"] = _names_in_header(path, metadata["factor_names"])
-    return arrays | {name: np.array(metadata[name]) for name in ("source", "words") if name in metadata}
+    return arrays | {name: np.array(metadata[name]) for name in ("source", "words", "kinds") if name in metadata}
 
 
 def _names_in_header(path: Path, written: str) -> NDArray[Any]:

@@ -1,8 +1,8 @@
 """Anybody's images with anybody's factors: a world from arrays or from one `.npz` or `.npy` file.
 
 An `.npz` holds `images` (n, h, w) or (n, h, w, c) uint8; `factors` (n, f) whole or real numbers; and, if wanted,
-`factor_names` (f,) strings and `factor_kinds` (f,) out of ordinal, categorical, circular, constant. Saved with
-`np.savez` (not `savez_compressed`) the images are memory-mapped instead of loaded.
+`factor_names` (f,) strings and `factor_kinds` (f,) out of ordinal, categorical, circular, continuous, constant. Saved
+with `np.savez` (not `savez_compressed`) the images are memory-mapped instead of loaded.
 """
 
 import warnings
@@ -25,6 +25,9 @@ from unknot.tables.labels import labels_of
 from unknot.worlds.pictures import Pictures
 from unknot.worlds.world import Images
 
+FEW = 20  # values that are classes however rarely each comes
+ROWS_OF_A_VALUE = 4  # below this on average, numbers with fractions are those of a measurement
+
 
 class ArrayWorld:
     """Images looked up by their factor classes. The grid need not be complete, and combinations may repeat.
@@ -35,7 +38,8 @@ class ArrayWorld:
     Args:
         images: uint8 (n, h, w) or (n, h, w, c): an array, a memory map, or anything with shape, dtype and rows.
         factors: (n, f) classes if `space` is given; else any numbers or words, whose sorted distinct values become
-            the classes; a table brings its own names. None: the images fill `space` in its order, or are told apart
+            the classes; a table brings its own names. Numbers with fractions that hardly come again are a continuous
+            factor, which is scored by its values. None: the images fill `space` in its order, or are told apart
             by number alone.
         names: of the factors, where there is no table.
         space: names, sizes and kinds of the factors.
@@ -183,7 +187,8 @@ def ranked(
 ) -> tuple[FactorSpace, Classes]:
     """Numbers or words as classes: each column's distinct values, sorted, are counted from 0.
 
-    Words make a factor categorical, numbers ordinal, one value alone constant, unless `kinds` says otherwise.
+    Words make a factor categorical, numbers ordinal, or continuous where they have fractions and hardly come again, one
+    value alone constant, unless `kinds` says otherwise.
     """
     for label, words in (("names", names), ("kinds", kinds)):
         if len(words) not in (0, table.shape[1]):
@@ -197,7 +202,7 @@ def ranked(
         values, column = np.unique(table[:, j], return_inverse=True)
         named = table.dtype.kind in "US"
         counted = not named and bool((values == np.arange(len(values))).all())
-        kind = kinds[j] if kinds else "categorical" if named else "ordinal"
+        kind = (kinds[j] if kinds else "") or ("categorical" if named else _kind(values, len(table)))
         labels = () if counted else tuple(str(v) if named else float(v) for v in values)
         kind = "constant" if len(values) == 1 else kind
         factors.append((names[j] if names else f"factor_{j}", len(values), cast(Kind, kind), labels))
@@ -209,6 +214,12 @@ def ranked(
     return space, np.stack(columns, axis=1).astype(np.int64)
 
 
+def _kind(values: NDArray[Any], rows: int) -> Kind:
+    """Of numbers: whether their distinct values are classes, or those of a measurement."""
+    fractions = values.dtype.kind == "f" and bool((values != np.round(values)).any())
+    return "continuous" if fractions and len(values) > max(FEW, rows // ROWS_OF_A_VALUE) else "ordinal"
+
+
 def _classes_of(
     factors: Any, n: int, who: str, names: Sequence[str], space: FactorSpace | None
 ) -> tuple[FactorSpace, Classes]:
@@ -218,7 +229,10 @@ def _classes_of(
         return (space, space.check(table, who)) if space else ranked(table, who, names)
     labels = labels_of(factors, who=who)
     words, columns = labels.words, names or labels.columns
-    kinds = ["categorical" if name in words else "ordinal" for name in labels.columns]
+    kinds = [
+        "categorical" if name in words else "continuous" if name in labels.continuous else ""
+        for name in labels.columns
+    ]
     space, classes = ranked(_one_row_each(labels.values, n, who), who, columns, kinds)
     values = [words.get(name, factor.values) for name, factor in zip(labels.columns, space, strict=True)]
     return FactorSpace(tuple(replace(f, values=tuple(v)) for f, v in zip(space, values, strict=True))), classes

@@ -59,7 +59,9 @@ def _recorded(representation: Representation, world: World) -> RowImages | None:
     images, points, classes = drawn_rows(world, halves, "train", rows, seed)
     if len(classes) != representation.latents.shape[0]:
         return None
-    if representation.factors is not None and not np.array_equal(classes, representation.factors):
+    if representation.factors is not None and not np.array_equal(
+        world.factors.measured(classes), representation.factors
+    ):
         return None
     return lambda numbers: encoded_images(images, points, numbers, [seed, 0])
 
