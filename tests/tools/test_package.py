@@ -29,6 +29,7 @@ def test_the_wheel_works_where_only_its_dependencies_are(built: Path, tmp_path: 
         metadata = Metadata.from_email(archive.read(text), validate=True)
         files = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert str(metadata.requires_python) == ">=3.11"
+    assert f"\nversion: {metadata.version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     source = ROOT / "src"
     kept = subprocess.run(["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
     there = kept or [str(path.relative_to(ROOT)) for path in source.rglob("*") if path.is_file()]
