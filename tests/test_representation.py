@@ -65,7 +65,7 @@ def test_shapes_that_do_not_fit_are_refused_before_writing_and_when_read(
 @pytest.mark.parametrize(
     ("field", "message"),
     [
-        ({"continuous": 3}, "continuous is 3; expected a list, each a word"),
+        ({"kinds": 3}, "kinds is 3; expected names, each with a word"),
         ({"words": {"a": 1}}, "words is {'a': 1}; expected names, each with a list"),
         ({"logvars": 1}, r"logvars has shape \(\), latents \(6, 2\)"),
         ({"kl": [[1], [2, 3]]}, "kl is no array of numbers"),
@@ -78,8 +78,13 @@ def test_fields_of_wrong_types_are_refused(field: dict[str, Any], message: str) 
         Representation(LATENTS, FACTORS, **field)
 
 
-def test_continuous_factors_may_come_in_a_list() -> None:
-    assert Representation(LATENTS, FACTORS, ("a", "b"), continuous=["a"]).continuous == {"a"}  # type: ignore[arg-type]
+@pytest.mark.parametrize("name", ["r.npz", "r.safetensors"])
+def test_kinds_of_factors_are_kept_in_files(name: str, tmp_path: Path) -> None:
+    kept = Representation(LATENTS, FACTORS, ("a", "b"), kinds={"b": "circular", "a": "categorical"})
+    assert read_representation(kept.write(tmp_path / name)).kinds == kept.kinds
+    assert kept.with_factors(["b"]).kinds == {"b": "circular"}
+    with pytest.raises(UnknotError, match="unknown kind of factor 'round'"):
+        Representation(LATENTS, FACTORS, ("a", "b"), kinds={"a": "round"})  # type: ignore[dict-item]
 
 
 def test_the_kl_of_log_variances_without_bounds_is_infinite_in_silence() -> None:

@@ -199,9 +199,9 @@ class FactorSpace:
         return values
 
     @property
-    def continuous(self) -> frozenset[str]:
-        """Names of the factors that are measurements."""
-        return frozenset(factor.name for factor in self.factors if factor.kind == "continuous")
+    def kinds(self) -> dict[str, Kind]:
+        """Factor -> its kind."""
+        return {factor.name: factor.kind for factor in self.factors}
 
     def scaled(self, classes: ArrayLike) -> NDArray[np.float64]:
         """Classes divided by size - 1, so that every factor spans [0, 1]; constants are 0."""

@@ -12,7 +12,7 @@ One `.npz` that any framework can write:
 | `logvars` | as `latents` | log-variances, where `latents` are the means of Gaussians |
 | `groups` | (n,) | what each row belongs to, such as a patient; rows of one group are never split up |
 | `words` | () string | what the classes of factors are called, as JSON: factor -> words |
-| `kinds` | () string | which factors are measurements, as JSON: factor -> `continuous` |
+| `kinds` | () string | which factors are ordinal, categorical, circular or continuous, as JSON: factor -> kind |
 | `source` | () string | how the latents were made, as JSON |
 
 `.safetensors` files use the same keys, with names and source as JSON in the header. A `.csv` or `.parquet` table
@@ -21,17 +21,18 @@ holds latents and factors apart.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, extras, unknown
+from unknot.errors import UnknotError, check_known, extras, unknown
 from unknot.examples import located
+from unknot.factors import Kind
 from unknot.files import written_whole
 from unknot.reading import npz
 from unknot.reading.arguments import checked, must_be
@@ -77,7 +78,7 @@ class Representation:
     source: Mapping[str, Any] = field(default_factory=dict)
     groups: Any = None
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    continuous: frozenset[str] = frozenset()
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """How much of what there is."""
@@ -104,7 +105,9 @@ class Representation:
         must_be("representation", "factor_names", self.factor_names, Sequence[Any])
         must_be("representation", "source", self.source, Mapping[str, Any])
         must_be("representation", "words", self.words, Mapping[str, Sequence[Any]])
-        must_be("representation", "continuous", self.continuous, Iterable[str])
+        must_be("representation", "kinds", self.kinds, Mapping[str, str])
+        for kind in self.kinds.values():
+            check_known("kind of factor", kind, get_args(Kind))
         for name in ("kl", "logvars"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_array(getattr(self, name), "representation", name))
@@ -174,7 +177,8 @@ class Representation:
         object.__setattr__(self, "factors", labels.values)
         object.__setattr__(self, "factor_names", names)
         object.__setattr__(self, "words", words)
-        object.__setattr__(self, "continuous", labels.continuous.union(self.continuous).intersection(names))
+        kinds = {name: kind for name, kind in {**labels.kinds, **self.kinds}.items() if name in names}
+        object.__setattr__(self, "kinds", kinds)
 
     @property
     def labels(self) -> Labels | None:
@@ -187,7 +191,7 @@ class Representation:
         return self._labels(self.factors_test)
 
     def _labels(self, factors: Any) -> Labels | None:
-        return None if factors is None else Labels(factors, self.factor_names, self.words, self.continuous)
+        return None if factors is None else Labels(factors, self.factor_names, self.words, self.kinds)
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -232,8 +236,7 @@ class Representation:
     def write(self, path: Path | str) -> Path:
         """Write one compressed `.npz`, or a `.safetensors` if the path ends so, complete or not at all."""
         path, arrays = Path(path), sparse.packed(self.arrays)
-        kinds = dict.fromkeys(sorted(self.continuous), "continuous")
-        about = {"source": self.source, "words": self.words, "kinds": kinds}
+        about = {"source": self.source, "words": self.words, "kinds": self.kinds}
         texts = {name: json.dumps(text) for name, text in about.items() if text}
         if path.suffix == ".safetensors":
             with extras(f"{path}: writing it"):
@@ -304,9 +307,7 @@ def _from_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Representati
             groups=arrays.get("groups"),
             words=json_object(arrays.get("words")),
             source=json_object(arrays.get("source")),
-            continuous=frozenset(
-                n for n, kind in json_object(arrays.get("kinds")).items() if kind == "continuous"
-            ),
+            kinds=json_object(arrays.get("kinds")),
         )
     except UnknotError as error:
         raise UnknotError(f"{path}: {error}") from None

@@ -125,7 +125,7 @@ def test_values_that_stand_for_nothing_and_measurements_are_named() -> None:
     table = pd.DataFrame({"z": Z[:, 0], "kind": ["owl", "?", "ant", "?"], "year": [2001, 2002, 2003, -1]})
     read = from_table(table, latents="z", factors=["kind", "year"], missing=["?", -1], continuous="year")
     np.testing.assert_array_equal(read.factors, [[1, 2001], [np.nan, 2002], [0, 2003], [np.nan, np.nan]])
-    assert read.continuous == {"year"}
+    assert read.kinds == {"year": "continuous"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Factors as they come: words, gaps, dates, tags, and every way they can be wrong."""
 
 import datetime
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 
 import unknot
 from unknot import Representation, UnknotError
+from unknot.metrics.mcc import mcc
 from unknot.metrics.mig import mig
 from unknot.tables.labels import Labels, group_codes, labels_of
 
@@ -121,9 +123,9 @@ def test_a_metric_takes_words() -> None:
     assert mig(z, pd.DataFrame({"letter": words})).parts["factor_names"] == ["letter"]
 
 
-def test_a_metric_by_itself_refuses_gaps() -> None:
-    with pytest.raises(UnknotError, match=r"mig: factors has NaN.* in letter; .*unknot\.score"):
-        mig(np.zeros((4, 1)), pd.DataFrame({"letter": ["a", "b", None, "a"]}))
+def test_a_metric_of_all_factors_together_refuses_gaps_by_itself() -> None:
+    with pytest.raises(UnknotError, match=r"mcc: factors has NaN.* in letter; .*unknot\.score"):
+        mcc(np.zeros((4, 1)), pd.DataFrame({"letter": ["a", "b", None, "a"]}))
 
 
 @pytest.mark.parametrize("ids", [np.arange(200), [f"cell {i}" for i in range(200)]])
@@ -138,6 +140,23 @@ def test_metrics_that_regress_say_in_which_order_words_count() -> None:
     assert score.parts["notes"] == [
         "factor 'kind' is words: its classes count as the numbers 0 to 2, in this order."
     ]
+
+
+def test_a_factor_is_scored_by_its_kind_whatever_its_values_look_like() -> None:
+    rng = np.random.default_rng(0)
+    turn, year = rng.integers(0, 12, 600), rng.integers(0, 50, 600)
+    latents = np.stack([turn, year], axis=1) + rng.normal(size=(600, 2))
+
+    def notes(metrics: list[str], **kinds: Any) -> list[str]:
+        codes = unknot.Representation(latents, np.stack([turn, year], axis=1), ("turn", "year"), kinds=kinds)
+        return list(unknot.score(codes, metrics=metrics)[metrics[-1]].parts.get("notes", []))
+
+    regressed = "factor 'year' is continuous: regressed as it is."
+    assert regressed in notes(["mig", "r2"], year="continuous"), "though the metric before it cut the same rows"
+    assert any("'turn' is circular: its classes" in note for note in notes(["r2"], turn="circular"))
+    fractions = unknot.Representation(latents, rng.normal(size=(600, 1)), ("year",), kinds={"year": "ordinal"})
+    with pytest.raises(UnknotError, match=r"'year' has 600 distinct values in 600 rows; that is an identifier"):
+        unknot.score(fractions, metrics=["mig"])
 
 
 def test_groups_of_any_kind_are_numbered_and_none_is_missing() -> None:

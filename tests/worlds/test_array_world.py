@@ -225,6 +225,8 @@ def test_a_measurement_is_a_continuous_factor_and_scored_by_its_values(tmp_path:
     images[:, 1, 1] = 50 * colour
     world = ArrayWorld(images, np.column_stack([warmth, colour]), names=["warmth", "colour"])
     assert [factor.kind for factor in world.factors] == ["continuous", "ordinal"]
+    colours = np.array(["red", "green", "blue"])[colour]
+    world = ArrayWorld(images, pd.DataFrame({"warmth": warmth, "colour": colours}))
     np.savez(
         tmp_path / "world.npz",
         images=images,
@@ -234,11 +236,15 @@ def test_a_measurement_is_a_continuous_factor_and_scored_by_its_values(tmp_path:
     assert [f.kind for f in read_arrays(tmp_path / "world.npz").factors] == ["continuous", "categorical"]
 
     encoded = unknot.encode(lambda seen: seen.reshape(len(seen), -1)[:, [0, 9]] / 255.0, world, rows="all")
-    assert encoded.continuous == {"warmth"}
+    assert encoded.kinds == {"warmth": "continuous", "colour": "categorical"}
     assert sorted(encoded.factors[:, 0]) == sorted(warmth), "values, not the numbers of 300 classes"
     again = unknot.read_representation(encoded.write(tmp_path / "latents.npz"))
-    assert again.continuous == {"warmth"}, "the kind is kept in the file"
+    assert again.kinds == encoded.kinds, "they are kept in the file"
     card = unknot.score(again, metrics=["r2", "mig"])
+    assert (
+        "factor 'colour' is categorical: its classes count as the numbers 0 to 2, in this order."
+        in card["r2"].parts["notes"]
+    )
     assert (
         dict(zip(card["r2"].parts["factor_names"], card["r2"].parts["per_factor"], strict=True))["warmth"] > 0.99
     )

@@ -103,7 +103,7 @@ def encode(
         kl=mean_kl(means, spread[0]) if spread else None,
         logvars=spread[0] if spread else None,
         source=_record(source.record, source.world_name, rows, split, seed),
-        continuous=opened.factors.continuous if labelled else frozenset(),
+        kinds=opened.factors.kinds if labelled else {},
     )
 
 

@@ -85,7 +85,8 @@ def prepare(
         rows = make()
     else:
         table = factors.values if isinstance(factors, Labels) else as_array(factors, who, "factors")
-        real = factors is not None and table.dtype.kind == "f"
+        measured = isinstance(factors, Labels) and bool(factors.continuous)
+        real = factors is not None and (table.dtype.kind == "f" or measured)
         gone = real and gaps and not known(as_array(factors)).all()
         how = of_split, continuous if real else None, names and tuple(names), as_is, gone
         rows = latents.rows(make, passed[1:], *how)
@@ -231,7 +232,8 @@ def _encode(
             skipped[name] = "no row has a label"
             continue
         fractions = y.dtype.kind == "f" and bool(np.any(column != np.round(column)))
-        is_real = name in labels.continuous or (fractions and not _few_values(column))
+        kind = labels.kinds.get(name) or ("continuous" if fractions and not _few_values(column) else "ordinal")
+        is_real = kind == "continuous"
         if is_real and continuous == "bin":
             edges = np.unique(np.quantile(column, np.linspace(0, 1, BINS_OF_CONTINUOUS + 1)[1:-1]))
             column = np.searchsorted(edges, column, side="right")
@@ -275,7 +277,8 @@ def _encode(
         latents_test=z_test,
         factors_test=None if y_test is None else np.stack(codes_test, axis=1).astype(np.int64),
         given_test=y_test,
-        nominal=tuple(labels.words),
+        kinds=labels.kinds,
+        worded=frozenset(labels.words),
         skipped=skipped,
         notes=notes,
     )

@@ -9,10 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.factors import Kind
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.score import Score
 
 T = TypeVar("T")
+COUNTED = {  # kinds whose classes are not at the distances of their numbers: how these are taken
+    "words": "in this order",
+    "categorical": "in this order",
+    "circular": "the last far from the first",
+}
 
 
 class HeldOut(NamedTuple):
@@ -37,7 +43,8 @@ class Rows:
     latents_test: Floats | None = None
     factors_test: Ints | None = None  # UNSEEN where a value is not among the training rows
     given_test: NDArray[Any] | None = None
-    nominal: tuple[str, ...] = ()  # names of the factors that were given as words
+    kinds: Mapping[str, Kind] = field(default_factory=dict)  # factor -> its kind, where the caller knew it
+    worded: frozenset[str] = frozenset()  # names of the factors that were given as words
     skipped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     shared: dict[Any, Any] = field(default_factory=dict, repr=False)  # by `kept_once`
@@ -106,13 +113,15 @@ class Rows:
         return Score(float(value), {**self.about(), **by_column, **parts}, tuple(by_column))
 
     def note_continuous(self, how: str) -> None:
-        """Note what is done with each factor that was given as real numbers, or as words that have no order."""
+        """Note what is done with each factor that was given as real numbers, or whose classes are not in a line."""
         self.notes.extend(f"factor '{self.names[j]}' is continuous: {how}." for j in self.kept[self.continuous])
-        self.notes.extend(
-            f"factor '{self.names[j]}' is words: its classes count as the numbers 0 to {size - 1}, in this order."
-            for j, size in zip(self.kept, self.sizes, strict=True)
-            if self.names[j] in self.nominal and size > 2
-        )
+        for j, size in zip(self.kept, self.sizes, strict=True):
+            name = self.names[j]
+            kind = "words" if name in self.worded else self.kinds.get(name, "")
+            if size > 2 and kind in COUNTED:
+                self.notes.append(
+                    f"factor '{name}' is {kind}: its classes count as the numbers 0 to {size - 1}, {COUNTED[kind]}."
+                )
 
     def need_two_factors(self, who: str) -> None:
         """Refuse rows of which one factor alone varies."""

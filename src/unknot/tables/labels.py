@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.factors import Kind
 from unknot.reading.arrays import as_array
 from unknot.tables.arrow import as_table, column_of, is_table
 
@@ -31,13 +32,19 @@ class Labels:
         values: (n, f) whole numbers, or real ones with NaN where a label is unknown.
         columns: names of the factors.
         words: factor -> what its classes 0, 1, ... are called, for those that were words.
-        continuous: names of the factors that are measurements even where their values are whole numbers.
+        kinds: factor -> its kind, where it is known: a continuous one is a measurement even where its values are whole
+            numbers, and others are classes even where theirs have fractions.
     """
 
     values: NDArray[Any]
     columns: tuple[str, ...]
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    continuous: frozenset[str] = frozenset()
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+
+    @property
+    def continuous(self) -> frozenset[str]:
+        """Names of the factors that are measurements."""
+        return frozenset(name for name, kind in self.kinds.items() if kind == "continuous")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -46,12 +53,12 @@ class Labels:
         return np.array(self.values, dtype=dtype, copy=copy)
 
     def __getitem__(self, rows: Any) -> "Labels":
-        return Labels(self.values[rows], self.columns, self.words, self.continuous)
+        return Labels(self.values[rows], self.columns, self.words, self.kinds)
 
     def only(self, columns: Sequence[int], rows: Any = slice(None)) -> "Labels":
         """Some of the factors, in some of the rows; whole numbers again if nothing is missing there."""
         values = self.values[rows][:, columns]
-        return Labels(values, tuple(self.columns[j] for j in columns), self.words, self.continuous)
+        return Labels(values, tuple(self.columns[j] for j in columns), self.words, self.kinds)
 
     def like(self, first: "Labels") -> "Labels":
         """The same with classes of words numbered as in other labels; words that are new there come after them."""
@@ -70,7 +77,7 @@ class Labels:
                 values = values.copy()
                 values[:, j] = column
                 words[name] = classes
-        return Labels(values, self.columns, words, self.continuous)
+        return Labels(values, self.columns, words, self.kinds)
 
 
 def known(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -117,7 +124,7 @@ def labels_of(
             raise UnknotError(f"{who}: factors has shape (); expected (n_samples, n_factors).")
         array = _without(array, missing)
         own = tuple(names) or _numbered(array, prefix)
-        return Labels(array if array.ndim > 1 else array[:, None], own, continuous=frozenset(continuous))
+        return Labels(array if array.ndim > 1 else array[:, None], own, kinds=_measured(continuous))
     if array is None or array.ndim < 2:
         single = column_of(factors, who)
         name = names[0] if len(names) == 1 else f"{prefix}0"
@@ -198,8 +205,12 @@ def _joined(
         np.stack(values, axis=1).astype(np.int64 if whole else np.float64),
         own,
         {name: part.words for name, part in zip(own, parts, strict=True) if part.words},
-        continuous | {name for name, part in zip(own, parts, strict=True) if part.measured},
+        _measured(continuous | {name for name, part in zip(own, parts, strict=True) if part.measured}),
     )
+
+
+def _measured(names: Iterable[str]) -> dict[str, Kind]:
+    return dict.fromkeys(sorted(names), "continuous")
 
 
 @dataclass(frozen=True)
