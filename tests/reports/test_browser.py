@@ -23,11 +23,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import unknot
 from unknot.reports.kit.page import Grid, Line, LineChart, Section, write_page
 from unknot.reports.run_page import write_run_page
+from unknot.reports.score_page import write_score_page
 from unknot.reports.study_page import write_study_page
 from unknot.reports.task_page import write_task_page
 from unknot.runs.run import Run
+from unknot.scoring.record import scorecard_record
 from unknot.tasks import TaskResult
 from unknot.tasks.kept_results import keep_result
 
@@ -43,6 +46,7 @@ FLAGS = (
     *("--disable-extensions", "--disable-default-apps", "--remote-debugging-pipe"),
 )
 NASTY = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
+LONG = "gaussian_wasserstein_correlation_norm"
 PATIENCE = 60  # seconds until a browser that does not answer is given up
 
 
@@ -163,7 +167,9 @@ def pages(
     )
     (run / "tasks" / "by_hand" / "damaged.json").write_text("{")
     named = [replace(result, source=NASTY, world=NASTY, notes=[NASTY]) for result in task_results.values()]
+    card = unknot.score(unknot.read_representation("example"), metrics=["linear_accuracy", "jemmig", LONG], limit=600)
     return {
+        "scores": write_score_page(folder / "scores.html", scorecard_record(card), ["example"]),
         "study": write_study_page(folder / "study.html", study),
         "run": write_run_page(folder / "run.html", trained),
         "tasks": write_run_page(folder / "tasks.html", run),
@@ -330,6 +336,16 @@ else:
         assert browser.run(wide) is False, browser.run(f"[{table}.scrollWidth, {table}.clientWidth]")
         browser.run("document.querySelector('#leaderboard .all-columns').click()")
         assert browser.run(wide) is True and "status" in browser.run(heads)
+        browser.emulate()
+
+    def test_a_phone_shows_every_score_with_its_chance(browser: Chromium, pages: dict[str, Path]) -> None:
+        browser.emulate(width=390)
+        browser.open(pages["scores"])
+        assert browser.run("document.querySelectorAll('table[data-name=scores] td.number').length") > 2
+        for name in ("scores", "alignment"):
+            cells = f"[...document.querySelectorAll('table[data-name={name}] td.number')]"
+            ends = f"{cells}.map((cell) => cell.getBoundingClientRect()).filter((box) => box.width)"
+            assert browser.run(f"Math.max(...{ends}.map((box) => box.right))") <= 390
         browser.emulate()
 
     def test_words_filter_rows_and_the_address_remembers_them(browser: Chromium, pages: dict[str, Path]) -> None:

@@ -107,7 +107,8 @@ def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
         "Known: I(latent; factor) / H(factor) of the latent that knows most. Exclusive: how much of what that latent "
         "knows is about this factor. Its own latent: when each factor gets one and all together are served best."
     )
-    contents: list[Content] = [Grid(header, rows, caption, name="alignment")]
+    minor = [i for i, name in enumerate(header) if name in ("exclusive", "its own latent")]
+    contents: list[Content] = [Grid(header, rows, caption, name="alignment", minor=minor)]
     shares = _shares(record)
     if shares is not None:
         text = "Who knows what: the area of a square is the share of the factor that the latent knows."
@@ -133,7 +134,7 @@ def score_grid(
             chance = row.chance, row.above_chance
             cells.append([row.metric, row.part, number, *chance, row.measures, better, row.version, command])
     header = ("metric", "part", "value", "chance", "above chance", "measures", "better", "version", "made by")
-    return Grid(header, cells, name=name)
+    return Grid(header, cells, name=name, minor=range(4, len(header)))
 
 
 def record_grid(record: Mapping[str, Any], target: Sequence[str], name: str = "scores") -> Grid:
@@ -150,8 +151,7 @@ def _left_out(record: Mapping[str, Any]) -> Iterator[str]:
     for name, why in record["input"].get("skipped_factors", {}).items():
         yield f"Factor {name} was left out: {why}."
     yield from record["input"].get("notes", [])
-    for metric, why in record.get("refused", {}).items():
-        yield f"{metric} refused: {why}"
+    yield from (f"Refused: {why}" for why in record.get("refused", {}).values())  # which begins with the metric
     for metric, score in record["scores"].items():
         for text in [*score.get("warnings", []), *score["parts"].get("notes", [])]:
             yield f"{metric}: {text}"

@@ -57,7 +57,7 @@
   };
 
   const row = () => Number(document.querySelector("input[name=slot]:checked")?.value ?? 0);
-  const digits = (value) => value.toFixed(2).replace("-", "\u2212");
+  const digits = (value) => value.toFixed(2).replace(/^-(?=0\.00$)/, "").replace("-", "\u2212");
 
   const sliders = known.sliders.map((slider) => {
     const id = `latent-${slider.index}`;
