@@ -167,7 +167,9 @@ def pages(
     )
     (run / "tasks" / "by_hand" / "damaged.json").write_text("{")
     named = [replace(result, source=NASTY, world=NASTY, notes=[NASTY]) for result in task_results.values()]
-    card = unknot.score(unknot.read_representation("example"), metrics=["linear_accuracy", "jemmig", LONG], limit=600)
+    card = unknot.score(
+        unknot.read_representation("example"), metrics=["linear_accuracy", "jemmig", LONG], limit=600
+    )
     return {
         "scores": write_score_page(folder / "scores.html", scorecard_record(card), ["example"]),
         "study": write_study_page(folder / "study.html", study),
