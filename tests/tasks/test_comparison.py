@@ -41,11 +41,16 @@ def test_draws_of_one_result_are_repetitions_and_a_number_alone_has_none() -> No
 
 
 def test_runs_of_several_seeds_are_paired() -> None:
-    old, new = ([_reasoning(level + 0.1 * seed, seed) for seed in range(3)] for level in (0.4, 0.45))
-    result = compare_results({"old": old, "new": new})
-    accuracy, steps = result.differences
+    old = [_reasoning(level, seed) for seed, level in enumerate((0.4, 0.5, 0.6))]
+    new = [_reasoning(level, seed) for seed, level in enumerate((0.45, 0.549, 0.651))]
+    accuracy, steps = compare_results({"old": old, "new": new}).differences
     assert steps.verdict == "better" and steps.difference == pytest.approx(-50)
     assert accuracy.difference == pytest.approx(0.05, abs=0.03)
+    tied = compare_results(
+        {"old": old, "new": [_reasoning(level + 0.1, at) for at, level in enumerate((0.4, 0.5, 0.6))]}
+    )
+    assert tied.differences[1].verdict == "undecided"
+    assert "seeds differ by the same, which may be chance: reasoning: steps_needed" in tied.notes[0]
 
 
 def test_only_like_is_compared_with_like() -> None:

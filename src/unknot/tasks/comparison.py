@@ -64,7 +64,11 @@ def compare_results(results: Mapping[str, Sequence[TaskResult]], *, margin: floa
     single = [name for name, own in measured.items() if max(len(each.values) for each in own.values()) < 2]
     if single:
         notes.append(f"one number each, so that nothing tells how it scatters: {', '.join(single)}.")
-    return Comparison(names, tuple(differences(measured, names, higher, margin)), True, 0, tuple(notes))
+    found = tuple(differences(measured, names, higher, margin))
+    tied = dict.fromkeys(each.metric for each in found if np.isnan(each.p) and each.metric not in single)
+    if tied:
+        notes.append(f"all seeds differ by the same, which may be chance: {', '.join(tied)}.")
+    return Comparison(names, found, True, 0, tuple(notes))
 
 
 def _by_setting(results: Iterable[TaskResult]) -> dict[str, list[TaskResult]]:
