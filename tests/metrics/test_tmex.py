@@ -26,6 +26,9 @@ def test_tests_of_noise_reject_as_often_as_their_level_says() -> None:
     factors, rng = _table(600)
     p = np.concatenate([tmex(rng.normal(size=(600, 10)), factors).parts["p"].ravel() for _ in range(20)])
     assert 0.03 < np.mean(p < 0.05) < 0.08
+    many = rng.integers(0, 20, (300, 2))
+    p = np.concatenate([tmex(rng.normal(size=(300, 20)), many).parts["p"].ravel() for _ in range(20)])
+    assert 0.02 < np.mean(p < 0.05) < 0.1
 
 
 def test_what_cannot_be_told_counts_as_missing() -> None:

@@ -83,6 +83,12 @@ def test_bad_input_is_refused() -> None:
         unknot.compare({"a": a, "b": a}, resamples=3)
     with pytest.raises(UnknotError, match="a has the factors x, y and b has p, q"):
         unknot.compare({"a": a, "b": Representation(a.latents, FACTORS, ("p", "q"))})
+    with pytest.raises(UnknotError, match="a has the factors x, y and c has p, q"):
+        unknot.compare(
+            {"a": a, "b": _code(0.2, 1, FACTORS[::-1]), "c": Representation(a.latents, FACTORS, ("p", "q"))}
+        )
+    with pytest.raises(UnknotError, match="compare: b is 3; expected a Representation"):
+        unknot.compare({"a": a, "b": 3})
 
 
 def test_seeds_of_a_setting_are_compared_as_one() -> None:
@@ -94,6 +100,15 @@ def test_seeds_of_a_setting_are_compared_as_one() -> None:
     assert difference.verdict == "undecided" and difference.high - difference.low > 0.02
     with pytest.raises(UnknotError, match="a has no representation"):
         unknot.compare({"a": [], "b": _code(0.2, 0)})
+
+
+def test_seeds_of_other_rows_share_the_halves_of_their_setting() -> None:
+    a, b = _code(0.4, 0), _code(0.4, 1, FACTORS[::-1])
+    single, tripled = (
+        unknot.compare({"a": [a] * copies, "b": [b] * copies}, metrics="mcc", resamples=40).differences[0]
+        for copies in (1, 3)
+    )
+    assert tripled.smallest == pytest.approx(single.smallest)  # three copies know no more of other rows than one
 
 
 def test_a_metric_that_trains_is_trained_on_few_halves_and_says_so() -> None:

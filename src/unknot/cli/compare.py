@@ -1,7 +1,8 @@
 """`unknot compare`: is one representation better than another, or is it luck?"""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from unknot.progress import Progress
     from unknot.runs.run import Run
     from unknot.scoring.comparison import Comparison
+    from unknot.tasks.result import TaskResult
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,13 @@ class CompareOptions:
 @takes(CompareOptions)
 def compare(options: CompareOptions) -> None:
     """Compare representations: differences of scores, with intervals, and whether they may be luck."""
+    from unknot.errors import UnknotError
     from unknot.files import as_json
 
+    if options.fail_below is not None and not 0 <= options.fail_below < inf:
+        raise UnknotError(
+            f"compare: --fail-below is {options.fail_below:g}; expected a loss of 0 or more, such as 0.02."
+        )
     check_targets(options.representations, {"--json": options.json, "--csv": options.csv})
     quiet = "-" in (options.json, options.csv)
     with progress_bar() as progress, stoppable("interrupted; nothing was compared."):
@@ -59,10 +66,13 @@ def compare(options: CompareOptions) -> None:
         _show(result, plain_console())
     lost = [] if options.fail_below is None else _lost(result, options.fail_below)
     if options.fail_below and (
-        blind := [each.metric for each in result.differences if each.smallest > options.fail_below]
+        blind := [each.metric for each in result.differences if not each.smallest <= options.fail_below]
     ):
         metrics = ", ".join(dict.fromkeys(blind))
-        echo(f"note: these rows are too few to see a loss of {options.fail_below:g} in {metrics}.", err=True)
+        echo(
+            f"note: these rows or seeds are too few to see a loss of {options.fail_below:g} in {metrics}.",
+            err=True,
+        )
     for text in lost:
         echo(f"unknot: {text}", err=True)
     if lost:
@@ -93,21 +103,26 @@ def _of_tasks(options: CompareOptions) -> "Comparison":
     from unknot.tasks.kept_results import kept_results
     from unknot.tasks.result import read_result
 
-    results = {
-        name: [
-            result
-            for path, run in seeds
-            for result in ([read_result(path)] if run is None else kept_results(run)[0].values())
-        ]
-        for name, seeds in _by_setting(options.representations).items()
-    }
-    return compare_results(results, margin=options.margin)
+    results: dict[str, list[TaskResult]] = {}
+    faults: list[str] = []
+    for name, seeds in _by_setting(options.representations).items():
+        own = results[name] = []
+        for path, run in seeds:
+            kept, damaged = ({path: read_result(path)}, []) if run is None else kept_results(run)
+            own += kept.values()
+            faults += damaged
+    comparison = compare_results(results, margin=options.margin)
+    return replace(comparison, notes=(*comparison.notes, *faults))
 
 
 def _by_setting(paths: Sequence[Path]) -> dict[str, list[tuple[Path, "Run | None"]]]:
     """Name -> what it stands for: runs of one setting by their seeds, if there are other settings; else each alone."""
+    from unknot.errors import UnknotError
     from unknot.scoring.scoring import run_of
 
+    for at, path in enumerate(paths):
+        if path.resolve() in [other.resolve() for other in paths[:at]]:
+            raise UnknotError(f"compare: {path} is named twice; expected each once.")
     opened = [(path, run_of(path)) for path in paths]
     settings: dict[str, list[tuple[Path, Run | None]]] = {}
     for path, run in opened:
@@ -118,6 +133,13 @@ def _by_setting(paths: Sequence[Path]) -> dict[str, list[tuple[Path, "Run | None
     named: dict[str, list[tuple[Path, Run | None]]] = {}
     for seeds in settings.values():
         path, first = seeds[0]
+        by_seed: dict[int, Path] = {}
+        for other, run in seeds:
+            if run and by_seed.setdefault(run.spec.seed, other) != other:
+                raise UnknotError(
+                    f"compare: {by_seed[run.spec.seed]} and {other} are runs of the same setting and of the same seed, "
+                    f"{run.spec.seed}; name one of them."
+                )
         title = str(path) if first is None or len(seeds) == 1 else first.spec.title.rpartition(", seed ")[0]
         name = f"{path}, ..." if title in named else title
         named[name] = sorted(seeds, key=lambda each: each[1].spec.seed if each[1] else 0)

@@ -26,6 +26,7 @@ MOST_CLASSES = 2_000  # of all factors together: a table of products of that man
     invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
     assumes=("as many latents as factors",),
     asked=True,
+    version=2,
 )
 def tmex(latents: Any, factors: Any, *, level: float = 0.05) -> Score:
     """How many conditional independences differ from those of a code with a latent of its own for each factor.
@@ -34,13 +35,14 @@ def tmex(latents: Any, factors: Any, *, level: float = 0.05) -> Score:
     T-MEX = sum_ij | D_ij - W_ij |        0 is best; W_ij = 1 where latent i is the one of factor j
 
     The test is the generalised covariance measure (Shah and Peters 2020): what the other factors leave of z_i and of
-    the classes of y_j, by additive models, must not be correlated; robust to errors of unequal size. W is the
-    matching of latents to factors that agrees best; latents left over are to depend on nothing. A count, not a share:
-    it grows with the number of latents and factors, and with many rows a faint mixture counts as much as a strong one.
+    the classes of y_j, by additive models, must not be correlated; robust to errors of unequal size. Hotelling's T²
+    counts the degrees of freedom that the other factors leave. W is the matching of latents to factors that agrees
+    best; latents left over are to depend on nothing. A count, not a share: it grows with the number of latents and
+    factors, and with many rows a faint mixture counts as much as a strong one.
 
     Edge cases: constant factors are left out and listed in `parts["skipped"]`; a latent without variance depends on
-    nothing; a factor that the others determine cannot be tested, and its latent counts as missing; with fewer latents
-    than factors the factors left over count as missing.
+    nothing; a factor that the others determine, or of more classes than the others leave rows, cannot be tested, and
+    its latent counts as missing; with fewer latents than factors the factors left over count as missing.
     Departs from the authors' code: there latents come in the order of the factors, and all are real numbers; here
     factors are classes, each class but one a variable, tested together (the authors' code tests the largest
     of several).
@@ -87,7 +89,7 @@ def tmex(latents: Any, factors: Any, *, level: float = 0.05) -> Score:
 
 def _p_values(rows: Rows) -> Floats:
     """Those of the tests (d, k); 1 where there is nothing to test."""
-    from scipy.stats import chi2
+    from scipy.stats import f
 
     n, gone = len(rows.latents), dead(rows.latents)
     z = rows.latents - rows.latents.mean(axis=0)
@@ -96,24 +98,25 @@ def _p_values(rows: Rows) -> Floats:
     p = np.ones((z.shape[1], rows.n_factors))
     for j, own in enumerate(classes):
         others = np.hstack([np.ones((n, 1)), *classes[:j], *classes[j + 1 :]])
-        left = _left(np.hstack([z, own]), others)
+        left, rest = _left(np.hstack([z, own]), others)
         of_latents, of_classes = left[:, : z.shape[1]], left[:, z.shape[1] :]
         for i in np.flatnonzero((of_latents**2).mean(axis=0) > EXACT):
             products = of_latents[:, [i]] * of_classes
             mean = products.mean(axis=0)
             values, axes = np.linalg.eigh((products - mean).T @ (products - mean) / n)
             kept = values > EXACT * max(values[-1], 1e-300)
-            if values[-1] > EXACT**2:
-                statistic = n * ((mean @ axes[:, kept]) ** 2 / values[kept]).sum()
-                p[i, j] = chi2.sf(statistic, int(kept.sum()))
+            q = int(kept.sum())
+            if values[-1] > EXACT**2 and rest > q:  # Hotelling's T² of what is left
+                squared = rest * ((mean @ axes[:, kept]) ** 2 / values[kept]).sum()
+                p[i, j] = f.sf(squared * (rest - q) / (q * (rest - 1)), q, rest - q)
     p[gone] = 1.0
     return p
 
 
-def _left(columns: Floats, others: Floats) -> Floats:
-    """What an additive model of other factors leaves of columns (n, c)."""
+def _left(columns: Floats, others: Floats) -> tuple[Floats, int]:
+    """What an additive model of other factors leaves of columns (n, c), and with how many degrees of freedom."""
     values, axes = np.linalg.eigh(others.T @ others)
     kept = values > 1e-10 * values[-1]
     basis = others @ (axes[:, kept] / np.sqrt(values[kept]))
     left: Floats = columns - basis @ (basis.T @ columns)
-    return left
+    return left, len(columns) - basis.shape[1]

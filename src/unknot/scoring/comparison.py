@@ -147,7 +147,7 @@ def compare(
         raise UnknotError(f"compare: margin is {margin}; expected 0 or more.")
     names = tuple(representations)
     sources = {
-        (name, at): _source(source)
+        (name, at): _source(name, source)
         for name, given in representations.items()
         for at, source in enumerate(_seeds(name, given))
     }
@@ -190,10 +190,14 @@ def _gathered(name: str, of_each: Mapping[Place, tuple[float, Floats]]) -> Measu
     return Measured(np.array([value for value, _ in own]), np.stack([draws for _, draws in own]))
 
 
-def _source(source: Any) -> Representation | Baseline:
+def _source(name: str, source: Any) -> Representation | Baseline:
     """What is compared, read from its file if it is the path of one."""
     if isinstance(source, Representation | Baseline):
         return source
+    if not isinstance(source, str | Path):
+        raise UnknotError(
+            f"compare: {name} is {source!r:.60}; expected a Representation, a Baseline, the path of either, or a list."
+        )
     return read_baseline(source) if Path(source).suffix == ".json" else read_representation(source)
 
 
@@ -209,8 +213,11 @@ def _pairing(plans: Mapping[Place, Plan], kept: Mapping[Place, Baseline]) -> tup
     ((name, _), first), *others = plans.items()
     known = first.representation
     for (other, _), todo in others:
+        _check_names(name, known.factor_names, other, todo.representation.factor_names)
+    for (other, _), baseline in kept.items():
+        _check_names(other, baseline.factor_names, name, known.factor_names)
+    for (other, _), todo in others:
         own = todo.representation
-        _check_names(name, known.factor_names, other, own.factor_names)
         same = known.latents.shape[0] == own.latents.shape[0] and all(
             (a is None) == (b is None) and (a is None or np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
             for a, b in (
@@ -222,7 +229,6 @@ def _pairing(plans: Mapping[Place, Plan], kept: Mapping[Place, Baseline]) -> tup
         if not same:
             return False, [f"{name} and {other} are of other rows, or in another order: resampled apart."]
     for (other, _), baseline in kept.items():
-        _check_names(other, baseline.factor_names, name, known.factor_names)
         if baseline.rows != rows_hash(known):
             return False, [f"{other} and {name} are of other rows, or in another order: resampled apart."]
     return True, []
@@ -292,7 +298,8 @@ def _values(
         for record in records
         if record.score is None or not np.isfinite(record.score.value)
     }
-    seed = [work.seed, work.resamples, 0 if work.paired else work.places.index(place)]
+    names = list(dict.fromkeys(name for name, _ in work.places))  # seeds of a setting share their halves
+    seed = [work.seed, work.resamples, 0 if work.paired else names.index(place[0])]
     for trains in (False, True):
         own = {
             record.id: (record.score.value, Drawn(record.name, record.options, holds_out(record.score)))

@@ -11,6 +11,7 @@ from unknot.statistics.correlations import holm
 
 LEVEL = 0.05  # of errors that are accepted
 SEEN = 2.8  # standard errors: a difference that 80 % of such comparisons would call one
+ROUNDING = 1e-12  # share of a number within which seeds that scatter count as tied
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Difference:
         second: name of the other.
         values: of both; means over seeds.
         difference: the second's value less the first's.
-        low: end of the 95 % interval of the difference; NaN where nothing tells how it scatters.
+        low: end of the 95 % interval of the difference; NaN where nothing tells how it scatters, or seeds tie.
         high: its other end.
         p: that a difference as large comes about where there is none, by Student's t.
         p_holm: the same, corrected for all measures and pairs that were compared.
@@ -98,11 +99,15 @@ def _of_seeds(first: Measured, second: Measured) -> Iterator[tuple[float, float]
     if len(a) == len(b) > 1:
         yield float((b - a).var(ddof=1)) / len(a), len(a) - 1.0
         return
-    spreads = {len(each): (float(each.var(ddof=1)), len(each) - 1.0) for each in (a, b) if len(each) > 1}
+    if (
+        min(len(a), len(b)) == 1 < max(len(a), len(b))
+    ):  # one seed scatters as the other's do: one estimate, used once
+        many = max(a, b, key=len)
+        yield float(many.var(ddof=1)) * (1 / len(a) + 1 / len(b)), len(many) - 1.0
+        return
     for each in (a, b):
-        if spreads:  # one seed scatters as the other's do
-            variance, freedom = spreads.get(len(each)) or next(iter(spreads.values()))
-            yield variance / len(each), freedom
+        if len(each) > 1:
+            yield float(each.var(ddof=1)) / len(each), len(each) - 1.0
 
 
 def differences(
@@ -133,6 +138,8 @@ def differences(
             pair = of_each[first], of_each[second]
             means = float(pair[0].values.mean()), float(pair[1].values.mean())
             difference, error = means[1] - means[0], Error.of(*pair)
+            if difference and not pair[0].draws.size and error.size <= ROUNDING * max(1.0, *map(abs, means)):
+                error = Error(np.nan, np.nan)  # few seeds tie by chance, which is no proof of a difference
             p = 2 * t.sf(abs(difference) / error.size, error.freedom) if error.size > 0 else float(difference == 0)
             rows.append((measure, first, second, means, difference, error, np.nan if np.isnan(error.size) else p))
     corrected = holm([row[-1] for row in rows]) if rows else np.empty(0)

@@ -11,7 +11,9 @@ from unknot.reading.arguments import checked
 from unknot.scoring.comparison import Comparison
 from unknot.statistics.differences import Measured, differences
 from unknot.tasks.kept_results import WHOSE
-from unknot.tasks.result import TaskResult, as_number
+from unknot.tasks.reasoning.options import CONTROLS
+from unknot.tasks.reasoning.options import WHO as REASONING
+from unknot.tasks.result import TaskResult
 
 REPEATED = (*WHOSE, "seed")  # settings that differ between repetitions of the same
 
@@ -22,7 +24,8 @@ def compare_results(results: Mapping[str, Sequence[TaskResult]], *, margin: floa
 
     Results of the same task, world and settings but for the seed are repetitions: the difference is that of their
     means, with what seeds change. One result that drew several times, as reasoners are drawn, has its draws as
-    repetitions. Of a single number each, nothing tells how it scatters: the difference alone is shown.
+    repetitions. Of a single number each, nothing tells how it scatters: the difference alone is shown. Controls that
+    a number is held against, and numbers that are the same everywhere, are not compared.
 
     Args:
         results: name -> results, in the order of their seeds; two or more names.
@@ -51,20 +54,40 @@ def compare_results(results: Mapping[str, Sequence[TaskResult]], *, margin: floa
         )
     measured: dict[str, dict[str, Measured]] = {}
     higher: dict[str, bool] = {}
+    missing: dict[str, int] = {}
+    same = []
     for key in shared:
         first = by_setting[names[0]][key][0]
         titles = [each for each in shared if by_setting[names[0]][each][0].task == first.task]
         task = first.task + (f" ({key[:6]})" if len(titles) > 1 else "")
         for value in first.values:
-            own = {name: _repeated(by_setting[name][key], value) for name in names}
-            if all(len(numbers) for numbers in own.values()):
-                measure = f"{task}: {value}"
+            if first.task == REASONING and value in CONTROLS:
+                continue
+            measure = f"{task}: {value}"
+            all_numbers = {name: _repeated(by_setting[name][key], value) for name in names}
+            own = _existing(all_numbers)
+            if gone := sum(map(len, all_numbers.values())) - sum(map(len, own.values())):
+                missing[measure] = gone
+            if not all(len(numbers) for numbers in own.values()):
+                continue
+            if len(set(np.concatenate(list(own.values())))) == 1:
+                same.append(measure)
+            else:
                 measured[measure] = {name: Measured(x, np.empty((len(x), 0))) for name, x in own.items()}
                 higher[measure] = value not in first.lower_is_better
+    if missing:
+        what = ", ".join(f"{count} of {measure}" for measure, count in missing.items())
+        notes.append(f"numbers that do not exist, and those paired with them, are left out: {what}.")
+    if same:
+        notes.append(f"the same number everywhere, and not compared: {', '.join(same)}.")
     single = [name for name, own in measured.items() if max(len(each.values) for each in own.values()) < 2]
     if single:
         notes.append(f"one number each, so that nothing tells how it scatters: {', '.join(single)}.")
-    return Comparison(names, tuple(differences(measured, names, higher, margin)), True, 0, tuple(notes))
+    found = tuple(differences(measured, names, higher, margin))
+    tied = dict.fromkeys(each.metric for each in found if np.isnan(each.p) and each.metric not in single)
+    if tied:
+        notes.append(f"all seeds differ by the same, which may be chance: {', '.join(tied)}.")
+    return Comparison(names, found, True, 0, tuple(notes))
 
 
 def _by_setting(results: Iterable[TaskResult]) -> dict[str, list[TaskResult]]:
@@ -77,11 +100,23 @@ def _by_setting(results: Iterable[TaskResult]) -> dict[str, list[TaskResult]]:
 
 
 def _repeated(results: Sequence[TaskResult], value: str) -> Floats:
-    """A number of each of several results, or of each draw of a single one; only those that exist."""
+    """A number of each of several results, or of each draw of a single one; NaN where there is none."""
     numbers = [each.values.get(value, np.nan) for each in results]
     if len(results) == 1:
         for table in results[0].tables.values():
-            last = {row["draw"]: as_number(row[value]) for row in table if "draw" in row and value in row}
+            last = {
+                row["draw"]: cell if isinstance(cell := row[value], int | float) else np.nan
+                for row in table
+                if "draw" in row and value in row
+            }
             numbers = list(last.values()) if len(last) > 1 else numbers
-    array = np.array(numbers, dtype=np.float64)
-    return array[np.isfinite(array)]
+    return np.array(numbers, dtype=np.float64)
+
+
+def _existing(numbers: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Those that are finite: of as many each, and so paired, only where all others are too."""
+    finite = {name: np.isfinite(own) for name, own in numbers.items()}
+    if len({len(own) for own in numbers.values()}) == 1:
+        everywhere = np.all(list(finite.values()), axis=0)
+        finite = {name: everywhere for name in numbers}
+    return {name: own[finite[name]] for name, own in numbers.items()}

@@ -21,6 +21,8 @@ AT = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)  # steps whose accur
 BASELINE_PUZZLES = 20_000
 OF_ONE = ("g", "f", "lr", "dropout", "norm", "optimiser")  # options of a reasoner that is not drawn
 OTHER_ROWS = "accuracy_other_rows"
+# What an accuracy is held against: none is a merit of the representation.
+CONTROLS = (OTHER_ROWS, "rule", "third_row", "answers_only")
 Optimiser = Literal["muon", "adam"]
 Search = Literal["cpu", "paper"]
 

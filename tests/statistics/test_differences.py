@@ -1,0 +1,29 @@
+"""Differences between candidates of few seeds: as many false alarms as the level says, and none of ties."""
+
+import numpy as np
+
+from unknot.statistics.differences import Measured, differences
+
+
+def _measured(values: np.ndarray) -> Measured:
+    return Measured(values, np.empty((len(values), 0)))
+
+
+def test_one_seed_against_several_is_called_different_as_often_as_the_level_says() -> None:
+    rng = np.random.default_rng(0)
+    measured = {
+        str(i): {"one": _measured(rng.normal(size=1)), "two": _measured(rng.normal(size=2))} for i in range(400)
+    }
+    found = differences(measured, ["one", "two"], dict.fromkeys(measured, True))
+    assert 0.02 < np.mean([each.p < 0.05 for each in found]) < 0.085  # 0.136 if one spread is taken for two
+
+
+def test_seeds_that_tie_tell_nothing_of_how_they_scatter() -> None:
+    pair = {"old": _measured(np.array([0.1, 0.2])), "new": _measured(np.array([0.4, 0.5]))}
+    tied, same = differences(
+        {"tied": pair, "same": {"old": pair["old"], "new": pair["old"]}},
+        ["old", "new"],
+        {"tied": True, "same": True},
+    )
+    assert np.isnan([tied.p, tied.low, tied.smallest]).all() and tied.verdict == "undecided"
+    assert same.p == 1 and same.difference == 0
