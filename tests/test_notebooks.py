@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 import unknot
 from unknot import Representation, TaskResult, UnknotError
@@ -65,6 +66,18 @@ def test_a_representation() -> None:
     assert NAME not in _representation()._repr_html_()
     axes = representation.plot(plt.figure().subplots())
     assert [text.get_text() for text in axes.get_xticklabels()] == ["z0", "z1"]
+    plt.close("all")
+
+
+def test_a_representation_without_rows_with_too_few_words_or_too_wide_to_be_dense() -> None:
+    for shape in ((0, 3), (0, 1, 3)):
+        empty = unknot.Representation(np.zeros(shape))
+        assert empty.to_frame().shape == (0, 3) and "latents" in empty._repr_html_()
+        assert empty.plot(plt.figure().subplots()).get_title() == "0 rows"
+    few = unknot.Representation(np.zeros((3, 1)), [[0], [1], [2]], ("kind",), words={"kind": ["cat"]})
+    assert few.to_frame()["kind"].tolist() == ["cat", "1", "2"] and ">cat<" in few._repr_html_()
+    wide = unknot.Representation(csr_matrix((20_000, 65_536)))
+    assert wide.plot(plt.figure().subplots()).get_title() == "20,000 rows, 40 of 65536 latents"
     plt.close("all")
 
 

@@ -75,3 +75,5 @@ def test_a_file_of_latents_is_served_and_what_is_for_files_alone_is_refused(run:
         explore(run.folder, world="dsprites_rendered")
     with pytest.raises(UnknotError, match=r"explore: a file of factors is for a file of latents, and .* is none"):
         explore(run.folder, tmp_path / "factors.csv")
+    with pytest.raises(UnknotError, match=r"missing\.npz: no such file\.$"):
+        explore(tmp_path / "missing.npz")

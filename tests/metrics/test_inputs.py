@@ -46,6 +46,18 @@ def test_shared_rows_are_made_once_for_each_split_and_anew_for_a_generator():
     assert not np.array_equal(one.latents, two.latents)
 
 
+def test_test_labels_that_are_missing_are_kept_from_metrics_that_take_none_and_are_of_no_class():
+    latents, factors = _code()
+    test = factors.astype(float)
+    test[:5, 1] = np.nan
+    shared = Checked(latents)
+    prepare("sap", shared, factors, latents, test, gaps=True)
+    with pytest.raises(UnknotError, match="r2: factors_test has NaN"):
+        prepare("r2", shared, factors, latents, test)
+    real = prepare("sap", latents, latents, latents, np.where(np.isnan(test), np.nan, latents), gaps=True)
+    assert (real.factors_test == -2).nonzero()[0].tolist() == list(range(5)), "the code of what is missing"
+
+
 def test_each_metric_is_warned_of_constant_factors_even_where_rows_are_shared():
     latents, factors = _code()
     shared, constant = Checked(latents), np.insert(factors, 1, 7, axis=1)

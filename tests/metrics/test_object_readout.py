@@ -5,6 +5,7 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.metrics.object_readout import _costs, _matched, _of_another_group, object_readout
+from unknot.metrics.tre import held_out
 
 N, M, K = 200, 4, 6
 
@@ -64,10 +65,34 @@ def test_properties_that_do_not_vary_are_left_out_and_groups_stay_together():
 
 
 def test_the_floor_is_of_images_of_other_groups():
-    groups = np.repeat(np.arange(10), 4)
+    groups, rng = np.repeat(np.arange(10), 4), np.random.default_rng(0)
     test = groups % 2 == 0
-    others = _of_another_group(groups, test)
-    assert sorted(others) == list(range(20)) and (groups[test][others] != groups[test]).all()
+    others = _of_another_group(groups, test, rng)
+    assert sorted(others) == np.flatnonzero(test).tolist() and (groups[others] != groups[test]).all()
+    for few in (groups == 3, (groups == 3) | (groups == 4) & (np.arange(40) % 4 == 0)):
+        others = _of_another_group(groups, few, rng)
+        assert len(others) == few.sum() and not few[others].any(), "one group has more than half of the images"
+    # Images of a group are the same: their floor would be their score.
+    slots, properties, present = scene()
+    five = np.arange(N) % 5
+    alike = {name: each[five] for name, each in properties.items()}
+    score = object_readout(slots[five], alike, present[five], groups=five)
+    assert score.parts["recall_floor"] < 0.9
+
+
+def test_a_number_that_does_not_vary_among_held_out_objects_has_no_score():
+    slots, properties, present = scene()
+    groups = np.arange(N) % 5
+    test = held_out(N, groups, np.random.default_rng(0))
+    odd = np.where(test[:, None], 0.5, properties["x"])
+    score = object_readout(slots, {**properties, "odd": odd}, present, groups=groups)
+    values = score.parts["per_property"]
+    assert np.isnan(values["odd"]) and np.isnan(score.parts["floor"]["odd"])
+    assert score.value == (values["color"] + values["x"]) / 2
+    assert score.parts["notes"] == [
+        "property 'odd' is the same for all held-out objects: it has no R^2, and the mean is over the others."
+    ]
+    assert np.isnan(object_readout(slots, {"odd": odd}, present, groups=groups).value)
 
 
 def test_mistakes_are_named():

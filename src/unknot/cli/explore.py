@@ -34,7 +34,7 @@ def explore(
     from unknot.processes.threads import threads_of_torch
 
     place = located(folder)
-    if place.is_file():
+    if place.is_file() or (place.suffix and not place.exists()):
         explorer = _latents(place, factors_file, world, data, port)
     elif factors_file is not None or world:
         what = "a file of factors" if factors_file is not None else "--world"

@@ -87,7 +87,8 @@ def prepare(
         table = factors.values if isinstance(factors, Labels) else as_array(factors, who, "factors")
         measured = isinstance(factors, Labels) and bool(factors.continuous)
         real = factors is not None and (table.dtype.kind == "f" or measured)
-        gone = real and gaps and not known(as_array(factors)).all()
+        tables = [as_array(each) for each in (factors, factors_test) if each is not None]
+        gone = gaps and not all(known(each).all() for each in tables)
         how = of_split, continuous if real else None, names and tuple(names), as_is, gone
         rows = latents.rows(make, passed[1:], *how)
     if rows.skipped:
@@ -237,7 +238,8 @@ def _encode(
         if is_real and continuous == "bin":
             edges = np.unique(np.quantile(column, np.linspace(0, 1, BINS_OF_CONTINUOUS + 1)[1:-1]))
             column = np.searchsorted(edges, column, side="right")
-            test = None if test is None else np.searchsorted(edges, test, side="right")
+            if test is not None:
+                test = np.where(np.isnan(test), np.nan, np.searchsorted(edges, test, side="right"))
             notes.append(f"factor '{name}' is continuous: cut into {len(edges) + 1} bins of equal count.")
         # Whole floats beyond those that are exact are told apart as they are; int64 has no room for the largest.
         huge = column.dtype.kind == "f" and float(np.abs(column).max()) > EXACT

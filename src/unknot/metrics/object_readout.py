@@ -58,7 +58,8 @@ def object_readout(
     within half a standard deviation.
 
     Edge cases: an object without a slot (more objects than slots) counts as read wrongly. Properties that do not vary
-    are left out (`parts["skipped"]`).
+    are left out (`parts["skipped"]`); a number that varies, but not among the held-out objects, is NaN and out of the
+    mean (`parts["notes"]`). Where held-out images are of too few groups, the floor is of images that were fitted to.
     Departs from the paper: Locatello et al. 2020 train the encoder with the probe and score by average precision; here
     the slots are frozen, as in Dittadi et al. 2022 ("loss matching").
     Reference: Locatello et al. 2020, arXiv:2006.15055, section 4.2; Dittadi et al. 2022, Generalization and
@@ -93,6 +94,7 @@ def object_readout(
             f"{FEWEST} images, and yes or no for each object, (n, m), with one somewhere."
         )
     generator = np.random.default_rng(rng)
+    together = np.arange(len(codes)) if groups is None else as_array(groups)
     test = held_out(len(codes), groups, generator, who="object_readout")
     if not (there[test].any() and there[~test].any()):
         raise UnknotError("object_readout: objects are in too few images; expected some in each of five parts.")
@@ -103,23 +105,34 @@ def object_readout(
         fit = _Reader(codes[~test], targets[~test], there[~test])
         predict = fit.mlp(generator) if probe == "mlp" else fit.linear(generator)[0]
         read = predict(codes[test])
+        others = predict(codes[_of_another_group(together, test, generator)])
     values, recall = _scores(read, targets[test], there[test], kept, test)
-    others = read[_of_another_group(np.arange(len(codes)) if groups is None else as_array(groups), test)]
     floor, recall_floor = _scores(others, targets[test], there[test], kept, test)
+    measured = [value for value in values.values() if not np.isnan(value)]
+    notes = [
+        f"property '{name}' is the same for all held-out objects: it has no R^2, and the mean is over the others."
+        for name, value in values.items()
+        if np.isnan(value)
+    ]
     parts = {
         "per_property": values, "floor": floor, "recall": recall, "recall_floor": recall_floor,
         "n_objects": int(there[test].sum()), "n_train": int((~test).sum()), "n_test": int(test.sum()),
-        "skipped": skipped, "notes": [],
+        "skipped": skipped, "notes": notes,
     }  # fmt: skip
-    return Score(float(np.mean(list(values.values()))), parts)
+    return Score(float(np.mean(measured)) if measured else np.nan, parts)
 
 
-def _of_another_group(groups: NDArray[Any], test: Bools) -> Ints:
-    """For each image that is held out, the number of one of another group, half of them further on."""
+def _of_another_group(groups: NDArray[Any], test: Bools, rng: np.random.Generator) -> Ints:
+    """For each image that is held out, the number of one of another group.
+
+    It is held out too, half of them further on; where groups are too few or too large for that, it is fitted to.
+    """
     order = np.argsort(groups[test], kind="stable")
     others = np.empty_like(order)
     others[order] = np.roll(order, len(order) // 2)
-    return others
+    others = np.flatnonzero(test)[others]
+    same = bool((groups[others] == groups[test]).any())
+    return rng.choice(np.flatnonzero(~test), len(others)) if same else others
 
 
 def _targets(
@@ -246,7 +259,7 @@ def _matched(costs: Floats, there: Bools) -> Ints:
 def _scores(
     read: Floats, targets: Floats, there: Bools, kept: list[_Property], test: Bools
 ) -> tuple[dict[str, float], float]:
-    """The score of each property, and the share of objects of which all are right."""
+    """The score of each property, NaN if it is a number that is constant, and the share of objects read rightly."""
     match = _matched(_costs(read, targets), there)
     found = np.take_along_axis(read, np.maximum(match, 0)[:, :, None], axis=1) * (match >= 0)[:, :, None]
     right, values = match >= 0, {}
@@ -254,7 +267,8 @@ def _scores(
         guess, truth = found[:, :, each.columns], targets[:, :, each.columns]
         if each.classes is None:
             errors, spread = (guess - truth)[there], truth[there] - truth[there].mean()
-            values[each.name] = 1 - float((errors**2).sum() / max((spread**2).sum(), 1e-12))
+            total = float((spread**2).sum())
+            values[each.name] = 1 - float((errors**2).sum()) / total if total > 1e-12 else np.nan
             right &= (np.abs(guess - truth) < NEAR)[:, :, 0]
         else:
             same = (guess + each.shift).argmax(axis=2) == each.classes[test]

@@ -1,8 +1,8 @@
 """Latents and factors as a data frame, and as a picture of the values of each latent."""
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from unknot.reading.arrays import as_array
 from unknot.tables.labels import Labels
@@ -18,14 +18,21 @@ def latent_frame(latents: Any, labels: Labels | None) -> "DataFrame":
     """Latents z0, z1, ... and factors, words as words."""
     from pandas import DataFrame
 
-    flat = np.asarray(as_array(latents)).reshape(latents.shape[0], -1)
+    flat = as_array(latents).reshape(latents.shape[0], math.prod(latents.shape[1:]))
     columns: dict[str, Any] = {f"z{i}": column for i, column in enumerate(flat.T)}
     if labels is None:
         return DataFrame(columns)
     for name, codes in zip(labels.columns, labels.values.T, strict=True):
         words = labels.words.get(name)
-        columns[name] = codes if words is None else [words[int(c)] if c >= 0 else None for c in codes]
+        columns[name] = codes if words is None else [_word(words, code) for code in codes]
     return DataFrame(columns)
+
+
+def _word(words: Sequence[str], code: float) -> str | None:
+    """What a class is called; its number, if it is called nothing."""
+    if not code >= 0:
+        return None
+    return words[int(code)] if code < len(words) else f"{code:g}"
 
 
 def draw_latents(latents: Any, axes: "Axes | None" = None) -> "Axes":
@@ -33,10 +40,11 @@ def draw_latents(latents: Any, axes: "Axes | None" = None) -> "Axes":
     from matplotlib import pyplot
 
     axes = pyplot.gca() if axes is None else axes
-    flat = np.asarray(as_array(latents)).reshape(latents.shape[0], -1)
-    shown = min(MOST, flat.shape[1])
-    axes.boxplot(list(flat[:, :shown].T), showfliers=False)
+    n, width = latents.shape[0], math.prod(latents.shape[1:])
+    shown = min(MOST, width)
+    few = latents[:, :shown] if len(latents.shape) == 2 else latents.reshape(n, width)[:, :shown]
+    axes.boxplot(list(as_array(few).T), showfliers=False)
     axes.set_xticks(range(1, shown + 1), [f"z{i}" for i in range(shown)], rotation=90 if shown > 12 else 0)
-    which = f", {shown} of {flat.shape[1]} latents" if shown < flat.shape[1] else ""
-    axes.set(ylabel="value", title=f"{flat.shape[0]:,} rows{which}")
+    which = f", {shown} of {width} latents" if shown < width else ""
+    axes.set(ylabel="value", title=f"{n:,} rows{which}")
     return axes

@@ -136,6 +136,34 @@ def test_words_gaps_slots_and_wide_codes_are_shown() -> None:
         ExploredLatents(Representation(np.array([[0.0], [np.nan]])))
 
 
+def test_of_many_rows_some_are_chosen_at_random_and_the_row_that_is_shown_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("unknot.reports.explorer.latents.LARGEST", 200)
+    monkeypatch.setattr("unknot.reports.explorer.latents.SCORED", 200)
+    last = np.arange(400) % 2
+    explored = ExploredLatents(Representation((last + 0.01 * np.arange(400) / 400)[:, None], last[:, None]))
+    assert explored.factors == ["factor_0"] and explored.sliders[0].carries == "factor_0 100%"
+    assert "Of its rows, 200 are here, chosen at random." in explored.about
+    for row in range(400):
+        near = explored.near(row, {})
+        shown = near["rows"][0]
+        assert (near["row"], shown["remark"]) == (shown["number"], "")
+        assert near["values"] == [last[near["row"]] + 0.01 * near["row"] / 400]
+
+
+def test_files_with_little_in_them_are_shown_as_far_as_they_go() -> None:
+    codes = np.random.default_rng(0).normal(size=(30, 2))
+    for latents, factors in ((codes, np.zeros((30, 1), int)), (codes[:1], [[1]])):
+        explored = ExploredLatents(Representation(latents, factors))
+        assert explored.shares is None and "What latents know is not shown: " in explored.about
+        assert "Who knows what" not in latents_place(explored, "few").page.decode()
+    with pytest.raises(UnknotError, match="explore: 0 rows of 2 latents; expected at least one"):
+        ExploredLatents(Representation(codes[:0]))
+    wrong = {"world": WORLD, "rows": -5, "seed": 0, "split": ""}
+    assert "Images are not shown: " in ExploredLatents(Representation(codes, source=wrong)).about
+
+
 if PROGRAM is not None:
     from tests.reports.explorer.test_server import _complaints, _press, _until, browser
 

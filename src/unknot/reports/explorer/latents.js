@@ -46,7 +46,8 @@
   };
 
   const near = () => ask("/near", { row, moved }, (made) => {
-    find("near").textContent = Object.keys(moved).length ? `Nearest to row ${row.toLocaleString("en")} with ${Object.keys(moved).length} latent(s) moved` : `Row ${row.toLocaleString("en")} and those nearest to it`;
+    const from = made.row.toLocaleString("en"); // of very many rows, not all are here
+    find("near").textContent = Object.keys(moved).length ? `Nearest to row ${from} with ${Object.keys(moved).length} latent(s) moved` : `Row ${from} and those nearest to it`;
     find("nearest").replaceChildren(...made.rows.map((each) => card(each, false)));
     if (waiting) return; // sliders are ahead of it
     sliders.forEach(({ input, output, low, high }, i) => {

@@ -19,7 +19,7 @@ from unknot.reports.kit.charts import hinton
 from unknot.representation import Representation
 from unknot.scoring.scoring import plan, scorecard
 
-LARGEST = 50_000_000  # numbers kept; of more, every second, third, ... row is left out
+LARGEST = 50_000_000  # numbers kept; of more, rows are chosen at random
 SCORED = 20_000  # rows that tell what a latent knows
 MOST = 60  # latents that have a slider
 BARS = 32  # of a histogram
@@ -48,11 +48,13 @@ class ExploredLatents:
             representation = replace(representation.pooled(), latents_test=None, factors_test=None)
         self._representation = representation
         self.n_rows, width = representation.latents.shape
-        self._step = -(-self.n_rows * width // LARGEST)
-        self._latents = check_latents("explore", representation.latents[:: self._step])
+        if not (self.n_rows and width):
+            raise UnknotError(f"explore: {self.n_rows} rows of {width} latents; expected at least one of each.")
+        self._numbers = _chosen(self.n_rows, max(1, LARGEST // width))
+        self._latents = check_latents("explore", representation.latents[self._numbers], copy=False)
         spread = self._latents.std(axis=0)
         self._images, self._space = self._open(world, data, about)
-        shares, self.factors = _knows(representation)
+        shares, self.factors = self._knows(about)
         by = spread if shares is None or not shares.size else shares.max(axis=1)
         order = np.argsort(-by, kind="stable")[:MOST]
         self.shares = None if shares is None else shares[order]
@@ -60,19 +62,24 @@ class ExploredLatents:
         if width > MOST:
             most = "vary most" if shares is None else "know most of a factor"
             about.append(f"Sliders are of the {MOST} latents that {most}.")
-        if self._step > 1:
-            about.append(f"Of its rows, one in {self._step} is here.")
+        if len(self._numbers) < self.n_rows:
+            about.append(f"Of its rows, {len(self._numbers):,} are here, chosen at random.")
         self.about = " ".join([f"{self.n_rows:,} rows of {width} latents.", *about])
 
     def near(self, row: int, moved: Mapping[int, float]) -> dict[str, Any]:
-        """The rows nearest to that of a number with some of its latents moved."""
-        code = self._latents[row // self._step].copy()
+        """The rows nearest to that of a number, or the next that is here, with some of its latents moved."""
+        place = min(int(np.searchsorted(self._numbers, row)), len(self._numbers) - 1)
+        code = self._latents[place].copy()
         code[list(moved)] = list(moved.values())
         distance = np.sqrt(((self._latents - code) ** 2).sum(axis=1))
         nearest = np.argsort(distance, kind="stable")[:NEAREST]
         shown = [f"distance {d:.3g}" if d else "" for d in distance[nearest]]
         places = [slider.index for slider in self.sliders]
-        return {"values": code[places].tolist(), "rows": self._rows(nearest, shown)}
+        return {
+            "row": int(self._numbers[place]),
+            "values": code[places].tolist(),
+            "rows": self._rows(nearest, shown),
+        }
 
     def along(self, index: int) -> dict[str, Any]:
         """Rows from the lowest to the highest value of a latent, as many rows lying between each and the next."""
@@ -82,7 +89,7 @@ class ExploredLatents:
         return {"rows": self._rows(places, [f"{value:.3g}" for value in values[places]])}
 
     def _rows(self, places: Indices, remarks: Sequence[str]) -> list[dict[str, Any]]:
-        numbers = places * self._step
+        numbers = self._numbers[places]
         pictures = None if self._images is None else [png(image / 255) for image in self._images(numbers)]
         return [
             {
@@ -126,6 +133,28 @@ class ExploredLatents:
         about.append("A picture is the image of its row.")
         return known
 
+    def _knows(self, about: list[str]) -> tuple[Floats | None, list[str]]:
+        """The share of each factor that each latent knows, and the factors; None where it cannot be told."""
+        representation = self._representation
+        if representation.factors is None:
+            return None, []
+        rows = _chosen(self.n_rows, SCORED)
+        few = replace(
+            representation,
+            latents=representation.latents[rows],
+            factors=representation.factors[rows],
+            latents_test=None,
+            factors_test=None,
+            logvars=None,
+            groups=None,
+        )
+        try:
+            card = scorecard(plan(few, metrics=["mig"], null=0), [])
+        except UnknotError as error:
+            about.append(f"What latents know is not shown: {error}")
+            return None, []
+        return card.shares, [verdict.factor for verdict in card.verdicts]
+
     def _slider(self, index: int, shares: Floats | None) -> Slider:
         values = self._latents[:, index]
         low, high = float(values.min()), float(values.max())
@@ -140,22 +169,9 @@ class ExploredLatents:
         return counts
 
 
-def _knows(representation: Representation) -> tuple[Floats | None, list[str]]:
-    """The share of each factor that each latent knows, and the factors."""
-    if representation.factors is None:
-        return None, []
-    step = -(-representation.latents.shape[0] // SCORED)
-    few = replace(
-        representation,
-        latents=representation.latents[::step],
-        factors=representation.factors[::step],
-        latents_test=None,
-        factors_test=None,
-        logvars=None,
-        groups=None,
-    )
-    card = scorecard(plan(few, metrics=["mig"], null=0), [])
-    return card.shares, [verdict.factor for verdict in card.verdicts]
+def _chosen(n: int, most: int) -> Indices:
+    """The numbers of so many of n rows, in order: chosen at random, since a step may keep step with a factor."""
+    return np.sort(np.random.default_rng(0).choice(n, min(n, most), replace=False))
 
 
 def latents_place(explored: ExploredLatents, title: str) -> Place:

@@ -53,7 +53,9 @@ def _recorded(representation: Representation, world: World) -> RowImages | None:
     """The images that `unknot.encode` drew, if its record leads to the rows that are there."""
     record = representation.source
     rows, seed, split = record.get("rows"), record.get("seed"), record.get("split")
-    if type(seed) is not int or seed < 0 or not isinstance(split, str) or not (type(rows) is int or rows == "all"):
+    if type(seed) is not int or seed < 0 or not isinstance(split, str):
+        return None
+    if not ((type(rows) is int and rows > 0) or rows == "all"):
         return None
     halves = named_split(split, world.factors, conventions(world.key).rule) if split else None
     images, points, classes = drawn_rows(world, halves, "train", rows, seed)

@@ -178,6 +178,7 @@ def _score_objects(
         score = object_readout(slots, properties, present, probe=probe, groups=groups, rng=options.seed)
         parts.values[f"objects_read_{probe}"] = score.value
         parts.values[f"objects_recalled_{probe}"] = score.parts["recall"]
+        parts.notes += [note for note in score.parts["notes"] if note not in parts.notes]
         floors = {**score.parts["floor"], "all of it": score.parts["recall_floor"]}
         for name, value in {**score.parts["per_property"], "all of it": score.parts["recall"]}.items():
             parts.objects.append({"property": name, "probe": probe, "value": value, "floor": floors[name]})
