@@ -1,7 +1,7 @@
 """Audits: every encoder is asked everything, beside floors, and what cannot be asked says why."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +10,11 @@ import torch
 from torch import nn
 from typer.testing import CliRunner
 
-from unknot.audits.audit import AuditOptions, audit
+from unknot.audits.audit import AuditOptions, _intervals, audit
 from unknot.cli import app
 from unknot.errors import UnknotError
 from unknot.reports.audit_page import write_audit_page
+from unknot.scoring.answers import Answer
 
 WORLD = "dsprites_rendered"
 SMALL = AuditOptions(parts=("factors", "generalisation"), rows=100, resamples=20)
@@ -136,3 +137,13 @@ def test_options_out_of_range_are_named() -> None:
         AuditOptions(rows=5)
     with pytest.raises(UnknotError, match="named twice"):
         audit([places, places], WORLD, options=SMALL)
+
+
+def test_an_interval_has_a_width_stays_within_bounds_and_is_left_out_where_an_answer_is_unknown() -> None:
+    def answer(linear: float, mlp: float) -> Answer:
+        values = {field.name: 0.0 for field in fields(Answer)} | {"factor": "shape", "linear": linear, "mlp": mlp}
+        return Answer(**values)
+
+    intervals = _intervals([answer(1.0, 0.5), answer(1.0, np.nan)], 100)
+    low, high = intervals["linear"]
+    assert 0.9 < low < high <= 1.0 and "mlp" not in intervals

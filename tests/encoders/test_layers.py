@@ -62,6 +62,9 @@ def test_the_untrained_twin_of_a_module_has_other_weights_of_the_same_law() -> N
     assert twin[0].weight.std().item() == pytest.approx(trained[0].weight.std().item(), rel=0.2)
     _, again = untrained_twin(Source(trained, "shapes3d_rendered"))
     assert torch.equal(twin[3].weight, again[3].weight)
+    computed = torch.nn.Linear(2, 2)
+    computed.kept = computed.weight * 2  # computed of others, which cannot be copied
+    assert untrained_twin(Source(computed, "shapes3d_rendered")) is None
     trained.extra = nn.Module()
     trained.extra.weight = nn.Parameter(torch.ones(1))  # nobody knows how this one was drawn
     assert untrained_twin(Source(trained, "shapes3d_rendered")) is None

@@ -17,6 +17,7 @@ from unknot.runs.spec import RunSpec
 from unknot.runs.trainer import Trainer
 from unknot.runs.training import build_model, kept_random
 from unknot.worlds import open_world
+from unknot.worlds.raytracer.painting import _light, _paint
 
 CPU = torch.device("cpu")
 
@@ -45,6 +46,11 @@ def test_a_thread_draws_the_next_batch_of_a_traced_world_bit_for_bit() -> None:
     assert sorted(drawn) == [(0, True), (1, False), (2, False), (3, False), (5, True), (6, False)]
     for step, batch in zip((0, 1, 2, 5, 6), batches, strict=True):
         assert torch.equal(batch.images, Feed(feed.world, batch_size=4, seed=3).batch(step).images)
+    ahead.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("batches")]
+    assert torch.equal(ahead.batch(2).images, batches[2].images)
+    for kernel in (_light, _paint):
+        assert kernel.targetoptions["nogil"], "else the step waits for the thread"
 
 
 def test_worlds_that_cost_nothing_are_drawn_in_time() -> None:

@@ -74,9 +74,9 @@ def gradients(name: str, team: Team) -> list[Tensor]:
 
 
 def test_gradients_of_two_processes_are_those_of_one_for_every_model_that_is_shared(tmp_path: Path) -> None:
-    other = subprocess.Popen([sys.executable, "-c", OTHER, __file__, str(tmp_path / "meeting")])
+    other = subprocess.Popen([sys.executable, "-c", OTHER, __file__, str(tmp_path / "the meeting")])
     try:
-        with joined(0, 2, tmp_path / "meeting", CPU) as team:
+        with joined(0, 2, tmp_path / "the meeting", CPU) as team:
             for name in SHARED:
                 together, alone = gradients(name, team), gradients(name, ALONE)
                 assert len(together) == len(alone) > 0

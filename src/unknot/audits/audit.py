@@ -299,12 +299,17 @@ def _audited(
 
 
 def _intervals(answers: Sequence[Answer], held_out: int) -> dict[str, Sequence[float]]:
-    """95 % of the mean accuracy over factors on other held-out rows."""
+    """95 % of the mean accuracy over factors on other held-out rows, errors of all factors coming together.
+
+    After Agresti and Coull (1998), so that an accuracy of 1 has a width too.
+    """
     intervals: dict[str, Sequence[float]] = {}
     for reader in ("linear", "mlp") if answers else ():
-        p = np.array([vars(answer)[reader] for answer in answers])
-        spread = NORMAL * float(np.sqrt((p * (1 - p)).sum() / held_out)) / len(p)
-        intervals[reader] = (float(p.mean()) - spread, float(p.mean()) + spread)
+        accuracy = np.array([vars(answer)[reader] for answer in answers])
+        if np.isfinite(accuracy).all():
+            p = (accuracy * held_out + 2) / (held_out + 4)
+            middle, spread = float(p.mean()), NORMAL * float(np.sqrt(p * (1 - p) / (held_out + 4)).mean())
+            intervals[reader] = (max(0.0, middle - spread), min(1.0, middle + spread))
     return intervals
 
 

@@ -63,18 +63,24 @@ def untrained_twin(source: Source) -> tuple[str, Any] | None:
 
 
 def _drawn_anew(module: Any) -> Any:
-    """A copy of a module of torch with fresh weights; None if some of its parts do not know how to draw theirs."""
+    """A copy of a module of torch with fresh weights; None if it cannot be copied, or some part drawn anew."""
     import torch
 
-    fresh = copy.deepcopy(module)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        for part in fresh.modules():
-            own = next(part.parameters(recurse=False), None)
-            if isinstance(part, Resets):
-                part.reset_parameters()
-            elif own is not None:
-                return None
+        torch.default_generator.manual_seed(0)
+        try:
+            fresh = copy.deepcopy(module)
+            for part in fresh.modules():
+                own = next(part.parameters(recurse=False), None)
+                if isinstance(part, Resets):
+                    part.reset_parameters()
+                elif own is not None:
+                    return None
+        except (
+            RuntimeError,
+            TypeError,
+        ):  # a weight that is computed, or a `reset_parameters` that wants arguments
+            return None
     return fresh
 
 

@@ -42,6 +42,12 @@ class Ahead:
             self._next = step + 1, self._thread.submit(self._drawn, step + 1)
         return moved(batch, self.device)
 
+    def close(self) -> None:
+        """Draw no more; a batch that is being drawn is waited for. The next one asked for is drawn in time."""
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
+        self._thread = self._next = None
+
     def _drawn(self, step: int) -> Batch:
         batch = self.feed.batch(step)
         return _each(batch, Tensor.pin_memory) if self.device.type == "cuda" else batch

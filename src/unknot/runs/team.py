@@ -147,8 +147,8 @@ def joined(rank: int, size: int, meeting: Path, device: torch.device) -> Iterato
         )
     with lost_peers():
         backend = "nccl" if device.type == "cuda" else "gloo"
-        where = meeting.absolute().as_uri()
-        dist.init_process_group(backend, init_method=where, rank=rank, world_size=size, timeout=PATIENCE)
+        store = dist.FileStore(str(meeting.absolute()), size)  # type: ignore[attr-defined]
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=PATIENCE)
     try:
         yield Team(rank, size)
     finally:

@@ -7,7 +7,7 @@ one that was never stopped: data and noise of a step depend on the seed and the 
 import inspect
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -148,7 +148,8 @@ def _train(
                 trainer = Trainer(
                     run, model, batches, place, compiled=how.compiled, meters=meters, draw=draw, team=team
                 )
-                trainer.train(how.checkpoint_every, progress, until=until)
+                with closing(trainer.batches):
+                    trainer.train(how.checkpoint_every, progress, until=until)
     return run
 
 
@@ -180,7 +181,9 @@ def _follow(shared: tuple[_Conditions, Path, Path, int | None], rank: int) -> No
     model.load_pretrained()
     (meeting.parent / str(rank)).touch()  # ready
     with threads_of_torch(how.threads), kept_memory(), joined(rank, how.processes, meeting, place) as team:
-        Trainer(run, model, feed(spec, model, world), place, team=team).follow(until)
+        trainer = Trainer(run, model, feed(spec, model, world), place, team=team)
+        with closing(trainer.batches):
+            trainer.follow(until)
 
 
 def kept_random(place: torch.device) -> AbstractContextManager[None]:

@@ -1,6 +1,7 @@
 """How long a study will take: from the speed of its finished runs, else from a short trial of each kind of run."""
 
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -134,16 +135,17 @@ def _step(spec: RunSpec, model: "Model", batches: "Feed", folder: Path, seconds:
 
     trainer = Trainer(Run.create(folder, spec), model, batches, torch.device("cpu"))
     trainer.model.train()
-    for _ in range(2):
-        since = time.process_time()
-        trainer.advance()
-        if (took := time.process_time() - since) > TRIAL:
-            return took
-    steps, since, began = 0, time.process_time(), time.perf_counter()
-    while not steps or time.perf_counter() - began < seconds:
-        trainer.advance()
-        steps += 1
-    return (time.process_time() - since) / steps
+    with closing(trainer.batches):
+        for _ in range(2):
+            since = time.process_time()
+            trainer.advance()
+            if (took := time.process_time() - since) > TRIAL:
+                return took
+        steps, since, began = 0, time.process_time(), time.perf_counter()
+        while not steps or time.perf_counter() - began < seconds:
+            trainer.advance()
+            steps += 1
+        return (time.process_time() - since) / steps
 
 
 def _kind(s: RunSpec) -> tuple[Any, ...]:

@@ -78,7 +78,7 @@ def _rays(n: int) -> Rays:
     return Rays(np.empty((n, 3)), np.empty(n, dtype=np.int64), np.empty((n, 3)))
 
 
-@njit(**FAST)
+@njit(**FAST, nogil=True)
 def _light(
     of: tuple[Table, Table, Table],
     samples: Table,
@@ -111,7 +111,7 @@ def _light(
     return n_edges
 
 
-@njit(**FAST)
+@njit(**FAST, nogil=True)
 def _paint(lit: Lit, index: NDArray[np.int64], colors: Tables, rows: NDArray[np.uint8]) -> None:
     """Fill `rows` (n, height, 3 x width), pictures whose pixels and channels follow each other."""
     n, height, wide = rows.shape
