@@ -4,7 +4,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.options import DATA, DEVICE, POOL, argument, option, takes
+from unknot.cli.options import DATA, DEVICE, LAYER, POOL, argument, option, takes
 from unknot.cli.output import echo, stoppable
 
 
@@ -26,6 +26,7 @@ class SlotsOptions:
     lr: float = option(4e-4, "The highest learning rate.")
     seed: int = option(0, "Decides images, weights and batches.")
     pool: str = option("", POOL)
+    layer: str = option("", LAYER)
     image_size: int | None = option(None, "For timm and hf: resize images to so many pixels.")
     device: str = option("cpu", DEVICE)
     data: Path | None = option(None, DATA)
@@ -45,7 +46,7 @@ def slots(options: SlotsOptions) -> None:
 
         names = ("slots", "slot_size", "n", "steps", "batch_size", "lr", "grid", "seed")
         how = FeatureSlotOptions(**{name: vars(options)[name] for name in names})
-        opening = Opening(options.device, options.data, options.pool, options.image_size)
+        opening = Opening(options.device, options.data, options.pool, options.image_size, options.layer)
         source = Source.of(options.encoder, options.world or None, opening, who="slots")
         trained = train_feature_slots(
             source, folder=options.output, options=how, opening=opening, progress=progress

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.encoders.encoder import AS_USUAL, Encoder, Opening, Shape, find_encoder, writable
+from unknot.encoders.encoder import AS_USUAL, Encoder, Opening, Shape, writable
 from unknot.encoders.points import checked_codes, draw_points
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError, extras
 from unknot.files import read_json, write_json, written_whole
 from unknot.processes.threads import threads_of_torch
+from unknot.processes.trust import read_from
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import check_fields
+from unknot.reading.guard import parsing
 from unknot.runs.workspace import ARRAYS, Workspace
 from unknot.worlds.scenes.objects_world import MaskedWorld
 from unknot.worlds.world import Images, World
@@ -31,6 +33,7 @@ AT_ONCE = 64  # images whose features are computed together
 WINDOWS = 256  # pictures that the encoder sees at a time
 WARM_UP = 0.05  # of the steps, over which the learning rate rises; then it falls to 0 along a cosine
 CLIP = 1.0
+MOST = 65_536  # slots, numbers in a slot, units of a layer, images of a step, places
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,11 @@ class FeatureSlotOptions:
         for name, value in asdict(self).items():
             if name not in ("grid", "seed") and not 0 < value < math.inf:
                 raise UnknotError(who=WHO, field=name, value=value, expected="a number above 0")
+        for name in ("slots", "slot_size", "iterations", "hidden", "batch_size"):
+            if (value := asdict(self)[name]) > MOST:
+                raise UnknotError(who=WHO, field=name, value=value, expected=f"{MOST:,} at most")
+        if self.seed >= 2**63:
+            raise UnknotError(who=WHO, field="seed", value=self.seed, expected="a number below 2^63")
         if not 0 <= self.grid <= 64:
             raise UnknotError(who=WHO, field="grid", value=self.grid, expected="0 to 64 windows along a side")
 
@@ -114,6 +122,8 @@ class SlotEncoder:
     def _in_batches(self, images: Images, function: Callable[[Any], Any]) -> NDArray[Any]:
         import torch
 
+        if not len(images):
+            raise UnknotError(who=WHO, field="images", value="empty", expected="one image or more")
         parts = []
         with torch.inference_mode():
             for start in range(0, len(images), AT_ONCE):
@@ -175,40 +185,46 @@ def train_feature_slots(
 
 def open_feature_slots(folder: Path | str, shape: Shape, opening: Opening = AS_USUAL) -> Encoder:
     """The encoder that `train_feature_slots` left in a folder, for images of a shape."""
-    from safetensors.torch import load_file
+    with extras(f"{folder}: slots"):
+        from safetensors.torch import load_file
 
-    from unknot.models.feature_slots import FeatureSlots
-
+        from unknot.models.feature_slots import FeatureSlots
+    opening.must_leave_codes()
     folder = Path(folder).expanduser()
     record = read_json(folder / RECORD)
     if not record or not (folder / WEIGHTS).is_file():
         raise UnknotError(
             f"{folder}: holds no slots over features; `unknot slots ENCODER -o {folder}` trains them."
         )
-    if not record["encoder"]:
+    with parsing(folder, "slots over features", "Train them again."):
+        which, places, losses = record["encoder"], record["places"], record["losses"]
+        how = FeatureSlotOptions(**record["options"])
+        frozen = Opening(
+            opening.device, opening.data, record["pool"], record["image_size"], record.get("layer", "")
+        )
+        if not 0 < places <= MOST or math.isqrt(places) ** 2 != places:
+            raise ValueError(f"{places} places are no square")
+        weights = load_file(folder / WEIGHTS)
+        sizes = {name: asdict(how)[name] for name in ("slots", "slot_size", "iterations", "hidden")}
+        network = FeatureSlots(weights["mean"], weights["spread"], places, **sizes)
+        network.load_state_dict(weights)
+        about = {"kind": "feature_slots", "name": which, "weights": record["weights"], "options": asdict(how)}
+    if not which:
         raise UnknotError(
             f"{folder}: its encoder was a function without a name; train it with package.module:function."
         )
-    how = FeatureSlotOptions(**record["options"])
-    frozen = Opening(opening.device, opening.data, record["pool"], record["image_size"])
-    weights = load_file(folder / WEIGHTS)
-    sizes = {name: asdict(how)[name] for name in ("slots", "slot_size", "iterations", "hidden")}
-    network = FeatureSlots(weights["mean"], weights["spread"], record["places"], **sizes)
-    network.load_state_dict(weights)
-    slots = SlotEncoder(find_encoder(record["encoder"], shape, frozen), network.eval(), how, record["losses"])
-    about = {
-        "kind": "feature_slots",
-        "name": record["encoder"],
-        "weights": record["weights"],
-        "options": asdict(how),
-    }
-    return Encoder(f"slots:{folder.name}", slots, about)
+    read_from(folder / RECORD, [which])
+    encoder = Source(which, None, frozen, who=WHO).encoder_of(shape)
+    return Encoder(f"slots:{folder.name}", SlotEncoder(encoder, network.eval(), how, losses), about)
 
 
 def place_features(encoder: Encoder, images: Images, grid: int) -> NDArray[np.float32]:
     """Features (n, t, d) of the places of images; t is a square number."""
-    seen = windows(images, grid) if grid else images
-    parts = [checked_codes(encoder, seen[i : i + WINDOWS].copy())[0] for i in range(0, len(seen), WINDOWS)]
+    at_once, parts = max(1, WINDOWS // max(1, grid * grid)), []
+    for start in range(0, len(images), at_once):
+        some = images[start : start + at_once]
+        seen = windows(some, grid) if grid else some
+        parts += [checked_codes(encoder, seen[i : i + WINDOWS].copy())[0] for i in range(0, len(seen), WINDOWS)]
     codes = np.concatenate(parts)
     if grid:
         codes = codes.reshape(len(images), grid * grid, -1)
@@ -299,6 +315,7 @@ def _write(slots: SlotEncoder, folder: Path, source: Source, shape: Any) -> None
         "encoder": str(which) if isinstance(which, str | Path) else "",
         "pool": source.opening.pool,
         "image_size": source.opening.image_size,
+        "layer": source.opening.layer,
         "world": source.world_name,
         "options": asdict(slots.options),
         "places": int(shape[1]),

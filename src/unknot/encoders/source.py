@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from unknot.models.model import Model
 
 FEW = 16  # images whose codes stand for an encoder that cannot be told from another by its weights
-WITH_WEIGHTS = ("timm", "hf", "feature_slots")  # kinds of encoders whose record says which weights they have
+WITH_WEIGHTS = ("timm", "hf")  # kinds of encoders whose record says which weights they have
 
 
 class Own(Protocol):

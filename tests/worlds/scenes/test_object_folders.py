@@ -28,6 +28,7 @@ def clevrtex(folder, n=3):
         mask[:, 160:] = 1
         mask[:24] = 7  # cut off: the middle 192 are kept
         Image.fromarray(picture).save(f"{stem}.png")
+        Image.fromarray(picture).save(f"{stem}_normal.png")
         file = Image.fromarray(mask, "P" if i % 2 else "L")
         if i % 2:
             file.putpalette([0, 0, 0, 255, 0, 0] + [9] * 750)
@@ -66,10 +67,14 @@ def test_clevrtex_is_a_world_in_the_order_of_its_numbers(tmp_path):
     expected = np.tile([0, 0, 0, 0, 1, 1, 1, 1], (8, 1))
     assert (small.masks([[0], [1]]) == expected).all(), "a palette's numbers and not its colours"
     assert small.objects(0) == [{"mask": 1, **OBJECT}]
+    said = {"objects": [{**OBJECT, "index": 2}, {**OBJECT, "index": 1}]}
+    (tmp_path / "clevrtex_full" / "0" / "CLEVRTEX_full_000000.json").write_text(json.dumps(said))
+    assert [thing["mask"] for thing in small.objects(0)] == [2, 1]
 
 
 def test_frames_of_kubric_are_pictures_with_the_objects_of_that_moment(tmp_path):
     movi(tmp_path / "movi")
+    Image.new("RGB", (4, 4)).save(tmp_path / "movi" / "scene_0" / "rgba_small.png")  # is no frame
     world = open_world(str(tmp_path / "movi"))
     assert world.name == "Kubric, movi" and world.factors.size == 6
     small = read_kubric(tmp_path / "movi", size=16, every=2)
@@ -96,6 +101,10 @@ def test_missing_masks_and_damaged_descriptions_are_named(tmp_path):
     Image.new("RGB", (8, 8)).save(tmp_path / "0" / "CLEVRTEX_full_000000_flat.png")
     with pytest.raises(UnknotError, match=r"a mask of shape \(8, 8, 3\)"):
         world.masks([[0]])
+    for number in (-1, float("nan"), 256):
+        Image.new("F", (8, 8), number).save(tmp_path / "0" / "CLEVRTEX_full_000000_flat.png", "TIFF")
+        with pytest.raises(UnknotError, match="expected one number from 0 to 255 for each pixel"):
+            world.masks([[0]])
     for wrong in ({"size": 0}, {"size": "8"}):
         with pytest.raises(UnknotError, match="size"):
             read_clevrtex(tmp_path, **wrong)

@@ -71,17 +71,19 @@ def drawn_slots(tuples: Tuples, row: int, encoder: EncoderCodes, threshold: floa
     pictures, masks = decoder.slots(slots)
     wrong = pixel_negative(tuples, rows).clip(0, 255).astype(np.uint8)
     images = np.concatenate([*(tuples.images(rows, role) for role in MASKED), wrong])
-    mass, cosine = masks.mean(axis=(2, 3)), nearest_cosine(slots)
-    marks = np.where(duplicates(slots, threshold), "duplicate", "")
-    owners = masks.argmax(axis=1).reshape(len(masks), -1)
-    for i, own in enumerate(owners):
-        idle = ~np.isin(np.arange(slots.shape[1]), own)
-        marks[i] = np.where(idle & (marks[i] == ""), "owns nothing", marks[i])
+    mass, cosine, marks = masks.mean(axis=(2, 3)), nearest_cosine(slots), slot_marks(slots, masks, threshold)
     words = [
         [f"{100 * m:.0f} %\ncos {s:.2f}\n{mark}" for m, s, mark in zip(*row_of, strict=True)]
         for row_of in zip(mass, cosine, marks, strict=True)
     ]
     return _base64(slot_sheet(images, pictures, masks, captions=words, labels=(*MASKED, "B - A + C")))
+
+
+def slot_marks(slots: NDArray[Any], masks: NDArray[Any], threshold: float) -> NDArray[np.str_]:
+    """(n, k) "duplicate", "owns nothing", or "", of slots (n, k, d) and their masks (n, k, h, w)."""
+    owners = masks.argmax(axis=1).reshape(len(masks), 1, -1)
+    idle = (owners != np.arange(slots.shape[1])[:, None]).all(axis=2)
+    return np.where(duplicates(slots, threshold), "duplicate", np.where(idle, "owns nothing", ""))
 
 
 def _base64(picture: "Image") -> str:

@@ -24,7 +24,7 @@ from unknot.worlds.pictures import PictureFiles
 from unknot.worlds.scenes.objects_world import ObjectsWorld, Thing
 
 SIZE = 128
-CLEVRTEX, FRAMES = "CLEVRTEX_*_??????.png", "rgba_?????.png"
+CLEVRTEX, FRAMES = (f"{name}_{'[0-9]' * digits}.png" for name, digits in (("CLEVRTEX_*", 6), ("rgba", 5)))
 ZOOM = 0.8  # of the shorter side: what CLEVRTex is cut to
 _SAID = ("shape", "size", "material", "color", "rotation", "3d_coords", "pixel_coords")  # of an object of CLEVRTex
 _LABELS = ("shape", "size", "material", "color", "category", "asset_id")  # words of an object of Kubric
@@ -54,8 +54,8 @@ def read_clevrtex(folder: Path | str, *, size: int = SIZE) -> ObjectsWorld:
 
     def things(i: int) -> Sequence[Thing]:
         said = _listed(paths[i].with_suffix(".json"), "objects")
-        # Masks number objects from 1 in the order of the file, unless it says otherwise.
-        return [{"mask": j, **{n: o[n] for n in _SAID if n in o}} for j, o in enumerate(said, 1)]
+        # Masks number objects from 1 in the order of the file, unless their index says otherwise.
+        return [{"mask": o.get("index", j), **{n: o[n] for n in _SAID if n in o}} for j, o in enumerate(said, 1)]
 
     variant = paths[0].name.split("_")[1] if paths else ""
     return _world(folder, paths, masks, things, f"CLEVRTex {variant}", size, ZOOM)
@@ -145,7 +145,7 @@ def _mask(path: Path, size: int, zoom: float) -> NDArray[np.uint8]:
             ids = np.asarray(file)  # of a palette, its numbers
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise UnknotError(f"{path}: is no mask that can be read ({error}).") from None
-    if ids.ndim != 2 or ids.max(initial=0) > 255:
+    if ids.ndim != 2 or not (ids.min(initial=0) >= 0 and ids.max(initial=0) <= 255):
         raise UnknotError(
             f"{path}: a mask of shape {ids.shape}; expected one number from 0 to 255 for each pixel."
         )
