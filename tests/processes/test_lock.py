@@ -34,7 +34,9 @@ lock.BEAT, lock.DEAD, lock.SETTLE = 0.05, 1.0, 0.2
 try:
     with lock.held(Path(sys.argv[1])):
         print("in", flush=True)
-        time.sleep(float(sys.argv[3]))
+        end = time.monotonic() + float(sys.argv[3])
+        while time.monotonic() < end:
+            time.sleep(0.02)
     print("out", flush=True)
 except lock.HeldError as busy:
     print("refused:", busy, busy.holder.hint, flush=True)
