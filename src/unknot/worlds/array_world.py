@@ -205,7 +205,7 @@ def ranked(
         kind = (kinds[j] if kinds else "") or ("categorical" if named else _kind(values, len(table)))
         labels = () if counted else tuple(str(v) if named else float(v) for v in values)
         kind = "constant" if len(values) == 1 else kind
-        factors.append((names[j] if names else f"factor_{j}", len(values), cast(Kind, kind), labels))
+        factors.append((names[j] if len(names) else f"factor_{j}", len(values), cast(Kind, kind), labels))
         columns.append(column.reshape(-1))
     try:
         space = FactorSpace(tuple(Factor(*about) for about in factors))
@@ -228,7 +228,7 @@ def _classes_of(
         table = _one_row_each(as_array(factors, who, "factors"), n, who)
         return (space, space.check(table, who)) if space else ranked(table, who, names)
     labels = labels_of(factors, who=who)
-    words, columns = labels.words, names or labels.columns
+    words, columns = labels.words, names if len(names) else labels.columns
     kinds = [
         "categorical" if name in words else "continuous" if name in labels.continuous else ""
         for name in labels.columns
