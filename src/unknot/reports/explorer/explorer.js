@@ -1,39 +1,9 @@
 (() => {
-  const find = (id) => document.getElementById(id);
   const known = JSON.parse(find("known").textContent);
   let code = []; // rows of latents, as the pictures show them or soon will
   let start = null; // the code that sliders were moved from
-  let waiting = null; // the latest question while another is under way
-  let busy = false;
 
-  // One question at a time; of those asked meanwhile only the last is of interest.
-  const ask = async (path, question) => {
-    if (busy) {
-      waiting = [path, question];
-      return;
-    }
-    busy = true;
-    const slow = setTimeout(() => { document.body.classList.add("loading"); find("status").textContent = "loading \u2026"; }, 150);
-    try {
-      const body = JSON.stringify(question);
-      const answer = await fetch("." + path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
-      const made = await answer.json();
-      if (answer.ok) show(path, made);
-      find("status").textContent = answer.ok ? "" : made.error;
-    } catch {
-      find("status").textContent = "No answer: has the command been stopped?";
-    }
-    clearTimeout(slow);
-    document.body.classList.remove("loading");
-    busy = false;
-    if (waiting) {
-      const next = waiting;
-      waiting = null;
-      ask(...next);
-    }
-  };
-
-  const show = (path, made) => {
+  const show = (made, path) => {
     find("decoded").src = made.picture;
     made.slots.forEach((slot, i) => {
       const pictures = document.querySelectorAll(".slots label")[i].querySelectorAll("img");
@@ -41,7 +11,7 @@
       pictures[1].src = slot.mask;
     });
     if (path === "/decode") return; // sliders are ahead of it
-    if (waiting && waiting[0] === "/decode") waiting = null; // of the code before
+    if (asking.waiting?.[0] === "/decode") asking.waiting = null; // of the code before
     code = made.code;
     start = made.code.map((row) => [...row]);
     place();
@@ -78,7 +48,7 @@
       if (!code.length) return;
       code[row()][slider.index] = Number(input.value);
       output.textContent = digits(Number(input.value));
-      ask("/decode", { code });
+      ask("/decode", { code }, show);
     });
     const label = make("label", { textContent: slider.name });
     label.htmlFor = id;
@@ -97,15 +67,15 @@
     }
   };
 
-  const image = (number) => ask("/image", { number });
+  const image = (number) => ask("/image", { number }, show);
   find("choose").addEventListener("submit", (event) => { event.preventDefault(); image(find("number").valueAsNumber); });
   find("any").addEventListener("click", () => image(Math.floor(Math.random() * known.images)));
-  find("draw").addEventListener("click", () => ask("/draw", { seed: Math.floor(Math.random() * 2 ** 32) }));
+  find("draw").addEventListener("click", () => ask("/draw", { seed: Math.floor(Math.random() * 2 ** 32) }, show));
   find("reset").addEventListener("click", () => {
     if (!start) return;
     code = start.map((values) => [...values]);
     place();
-    ask("/decode", { code });
+    ask("/decode", { code }, show);
   });
   document.querySelectorAll("input[name=slot]").forEach((choice) => choice.addEventListener("change", () => code.length && place()));
   image(0);

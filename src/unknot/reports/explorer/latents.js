@@ -1,37 +1,7 @@
 (() => {
-  const find = (id) => document.getElementById(id);
   const known = JSON.parse(find("known").textContent);
   let row = 0; // that the sliders were moved from
   let moved = {}; // index of a latent -> where it was moved to
-  let waiting = null; // the latest question while another is under way
-  let busy = false;
-
-  // One question at a time; of those asked meanwhile only the last is of interest.
-  const ask = async (path, question, show) => {
-    if (busy) {
-      waiting = [path, question, show];
-      return;
-    }
-    busy = true;
-    const slow = setTimeout(() => { document.body.classList.add("loading"); find("status").textContent = "loading \u2026"; }, 150);
-    try {
-      const body = JSON.stringify(question);
-      const answer = await fetch("." + path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
-      const made = await answer.json();
-      if (answer.ok) show(made);
-      find("status").textContent = answer.ok ? "" : made.error;
-    } catch {
-      find("status").textContent = "No answer: has the command been stopped?";
-    }
-    clearTimeout(slow);
-    document.body.classList.remove("loading");
-    busy = false;
-    if (waiting) {
-      const next = waiting;
-      waiting = null;
-      ask(...next);
-    }
-  };
 
   const digits = (value) => Number(value.toPrecision(3)).toString().replace("-", "\u2212");
   const card = (each, step) => {
@@ -49,7 +19,7 @@
     const from = made.row.toLocaleString("en"); // of very many rows, not all are here
     find("near").textContent = Object.keys(moved).length ? `Nearest to row ${from} with ${Object.keys(moved).length} latent(s) moved` : `Row ${from} and those nearest to it`;
     find("nearest").replaceChildren(...made.rows.map((each) => card(each, false)));
-    if (waiting) return; // sliders are ahead of it
+    if (asking.waiting) return; // sliders are ahead of it
     sliders.forEach(({ input, output, low, high }, i) => {
       input.min = Math.min(low, made.values[i]);
       input.max = Math.max(high, made.values[i]);

@@ -316,7 +316,7 @@ def made_place(name: str, answers: Mapping[str, Answer], **values: Any) -> Place
         values: that the template names.
     """
     style = part("page.css") + part(f"{name}.css", __package__)
-    html, permitted = render(name, "explore: the page", __package__, style=style, **values)
+    html, permitted = render(name, "explore: the page", __package__, "asking.js", style=style, **values)
     policy = (
         "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{permitted}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

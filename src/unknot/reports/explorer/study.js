@@ -1,5 +1,4 @@
 (() => {
-  const find = (id) => document.getElementById(id);
   const known = JSON.parse(find("known").textContent);
   const box = { left: 96, right: 626, top: 14, bottom: 390 };
   const svg = (tag, attributes, text) => {

@@ -217,13 +217,14 @@ def write_page(path: Path | str, title: str, lead: str, sections: Sequence[Secti
     return Path(path)
 
 
-def render(name: str, who: str, package: str = KIT, **values: Any) -> tuple[str, str]:
+def render(name: str, who: str, package: str = KIT, shared: str = "chart.js", **values: Any) -> tuple[str, str]:
     """NAME.html of a package, with NAME.js in it, and the hash of that, the one script which the page permits itself.
 
     Args:
         name: of the template and of the script, which follows what all scripts use.
         who: needs it, for messages.
         package: whose files they are.
+        shared: the script that those of the package build on.
         values: that the template names.
     """
     with extras(who):
@@ -233,7 +234,7 @@ def render(name: str, who: str, package: str = KIT, **values: Any) -> tuple[str,
         environment.tests[kind.__name__.lower()] = lambda item, kind=kind: isinstance(item, kind)
     environment.tests["numeric"] = lambda cell: isinstance(cell, int | float)
     environment.filters |= {"number": number, "exact": _exact, "prose": prose}
-    script = part("make.js") + (part("chart.js") if package == KIT else "") + part(f"{name}.js", package)
+    script = part("make.js") + part(shared, package) + part(f"{name}.js", package)
     permitted = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     template = environment.from_string(part(f"{name}.html", package))
     return template.render(version=__version__, script=script, permitted=permitted, **values), permitted
