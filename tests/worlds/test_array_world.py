@@ -249,3 +249,8 @@ def test_a_measurement_is_a_continuous_factor_and_scored_by_its_values(tmp_path:
         dict(zip(card["r2"].parts["factor_names"], card["r2"].parts["per_factor"], strict=True))["warmth"] > 0.99
     )
     assert any("'warmth' is continuous: cut into 20 bins" in note for note in card["mig"].parts["notes"])
+
+
+def test_no_names_may_be_an_empty_array() -> None:
+    images, factors = np.zeros((4, 8, 8, 1), np.uint8), np.array([[0], [1], [0], [1]])
+    assert ArrayWorld(images, factors=factors, names=np.array([])).factors.names == ("factor_0",)

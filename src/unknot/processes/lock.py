@@ -113,6 +113,7 @@ def forget_killed(path: Path) -> None:
 
     record = _Record(path.with_suffix(".holder"))
     if record.file.exists() and record.holder().is_here:
+        # Held by another, or a disk that has no locks or cannot be written: then the note stays, and harms nobody.
         with suppress(Timeout, OSError, NotImplementedError), FileLock(path).acquire(timeout=0):
             record.file.unlink(missing_ok=True)
 
