@@ -110,7 +110,8 @@ def _association(rows: Rows, factor: int, active: Bools, most: int, rng: np.rand
 def _in_range(columns: Floats) -> Floats:
     """Columns divided by powers of two, which changes no digit and keeps products of their squares from overflow."""
     exponents = np.frexp(np.abs(columns).max(axis=0))[1]
-    return np.ldexp(columns, -exponents)
+    result: Floats = np.ldexp(columns, -exponents)
+    return result
 
 
 def _pairs(rows: Rows, factor: int, most: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
