@@ -8,7 +8,6 @@ from unknot.metrics.inputs import Rows
 from unknot.metrics.kernels.information import factor_entropy, share
 from unknot.metrics.latents import dead
 
-
 HUGE = float(np.finfo(np.float64).max) / 4
 
 
@@ -115,7 +114,10 @@ def _pair(column: Floats, members: list[Ints], neighbours: int) -> float:
     for value in values:
         low, high = _ball(value, min(neighbours, len(value) - 1))
         own, m = _inside(value, value, low, high), _inside(everything, value, low, high)
-        own, m = np.maximum(own, 1), np.maximum(m, 1)  # itself, which a side of the ball that rounds to nothing leaves out
+        own, m = (
+            np.maximum(own, 1),
+            np.maximum(m, 1),
+        )  # itself, which a side of the ball that rounds to nothing leaves out
         total += float((digamma(own) - digamma(m) - digamma(len(value))).sum())
     return max(0.0, float(digamma(len(everything))) + total / len(everything))
 
