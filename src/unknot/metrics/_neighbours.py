@@ -117,7 +117,7 @@ def _pair(column: Floats, members: list[Ints], neighbours: int) -> float:
         own, m = (
             np.maximum(own, 1),
             np.maximum(m, 1),
-        )  # itself, which a side of the ball that rounds to nothing leaves out
+        )  # itself, where a side of the ball rounds to nothing
         total += float((digamma(own) - digamma(m) - digamma(len(value))).sum())
     return max(0.0, float(digamma(len(everything))) + total / len(everything))
 
