@@ -114,10 +114,7 @@ def _pair(column: Floats, members: list[Ints], neighbours: int) -> float:
     for value in values:
         low, high = _ball(value, min(neighbours, len(value) - 1))
         own, m = _inside(value, value, low, high), _inside(everything, value, low, high)
-        own, m = (
-            np.maximum(own, 1),
-            np.maximum(m, 1),
-        )  # itself, where a side of the ball rounds to nothing
+        own, m = np.maximum(own, 1), np.maximum(m, 1)  # itself, where a side of the ball rounds to nothing
         total += float((digamma(own) - digamma(m) - digamma(len(value))).sum())
     return max(0.0, float(digamma(len(everything))) + total / len(everything))
 
