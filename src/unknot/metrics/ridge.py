@@ -145,7 +145,8 @@ def best_penalties(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
     with one_thread():
         projected, total = gram.turn(gram.x.T @ y), (y**2).sum(axis=0)
     values = gram.eigenvalues
-    penalties = (float(values.max()) or 1.0) * np.geomspace(STRONGEST, WEAKEST, PENALTIES)
+    largest = float(values.max())  # nearly nothing where all latents are dead
+    penalties = (largest if largest > 1e-100 else 1.0) * np.geomspace(STRONGEST, WEAKEST, PENALTIES)
     errors = np.empty((PENALTIES, targets.shape[1]))
     for p, penalty in enumerate(penalties):
         w = gram.solve(projected, penalty)
