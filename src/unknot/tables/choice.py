@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
-from unknot.reading.arrays import Sparse
+from unknot.reading.arrays import Sparse, is_sparse
 from unknot.tables.arrow import column_of
 from unknot.tables.frames import Frame, n_rows
 from unknot.tables.labels import Labels, labels_of
@@ -152,7 +152,7 @@ def _stacked(who: str, columns: Sequence[Any]) -> Any:
 
 def _plain(who: str, name: str, column: Any) -> Any:
     """A column of factors as one of Arrow's."""
-    if isinstance(column, Sparse) or (isinstance(column, np.ndarray) and column.ndim > 1):
+    if is_sparse(column) or (isinstance(column, np.ndarray) and column.ndim > 1):
         raise UnknotError(f"{who}: factor '{name}' has shape {column.shape}; a factor has one value in each row.")
     return column
 
