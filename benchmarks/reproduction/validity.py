@@ -6,7 +6,6 @@ off what its question deserves, and *blind* where the generator's own perfect co
 of the warnings were chosen on the generators of TUNED; HELD_OUT were looked at afterwards.
 """
 
-import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 import numpy as np
 from reproduce import table, workers
 
+from reproduction import joshi2026
+from reproduction.draws import cpu_seconds, kept, path_of, read
 from reproduction.generators import GENERATORS, HELD_OUT, ROWS, TUNED, codes
 
 SEEDS = range(20)
@@ -53,21 +54,31 @@ ASKED_OF_PARTS = ("modularity", "robustness")  # what can be asked where a code 
 def run(folder: Path, jobs: int, seeds: int = len(SEEDS)) -> str:
     """Tables of what metrics make of the codes, and of what the warnings catch."""
     with workers(jobs) as pool:
-        todo = [(folder, name, seed) for seed in SEEDS[:seeds] for name in GENERATORS]
-        list(pool.map(measure, *zip(*todo, strict=True)))
-    return report(folder, seeds)
+        draws = [
+            pool.submit(work, folder, name, seed)
+            for seed in SEEDS[:seeds]
+            for work, generators in ((measure, GENERATORS), (joshi2026.measure, joshi2026.GENERATORS))
+            for name in generators
+        ]
+        for draw in draws:
+            draw.result()
+    return (
+        f"{report(folder, seeds)}\n{joshi2026.report(folder, seeds)}\n"
+        f"All {len(draws)} draws together took {cpu_seconds(folder):.0f} s of CPU.\n"
+    )
 
 
 def measure(folder: Path, generator: str, seed: int) -> None:
     """Scores and warnings of all codes of one draw, kept in a file."""
+    kept(path_of(folder / "results", generator, seed), lambda: _results(generator, seed))
+
+
+def _results(generator: str, seed: int) -> dict[str, Any]:
     from unknot import Representation
     from unknot.processes.threads import one_thread
     from unknot.scoring.scoring import plan
     from unknot.scoring.scoring import run as scored
 
-    path = folder / "results" / f"{generator.replace(' ', '_')}-{seed}.json"
-    if path.is_file():
-        return
     warnings.simplefilter("ignore")
     drawn = GENERATORS[generator]
     made, labels = drawn(np.random.default_rng([seed, 1]))
@@ -79,19 +90,14 @@ def measure(folder: Path, generator: str, seed: int) -> None:
             warned = sorted({name for advice in todo.advice for name in advice.metrics})
             why = {advice.assumption: list(advice.metrics) for advice in todo.advice}
             results[code] = {"values": values, "warned": warned, "why": why}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results))
+    return results
 
 
 def cases(folder: Path, seeds: int) -> Iterator[dict[str, Any]]:
     """Each score whose question is decided, with how far it is off, and whether the card warned of it."""
     from unknot.metrics import METRICS as ALL
 
-    results = {
-        (name, seed): json.loads((folder / "results" / f"{name.replace(' ', '_')}-{seed}.json").read_text())
-        for name in GENERATORS
-        for seed in range(seeds)
-    }
+    results = {(name, seed): read(folder / "results", name, seed) for name in GENERATORS for seed in range(seeds)}
 
     def mean(generator: str, code: str, metric: str) -> float:
         values = [results[generator, seed][code]["values"][metric] for seed in range(seeds)]
@@ -110,13 +116,15 @@ def cases(folder: Path, seeds: int) -> Iterator[dict[str, Any]]:
                 for seed in range(seeds):
                     result = results[generator, seed][code]
                     value = result["values"][metric]
-                    on_scale = np.nan if value is None else (value - floor) / (best - floor)
+                    on_scale = float(np.clip(((value or 0.0) - floor) / (best - floor), 0, 1))
+                    if value is None or np.isnan(on_scale):
+                        continue  # refused, or undefined
                     yield {
                         "metric": metric,
                         "generator": generator,
                         "code": code,
                         "scale": on_scale,
-                        "fooled": not abs(on_scale - deserved) <= 0.5,
+                        "fooled": abs(on_scale - deserved) > 0.5,
                         "blind": blind,
                         "warned": key in result["warned"],
                         "why": [name for name, metrics in result["why"].items() if key in metrics],
