@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Ints
-from unknot.reading.arrays import Sparse
+from unknot.reading.arrays import is_sparse
 
 Rng = int | np.random.Generator
 MANY = 100  # values that a latent takes if it is not made of classes
@@ -55,7 +55,7 @@ def copies(latents: Any) -> Ints | None:
     >>> len(np.unique(copies(np.vstack([rows, rows])))), copies(rows), copies(np.round(rows))
     (200, None, None)
     """
-    if isinstance(latents, Sparse):
+    if is_sparse(latents):
         return None
     telling, most = None, MANY
     for column in latents.T[:LOOKED_AT]:

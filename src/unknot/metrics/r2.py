@@ -193,7 +193,7 @@ def ratio_to_mean(predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike,
     identity=("readout",),
     wide={"readout": "ridge"},
     invariances=frozenset({"rows", "latents", "sign", "scale", "shift", "rotation"}),
-    assumes=("ordered classes",),
+    assumes=("ordered classes", "straight latents"),
 )
 def r2(
     latents: Any,

@@ -183,7 +183,8 @@ def best_penalties(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
 def generalised(gram: Gram, projected: Floats, total: Floats, n: int) -> Floats:
     """The penalty (k,) by generalised cross-validation, of n targets whose squares add up to `total` (k,)."""
     values = gram.eigenvalues
-    penalties = (float(values.max()) or 1.0) * np.geomspace(STRONGEST, WEAKEST, PENALTIES)
+    largest = float(values.max())  # nearly nothing where all latents are dead
+    penalties = (largest if largest > 1e-100 else 1.0) * np.geomspace(STRONGEST, WEAKEST, PENALTIES)
     errors = np.empty((PENALTIES, len(total)))
     for p, penalty in enumerate(penalties):
         w = gram.solve(projected, penalty)

@@ -36,6 +36,7 @@ NEARLY_DEAD = 1e-8  # variance, of latents of size 1, below which one is looked 
     assumes=(
         "independent factors",
         "ordered classes",
+        "classes at the ends",
         "evenly spread latents",
         "many rows",
         "latents that differ",
