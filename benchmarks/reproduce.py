@@ -76,6 +76,12 @@ def workers(jobs: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=follow_parent)
 
 
+def _cpu_seconds() -> float:
+    """Of this process, and of all that it started and that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 def main() -> None:
     """Run the parts asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -102,11 +108,11 @@ def main() -> None:
     own |= {"traced_slots": traced, "objects": traced}
     for name in chosen.parts or PARTS:
         print(f"== {name}", flush=True)
-        began = time.monotonic()
+        began, busy = time.monotonic(), _cpu_seconds()
         text = import_module(f"reproduction.{name}").run(FOLDER / name, chosen.jobs, **own.get(name, {}))
         minutes = (time.monotonic() - began) / 60
         path = FOLDER / f"{name}.md"
-        path.write_text(f"{text}\n{minutes:.0f} minutes in this call.\n")
+        path.write_text(f"{text}\n{minutes:.0f} minutes in this call, {_cpu_seconds() - busy:.0f} s of CPU.\n")
         print(f"{text}\n{path}", flush=True)
 
 

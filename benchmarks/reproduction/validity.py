@@ -6,17 +6,19 @@ off what its question deserves, and *blind* where the generator's own perfect co
 of the warnings were chosen on the generators of TUNED; HELD_OUT were looked at afterwards.
 """
 
-import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from reproduce import table, workers
 
-ROWS, SEEDS = 1_500, range(20)
+from reproduction import joshi2026
+from reproduction.draws import cpu_seconds, kept, path_of, read
+from reproduction.generators import GENERATORS, HELD_OUT, ROWS, TUNED, codes
+
+SEEDS = range(20)
 METRICS = (
     "snc",
     "mig",
@@ -36,152 +38,6 @@ METRICS = (
     "irs",
     "factor_vae_score",
 )
-Numbers = NDArray[np.float64]
-Drawn = tuple[Numbers, NDArray[np.int64]]  # what the codes are made of, and the labels
-
-
-def _independent(rng: np.random.Generator) -> Drawn:
-    labels = rng.integers(0, (4, 6, 8, 10), size=(ROWS, 4))
-    return labels * 1.0, labels
-
-
-def _correlated(rng: np.random.Generator) -> Drawn:
-    numbers = rng.multivariate_normal(np.zeros(4), 0.7 + 0.3 * np.eye(4), ROWS)
-    labels = np.digitize(numbers, np.linspace(-1.5, 1.5, 7))
-    return labels * 1.0, labels
-
-
-def _discrete(rng: np.random.Generator) -> Drawn:
-    labels = rng.integers(0, (40, 40, 3), size=(ROWS, 3))
-    return labels * 1.0, labels
-
-
-def _more_factors(rng: np.random.Generator) -> Drawn:
-    labels = rng.integers(0, (4, 5, 6, 7, 8, 9), size=(ROWS, 6))
-    return labels[:, :4] * 1.0, labels
-
-
-def _nonlinear(rng: np.random.Generator) -> Drawn:
-    sizes = (6, 8, 8, 10)
-    labels = rng.integers(0, sizes, size=(ROWS, 4))
-    made = [rng.permutation(size)[column] for column, size in zip(labels.T, sizes, strict=True)]
-    return np.column_stack(made) * 1.0, labels
-
-
-def _confounded(rng: np.random.Generator) -> Drawn:
-    hidden = rng.integers(0, 6, size=(ROWS, 1))
-    labels = np.where(rng.random((ROWS, 3)) < 0.85, hidden, rng.integers(0, 6, size=(ROWS, 3)))
-    return labels * 1.0, labels
-
-
-def _unbalanced(rng: np.random.Generator) -> Drawn:
-    labels = np.column_stack([rng.choice(5, ROWS, p=(0.55, 0.2, 0.12, 0.08, 0.05)) for _ in range(4)])
-    return labels * 1.0, labels
-
-
-def _few_rows(rng: np.random.Generator) -> Drawn:
-    labels = rng.integers(0, (12, 12, 12), size=(250, 3))
-    return labels * 1.0, labels
-
-
-def _circular(rng: np.random.Generator) -> Drawn:
-    labels = rng.integers(0, (5, 12, 12), size=(ROWS, 3))
-    made = labels * 1.0
-    made[:, 1:] = np.abs(labels[:, 1:] - 4) + 0.3 * (
-        labels[:, 1:] > 4
-    )  # folded: classes far apart lie side by side
-    return made, labels
-
-
-def _chained(rng: np.random.Generator) -> Drawn:
-    columns = [rng.integers(0, 7, ROWS)]
-    for _ in range(3):
-        columns.append(np.where(rng.random(ROWS) < 0.7, columns[-1], rng.integers(0, 7, ROWS)))
-    labels = np.column_stack(columns)
-    return labels * 1.0, labels
-
-
-def _bell(rng: np.random.Generator) -> Drawn:
-    labels = rng.integers(0, 5, size=(ROWS, 3, 2)).sum(axis=2)
-    return labels * 1.0, labels
-
-
-def _coarse(rng: np.random.Generator) -> Drawn:
-    made = rng.integers(0, 12, size=(ROWS, 3))
-    return made * 1.0, made // 3
-
-
-def _shuffled_few(rng: np.random.Generator) -> Drawn:
-    labels = rng.integers(0, (7, 9, 9), size=(400, 3))
-    made = [labels[:, 0], *(rng.permutation(9)[column] for column in labels[:, 1:].T)]
-    return np.column_stack(made) * 1.0, labels
-
-
-def _lagged(rng: np.random.Generator) -> Drawn:
-    lags = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
-    numbers = rng.multivariate_normal(np.zeros(4), 0.6**lags, ROWS)
-    labels = np.digitize(numbers, (-1.0, -0.4, 0.1, 0.6, 1.2))
-    return labels * 1.0, labels
-
-
-def _frequent_first(rng: np.random.Generator) -> Drawn:
-    shares = 1 / np.arange(1, 9)
-    labels = rng.choice(8, size=(ROWS, 3), p=shares / shares.sum())
-    return labels * 1.0, labels
-
-
-def _squared(rng: np.random.Generator) -> Drawn:
-    labels = rng.integers(0, (6, 9, 12), size=(ROWS, 3))
-    return labels**2.0, labels
-
-
-def _few_dependent(rng: np.random.Generator) -> Drawn:
-    hidden = rng.integers(0, 5, size=(350, 1))
-    labels = np.where(rng.random((350, 4)) < 0.6, hidden, rng.integers(0, 5, size=(350, 4)))
-    return labels * 1.0, labels
-
-
-TUNED = {
-    "independent": _independent,
-    "correlated": _correlated,
-    "discrete": _discrete,
-    "more factors": _more_factors,
-    "non-linear": _nonlinear,
-    "confounded": _confounded,
-    "unbalanced": _unbalanced,
-    "few rows": _few_rows,
-    "folded": _circular,
-    "chained": _chained,
-    "bell": _bell,
-    "coarse": _coarse,
-    "shuffled": _shuffled_few,
-}
-HELD_OUT = {
-    "lagged": _lagged,
-    "frequent first": _frequent_first,
-    "squared": _squared,
-    "few and dependent": _few_dependent,
-}
-
-
-def codes(made: Numbers, rng: np.random.Generator) -> Iterator[tuple[str, Numbers]]:
-    """Codes of what a generator drew, by name."""
-    n, k = made.shape
-    near = (made - made.mean(axis=0)) / made.std(axis=0) + 0.02 * rng.normal(size=made.shape)
-    rotation, _ = np.linalg.qr(rng.normal(size=(k, k)))
-    half = near.copy()
-    half[:, k // 2 :] = rng.normal(size=(n, k - k // 2))
-    digits = [np.stack(np.divmod(column, np.ceil(np.sqrt(column.max() + 1))), axis=1) for column in made.T]
-    yield "perfect", near
-    yield "rotated", near @ rotation
-    yield "bent", np.exp(2 * near)
-    yield "redundant", np.hstack([near, -near])
-    yield "partial", half
-    yield "noisy", near + 1.5 * rng.normal(size=near.shape)
-    yield "split", np.hstack(digits) + 0.02 * rng.normal(size=(n, 2 * k))
-    yield "wide", np.hstack([near, rng.normal(size=(n, 12))])
-    yield "noise", rng.normal(size=near.shape)
-
 
 # What a question deserves: 1 kept apart, 0 not; a code that is not named, or a generator, lies between or is not asked.
 APART = {"perfect": 1, "rotated": 0, "bent": 1, "wide": 1}
@@ -198,23 +54,33 @@ ASKED_OF_PARTS = ("modularity", "robustness")  # what can be asked where a code 
 def run(folder: Path, jobs: int, seeds: int = len(SEEDS)) -> str:
     """Tables of what metrics make of the codes, and of what the warnings catch."""
     with workers(jobs) as pool:
-        todo = [(folder, name, seed) for seed in SEEDS[:seeds] for name in (*TUNED, *HELD_OUT)]
-        list(pool.map(measure, *zip(*todo, strict=True)))
-    return report(folder, seeds)
+        draws = [
+            pool.submit(work, folder, name, seed)
+            for seed in SEEDS[:seeds]
+            for work, generators in ((measure, GENERATORS), (joshi2026.measure, joshi2026.GENERATORS))
+            for name in generators
+        ]
+        for draw in draws:
+            draw.result()
+    return (
+        f"{report(folder, seeds)}\n{joshi2026.report(folder, seeds)}\n"
+        f"All {len(draws)} draws together took {cpu_seconds(folder):.0f} s of CPU.\n"
+    )
 
 
 def measure(folder: Path, generator: str, seed: int) -> None:
     """Scores and warnings of all codes of one draw, kept in a file."""
+    kept(path_of(folder / "results", generator, seed), lambda: _results(generator, seed))
+
+
+def _results(generator: str, seed: int) -> dict[str, Any]:
     from unknot import Representation
     from unknot.processes.threads import one_thread
     from unknot.scoring.scoring import plan
     from unknot.scoring.scoring import run as scored
 
-    path = folder / "results" / f"{generator.replace(' ', '_')}-{seed}.json"
-    if path.is_file():
-        return
     warnings.simplefilter("ignore")
-    drawn = {**TUNED, **HELD_OUT}[generator]
+    drawn = GENERATORS[generator]
     made, labels = drawn(np.random.default_rng([seed, 1]))
     results: dict[str, Any] = {}
     with one_thread():
@@ -224,19 +90,14 @@ def measure(folder: Path, generator: str, seed: int) -> None:
             warned = sorted({name for advice in todo.advice for name in advice.metrics})
             why = {advice.assumption: list(advice.metrics) for advice in todo.advice}
             results[code] = {"values": values, "warned": warned, "why": why}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results))
+    return results
 
 
 def cases(folder: Path, seeds: int) -> Iterator[dict[str, Any]]:
     """Each score whose question is decided, with how far it is off, and whether the card warned of it."""
     from unknot.metrics import METRICS as ALL
 
-    results = {
-        (name, seed): json.loads((folder / "results" / f"{name.replace(' ', '_')}-{seed}.json").read_text())
-        for name in (*TUNED, *HELD_OUT)
-        for seed in range(seeds)
-    }
+    results = {(name, seed): read(folder / "results", name, seed) for name in GENERATORS for seed in range(seeds)}
 
     def mean(generator: str, code: str, metric: str) -> float:
         values = [results[generator, seed][code]["values"][metric] for seed in range(seeds)]
@@ -246,7 +107,7 @@ def cases(folder: Path, seeds: int) -> Iterator[dict[str, Any]]:
         key = metric.partition("[")[0]
         measures = ALL[key].facts.measures
         best, nothing = mean("independent", "perfect", metric), mean("independent", "noise", metric)
-        for generator in (*TUNED, *HELD_OUT):
+        for generator in GENERATORS:
             floor, top = mean(generator, "noise", metric), mean(generator, "perfect", metric)
             blind = abs(top - floor) < 0.1 * abs(best - nothing)
             if generator == "more factors" and measures not in ASKED_OF_PARTS:
@@ -255,13 +116,15 @@ def cases(folder: Path, seeds: int) -> Iterator[dict[str, Any]]:
                 for seed in range(seeds):
                     result = results[generator, seed][code]
                     value = result["values"][metric]
-                    on_scale = np.nan if value is None else (value - floor) / (best - floor)
+                    on_scale = float(np.clip(((value or 0.0) - floor) / (best - floor), 0, 1))
+                    if value is None or np.isnan(on_scale):
+                        continue  # refused, or undefined
                     yield {
                         "metric": metric,
                         "generator": generator,
                         "code": code,
                         "scale": on_scale,
-                        "fooled": not abs(on_scale - deserved) <= 0.5,
+                        "fooled": abs(on_scale - deserved) > 0.5,
                         "blind": blind,
                         "warned": key in result["warned"],
                         "why": [name for name, metrics in result["why"].items() if key in metrics],
@@ -275,7 +138,7 @@ def report(folder: Path, seeds: int) -> str:
     rows = []
     for metric in metrics:
         row: dict[str, Any] = {"metric": f"`{metric}`"}
-        for generator in (*TUNED, *HELD_OUT):
+        for generator in GENERATORS:
             own = [case for case in every if (case["metric"], case["generator"]) == (metric, generator)]
             fooled = dict.fromkeys(
                 case["code"]

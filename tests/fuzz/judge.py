@@ -236,14 +236,19 @@ def _escaped(error: BaseException) -> tuple[str, str]:
     return f"{type(error).__name__} in {place}:{last.name}", text[-6000:]
 
 
+def _written(names: str) -> list[Path]:
+    """Files of such names where the command ran; an output folder may be called a.html too."""
+    return [path for path in Path().glob(names) if path.is_file()]
+
+
 def _unsafe_files(table: str, command: str) -> list[tuple[str, str]]:
     """Pages that run a stranger's script, tables whose cells are formulas, JSON that others cannot read."""
     faults = []
-    for page in Path().glob("*.html"):
+    for page in _written("*.html"):
         if SCRIPT in page.read_text(encoding="utf-8", errors="replace"):
             faults.append((f"a script in a page: {command}", str(page)))
     tables = [table] if table else []
-    tables += [path.read_text(encoding="utf-8", errors="replace") for path in Path().glob("t.csv")]
+    tables += [path.read_text(encoding="utf-8", errors="replace") for path in _written("t.csv")]
     for text in tables:
         cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
         formulas = [
@@ -251,7 +256,7 @@ def _unsafe_files(table: str, command: str) -> list[tuple[str, str]]:
         ]
         if formulas:
             faults.append((f"a formula in a table: {command}", repr(formulas[:3])))
-    for path in Path().glob("t.json"):
+    for path in _written("t.json"):
         try:
             json.loads(path.read_bytes())
         except ValueError as error:

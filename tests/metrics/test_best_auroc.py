@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from unknot.errors import UnknotError
 from unknot.metrics.best_auroc import best_auroc
 
 
@@ -43,3 +44,15 @@ def test_noise_of_any_width_is_at_chance():
 def test_latents_beyond_single_precision_are_scored_without_a_warning() -> None:
     factors = np.arange(60)[:, None] % 2
     assert best_auroc(1e40 * (factors + 0.1 * np.arange(60)[:, None] / 60), factors).value == 1.0
+
+
+def test_held_out_rows_of_one_value_are_noted_and_refused_where_there_is_nothing_else() -> None:
+    rng = np.random.default_rng(0)
+    factors, latents = rng.integers(0, 3, size=(60, 2)), rng.normal(size=(60, 3))
+    held_out = np.zeros((30, 2), dtype=np.int64)
+    with pytest.raises(UnknotError, match="no value of any factor"):
+        best_auroc(latents, factors, latents_test=latents[:30], factors_test=held_out)
+    held_out[:, 1] = factors[:30, 1]
+    score = best_auroc(latents, factors, latents_test=latents[:30], factors_test=held_out)
+    assert np.isnan(score.parts["per_factor"]).tolist() == [True, False]
+    assert any("one value in the held-out rows" in note for note in score.parts["notes"])

@@ -69,3 +69,9 @@ def test_dead_latents_two_values_and_rows_without_pairs() -> None:
     assert score.parts["per_factor"][0] == 0 and "two values" in score.parts["notes"][0]
     with pytest.raises(UnknotError, match=r"0 pair\(s\) of rows differ in factor"):
         omes(y[::5] * 1.0, np.column_stack([np.arange(7), np.arange(7)[::-1]]))
+
+
+def test_huge_latents_score_as_if_they_were_small() -> None:
+    factors = np.array(list(itertools.product(range(3), range(4))))
+    latents = np.random.default_rng(0).normal(size=(len(factors), 3))
+    assert omes(latents * 2.0**400, factors).value == omes(latents, factors).value

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -104,6 +105,20 @@ def test_names_from_a_run_s_files_cannot_become_markup(copy: Path, tmp_path: Pat
 def test_damaged_scores_are_an_error_that_says_how_to_make_them_again(copy: Path, text: str) -> None:
     (copy / "scores.json").write_text(text)
     with pytest.raises(UnknotError, match=r"cannot be read as a record of scores .* unknot score"):
+        read_scores(copy / "scores.json")
+
+
+@pytest.mark.parametrize(
+    ("at", "value"), [(["input", "files", 0, "name"], None), (["verdicts", 0, "factor"], 3), (["seed"], "x")]
+)
+def test_a_wrong_value_inside_of_scores_is_named(copy: Path, at: list[Any], value: Any) -> None:
+    record = json.loads((copy / "scores.json").read_text())
+    place = record
+    for key in at[:-1]:
+        place = place[key]
+    place[at[-1]] = value
+    (copy / "scores.json").write_text(json.dumps(record))
+    with pytest.raises(UnknotError, match=rf"record of scores .*{at[-1]}"):
         read_scores(copy / "scores.json")
 
 

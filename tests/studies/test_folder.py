@@ -8,7 +8,7 @@ import pytest
 
 from unknot.errors import UnknotError
 from unknot.studies.folder import StudyFolder
-from unknot.studies.results import results
+from unknot.studies.results import readable, results
 from unknot.studies.spec import RankingSpec
 
 
@@ -59,6 +59,8 @@ def test_a_damaged_table_is_named(finished: Path) -> None:
     table.drop(columns="seed").to_parquet(runs)
     with pytest.raises(UnknotError, match=r"runs\.parquet: has no column seed"):
         _ = StudyFolder(finished).runs
+    table.drop(columns="error").to_parquet(runs)  # which nothing depends on
+    assert "id" in readable(results(StudyFolder(finished)))
     pd.concat([table, table.head(1)]).to_parquet(runs)
     with pytest.raises(UnknotError, match="is listed twice"):
         _ = StudyFolder(finished).runs

@@ -13,13 +13,13 @@ Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 def misleading(name: str, *, n: int = 2_000, seed: int = 0) -> Table:
     """Latents and factors of which an assumption does not hold, by its name on a card.
 
-    The first four codes are perfect, a latent of its own for each factor, and some metric says otherwise.
+    The first six codes are perfect, a latent of its own for each factor, and some metric says otherwise.
 
     >>> import unknot
     >>> latents, factors = misleading("independent factors")
     >>> card = unknot.score(latents, factors, metrics=["mig_sup", "conditional_mig"])
     >>> [round(card[name].value, 1) for name in ("mig_sup", "conditional_mig")]
-    [0.8, 1.0]
+    [0.5, 1.0]
     >>> card.plan.advice[0].metrics
     ('mig_sup',)
     """
@@ -32,8 +32,8 @@ def _factors(n: int, rng: np.random.Generator, sizes: tuple[int, ...] = (5, 6, 8
 
 
 def _dependent(n: int, rng: np.random.Generator) -> Table:
-    numbers = rng.multivariate_normal(np.zeros(3), 0.8 + 0.2 * np.eye(3), n)
-    factors = np.digitize(numbers, np.linspace(-1.5, 1.5, 7))
+    hidden = rng.integers(0, 6, size=(n, 1))
+    factors = np.where(rng.random((n, 3)) < 0.85, hidden, _factors(n, rng, (6, 6, 6)))
     return _near(factors, rng), factors
 
 
@@ -45,6 +45,16 @@ def _unordered(n: int, rng: np.random.Generator) -> Table:
     factors = _factors(n, rng)
     columns = [rng.permutation(size)[column] for column, size in zip(factors.T, (5, 6, 8), strict=True)]
     return _near(np.column_stack(columns), rng), factors
+
+
+def _bent(n: int, rng: np.random.Generator) -> Table:
+    factors = _factors(n, rng, (9, 9, 9))
+    return np.exp(2 * _near(factors, rng)), factors
+
+
+def _middle_classes(n: int, rng: np.random.Generator) -> Table:
+    factors = _factors(n, rng, (12, 12, 12))
+    return _near(factors, rng), factors
 
 
 def _uneven(n: int, rng: np.random.Generator) -> Table:
@@ -91,6 +101,8 @@ def _repeated(n: int, rng: np.random.Generator) -> Table:
 MISLEADING: dict[str, Callable[[int, np.random.Generator], Table]] = {
     "independent factors": _dependent,
     "ordered classes": _unordered,
+    "straight latents": _bent,
+    "classes at the ends": _middle_classes,
     "evenly spread latents": _uneven,
     "informed latents": _idle,
     "unmixed latents": _mixed,

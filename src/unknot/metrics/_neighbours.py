@@ -8,6 +8,8 @@ from unknot.metrics.inputs import Rows
 from unknot.metrics.kernels.information import factor_entropy, share
 from unknot.metrics.latents import dead
 
+HUGE = float(np.finfo(np.float64).max) / 4
+
 
 def rows_information(who: str, rows: Rows, neighbours: int) -> tuple[Floats, Floats]:
     """MI (d, k) in nats of latents and factors, and the same as a share of all there is to know, in [0, 1].
@@ -104,13 +106,15 @@ def _pair(column: Floats, members: list[Ints], neighbours: int) -> float:
 
     if not members:
         return 0.0
+    if np.abs(column).max() > HUGE:
+        column = column / 4  # exactly, so that no distance overflows
     values = [np.sort(column[m]) for m in members]
     everything = np.sort(np.concatenate(values))
     total = 0.0
     for value in values:
         low, high = _ball(value, min(neighbours, len(value) - 1))
         own, m = _inside(value, value, low, high), _inside(everything, value, low, high)
-        own, m = np.maximum(own, 1), np.maximum(m, 1)  # itself, where a ball is too small for floats
+        own, m = np.maximum(own, 1), np.maximum(m, 1)  # itself, where a side of the ball rounds to nothing
         total += float((digamma(own) - digamma(m) - digamma(len(value))).sum())
     return max(0.0, float(digamma(len(everything))) + total / len(everything))
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.kernels.columns import binned_information
@@ -46,7 +47,7 @@ def best_auroc(
     width scores 0.5.
 
     Edge cases: constant factors are left out; so are values that training or held-out rows lack; a factor without any
-    other is NaN.
+    other is NaN, with a note; refused where all factors are.
 
     Args:
         latents: (n, d), the rows that latents are chosen on.
@@ -77,6 +78,14 @@ def best_auroc(
         areas[name], best[name] = np.where(low, 1 - held_out, held_out), chosen
         present = areas[name][np.isfinite(areas[name])]
         per_factor[j] = present.mean() if len(present) else np.nan
+    lacking = [rows.names[j] for j, area in zip(rows.kept, per_factor, strict=True) if np.isnan(area)]
+    if len(lacking) == rows.n_factors:
+        raise UnknotError(
+            "best_auroc: no value of any factor stands in training rows and beside others in held-out rows; give "
+            "more rows, or leave the held-out ones to the split."
+        )
+    if lacking:
+        rows.notes.append(f"factor(s) of one value in the held-out rows left out: {', '.join(lacking)}.")
     information = binned_information(rows.latents, rows.factors, rows.sizes, correct=True).mutual
     shares = information / factor_entropy(rows.factors, rows.sizes)
     return rows.score(

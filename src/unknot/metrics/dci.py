@@ -28,7 +28,7 @@ TINY = 1e-11  # added to importances, so that what rounding leaves of a dead lat
     identity=("model", "above_chance"),
     invariances=frozenset({"latents"}),
     widest=400,
-    assumes_if={"lasso": ("ordered classes", "unmixed latents", "many rows")},
+    assumes_if={"lasso": ("ordered classes", "many rows")},
     version=2,
 )
 def dci(

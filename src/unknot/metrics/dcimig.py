@@ -17,7 +17,7 @@ from unknot.metrics.score import Facts, Score
     reference="Sepliarskaia et al. 2019, How to Not Measure Disentanglement, arXiv:1910.05587",
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    assumes=("evenly spread latents", "one latent for each factor", "latents that differ"),
+    assumes=("independent factors", "evenly spread latents", "one latent for each factor", "latents that differ"),
 )
 def dcimig(latents: Any, factors: Any, *, bins: int | str = 20, bias_correction: bool = False) -> Score:
     """What the factors' own latents know of them exclusively, as a share of all there is to know.

@@ -31,7 +31,7 @@ Estimator = Literal["neighbours", "bins", "discrete"]
     identity=("estimator",),
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
     version=2,
-    assumes=("independent factors", "informed latents", "unmixed latents"),
+    assumes=("independent factors", "informed latents"),
 )
 def infomec(
     latents: Any,

@@ -257,7 +257,7 @@ def _encode(
             raise UnknotError(
                 f"{who}: factor '{name}' has {len(values)} distinct values in {n} rows; that is an "
                 "identifier, not a factor. Leave the column out (--factors), or say that it is a measurement "
-                f"(--continuous {name})."
+                f"(--kinds {name}=continuous)."
             )
         if not whole:
             code, known_codes = np.full(len(y), UNKNOWN, dtype=np.int64), code

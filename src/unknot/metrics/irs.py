@@ -19,7 +19,7 @@ from unknot.metrics.score import Facts, Score
     reference="Suter et al. 2019, Robustly Disentangled Causal Mechanisms, arXiv:1811.00007",
     identity=("quantile",),
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
-    assumes=("informed latents",),
+    assumes=("informed latents", "unmixed latents"),
 )
 def irs(
     latents: Any, factors: Any, *, quantile: float = 0.99, weighted: bool = False, rebin: int | None = None

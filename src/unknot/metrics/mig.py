@@ -35,7 +35,7 @@ LEAST_BINS = 20
     instead_of={"neighbours": "bins"},
     continuous={"neighbours": 3},
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    assumes=("evenly spread latents", "latents that differ"),
+    assumes=("independent factors", "evenly spread latents", "latents that differ"),
 )
 def mig(
     latents: Any,

@@ -20,7 +20,13 @@ from unknot.metrics.score import Facts, Score
     instead_of={"neighbours": "bins"},
     continuous={"neighbours": 3},
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    assumes=("independent factors", "evenly spread latents", "informed latents", "many rows"),
+    assumes=(
+        "independent factors",
+        "evenly spread latents",
+        "informed latents",
+        "one latent for each factor",
+        "many rows",
+    ),
 )
 def mig_sup(
     latents: Any,

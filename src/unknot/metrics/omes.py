@@ -100,10 +100,17 @@ def _association(rows: Rows, factor: int, active: Bools, most: int, rng: np.rand
             "more rows, or fewer factors."
         )
     left, right = (rows.latents[at][:, active] for at in (first, second))
-    left, right = left - left.mean(axis=0), right - right.mean(axis=0)
+    left, right = (_in_range(side - side.mean(axis=0)) for side in (left, right))
     scale = np.sqrt((left**2).sum(axis=0) * (right**2).sum(axis=0))
     correlation = np.divide((left * right).sum(axis=0), scale, out=np.ones(left.shape[1]), where=scale > 0)
     result: Floats = np.clip(1 - np.abs(correlation), 0.0, 1.0)
+    return result
+
+
+def _in_range(columns: Floats) -> Floats:
+    """Columns divided by powers of two, which changes no digit and keeps products of their squares from overflow."""
+    exponents = np.frexp(np.abs(columns).max(axis=0))[1]
+    result: Floats = np.ldexp(columns, -exponents)
     return result
 
 

@@ -18,6 +18,8 @@ Invariance = Literal["rows", "latents", "sign", "scale", "shift", "rotation"]
 Assumption = Literal[
     "independent factors",
     "ordered classes",
+    "straight latents",
+    "classes at the ends",
     "evenly spread latents",
     "informed latents",
     "unmixed latents",

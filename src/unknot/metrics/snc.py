@@ -36,7 +36,7 @@ MOST_BINS = 4096  # the assignment of bins to classes takes cubic time
     identity=("bins", "adjustment"),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
     version=2,
-    assumes=("as many latents as factors", "balanced classes"),
+    assumes=("unmixed latents", "as many latents as factors", "balanced classes"),
 )
 def snc(
     latents: Any,

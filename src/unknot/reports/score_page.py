@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
 from unknot.reading.guard import load_json, parsing
 from unknot.reports.commands import score_command
@@ -16,6 +17,38 @@ from unknot.reports.kit.page import Cell, Content, Drawing, Grid, Section, write
 from unknot.scoring.answers import Answer, answers, in_a_sentence
 from unknot.scoring.record import score_rows
 from unknot.scoring.score_row import ScoreRow
+
+
+class _File(BaseModel):
+    name: str
+
+
+class _Input(BaseModel):
+    files: list[_File] = []
+
+
+class _Verdict(BaseModel):
+    factor: str
+    share: float | None
+    text: str
+
+
+class _Score(BaseModel):
+    value: float | None
+    parts: dict[str, Any]
+    version: int | str
+
+
+class _Record(BaseModel):
+    """What pages need of a record, to tell a damaged one before any of it is shown."""
+
+    seed: int | None
+    input: _Input
+    parameters: dict[str, Any]
+    scores: dict[str, _Score]
+    refused: dict[str, str | None] = {}
+    alignment: dict[str, int | None] | None = None
+    verdicts: list[_Verdict]
 
 
 def write_score_page(
@@ -58,11 +91,7 @@ def read_scores(path: Path) -> dict[str, Any]:
     again = f"Move it away and make it again: unknot score {path.parent}."
     with parsing(path, "a record of scores", again):
         record = load_json(path, "a record of scores", hint=again)
-        if not all(isinstance(record[key], dict) for key in ("scores", "input", "parameters")):
-            raise TypeError("its scores are not in it")
-        [(verdict["factor"], verdict["share"], verdict["text"]) for verdict in record["verdicts"]]
-        [(score["value"], score["parts"], score["version"]) for score in record["scores"].values()]
-        [file["name"] for file in record["input"].get("files", [])]
+        _Record.model_validate(record)
     loaded: dict[str, Any] = record
     return loaded
 

@@ -2,31 +2,29 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from unknot.metrics import METRICS
-from unknot.metrics.arrays import WIDE, Bools, Floats
-from unknot.metrics.conditional_mig import given_others
+from unknot.metrics.arrays import WIDE, Floats
 from unknot.metrics.inputs import UNKNOWN, Rows
-from unknot.metrics.kernels.columns import binned_information
-from unknot.metrics.kernels.information import factor_entropy, share
 from unknot.metrics.latents import dead
 from unknot.metrics.ranks import average_ranks
 from unknot.metrics.score import Assumption
 from unknot.metrics.verdict import least_shares
 from unknot.reading.arrays import is_sparse
+from unknot.scoring.observed import BINS, FEW, Observed
+from unknot.scoring.yardsticks import Yardstick
 
 ROWS = 5_000  # are enough to look at
-BINS = 20
 DEPENDENT = 0.05  # of a factor, known from another one
-CROWDED = 0.2  # share of a factor that bins of equal width miss and those of equal count find
-NOT_LINEAR = 0.5  # by which the correlation of a latent with class numbers is below that with classes
-MOST_CLASSES = 500  # of all factors together, for which an additive model takes no time
-TELLING = 0.3  # share of what the other factors leave of a latent, from which it tells of a factor
-IDLE = 0.25  # of the latents
+KEPT = 0.6  # of its score among independent factors, below which a perfect code suffers from dependent ones
+GIVEN_AWAY = 0.35  # of the score of a perfect code, from which mixtures get too much
+TOLD = 0.2  # score of a perfect code, below which it says little of any
+CROWDED = 0.35  # of what bins of equal count find, that those of equal width miss
+NOT_ORDERED = 0.5  # by which the correlation of a latent with class numbers is below that with classes
+NOT_STRAIGHT = 0.45  # share of the variance of class numbers that a latent knows and no line tells
 BIAS = 0.1  # of a factor, known to noise by counting
 ALIKE = 0.95  # correlation of ranks of latents that are copies
 COMMON = 0.5  # share of a class that is common
@@ -60,25 +58,31 @@ class Advice:
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """What is looked at: rows that have all labels, not too many."""
+class Rule:
+    """How an assumption is looked at.
 
-    rows: Rows
-    alive: Bools
-    entropy: Floats  # (k,) of the factors
-    shares: Floats  # (d, k) of the entropy, in bins of equal width, corrected
-    dependence: Floats
+    Attributes:
+        look: yields what is wrong, in words, if anything is.
+        direction: which way numbers are off.
+        instead: what to read.
+        low: whether they are too low: no matter, then, where the code deserves a low one.
+        bites: whether a metric suffers, by what it gives for known codes of these factors; of those without, all do.
+    """
 
-    @property
-    def names(self) -> list[str]:
-        return [self.rows.names[j] for j in self.rows.kept]
+    look: Callable[[Observed], Iterator[str]]
+    direction: str
+    instead: str
+    low: bool = False
+    bites: Callable[[Yardstick], bool] | None = None
 
-    @cached_property
-    def tells(self) -> Bools:
-        """Which latent tells of which factor (d, k); unless classes are many, beyond what other factors tell of it."""
-        told = given_others(self.rows) if self.rows.sizes.sum() <= MOST_CLASSES else self.shares
-        tells: Bools = told > TELLING
-        return tells
+    def touches(self, name: str, options: Mapping[str, Any], observed: Observed) -> bool:
+        """Whether it is about a metric that assumes what was looked at."""
+        asks = METRICS[name].facts.measures
+        in_one = asks in ("compactness", "holistic")
+        if self.low and asks != "explicitness" and (observed.mixed or (in_one and observed.split)):
+            return False
+        known = None if self.bites is None else observed.yardstick(name, options)
+        return known is None or self.bites is None or self.bites(known)
 
 
 def advise(
@@ -101,118 +105,156 @@ def advise(
     if len(z) < 2 or not alive.any() or not (codes != codes[0]).any(axis=0).all():
         return []
     few = replace(rows, latents=z, factors=codes, given=rows.given[::step][there])
-    entropy = factor_entropy(codes, rows.sizes)
-    information = binned_information(z, codes, rows.sizes, BINS, correct=True).mutual
-    seen = _Seen(few, alive, entropy, share(information, entropy), dependence)
+    observed = Observed(few, alive, dependence)
     advice = []
-    for assumption, (look, direction, instead) in RULES.items():
-        own = [name for name, options in metrics if assumption in METRICS[name].facts.assumed(options)]
-        touched = tuple(dict.fromkeys(own))
-        found = next(look(seen), "") if touched else ""
-        if found:
-            advice.append(Advice(assumption, touched, found, direction, instead, assumption))
+    for assumption, rule in RULES.items():
+        own = [task for task in metrics if assumption in METRICS[task[0]].facts.assumed(task[1])]
+        found = next(rule.look(observed), "") if own else ""
+        touched = dict.fromkeys(name for name, options in own if found and rule.touches(name, options, observed))
+        if touched:
+            advice.append(Advice(assumption, tuple(touched), found, rule.direction, rule.instead, assumption))
     return advice
 
 
-def _dependent(seen: _Seen) -> Iterator[str]:
-    most = (seen.dependence - np.eye(len(seen.dependence))).max(initial=0.0)
+def _dependent(observed: Observed) -> Iterator[str]:
+    most = (observed.dependence - np.eye(len(observed.dependence))).max(initial=0.0)
     if most >= DEPENDENT:
         yield f"factors depend on each other (up to {most:.2f})"
 
 
-def _unordered(seen: _Seen) -> Iterator[str]:
+def _unordered(observed: Observed) -> Iterator[str]:
     """Factors that a latent tells by its values, while the numbers of their classes do not follow it."""
-    codes, z = seen.rows.factors, seen.rows.latents[:, seen.alive]
-    z = (z - z.mean(axis=0)) / np.maximum(z.std(axis=0), 1e-300)
+    codes, z = observed.rows.factors, _standardised(observed)
     apart = []
-    for j, size in enumerate(seen.rows.sizes):
-        counts = np.bincount(codes[:, j], minlength=size)
-        sums = np.stack([np.bincount(codes[:, j], weights=column, minlength=size) for column in z.T], axis=1)
-        explained = (sums**2 / np.maximum(counts, 1)[:, None]).sum(axis=0) / len(z)
-        explained -= (size - 1) / len(z)  # what classes explain of noise
+    for j, size in enumerate(observed.rows.sizes):
         numbers = codes[:, j] - codes[:, j].mean()
         linear = (z.T @ numbers) ** 2 / len(z) / max((numbers**2).sum(), 1e-300)
+        explained = _explained(z, observed, j)
         most, straight = (np.sqrt(max(0.0, part.max(initial=0.0))) for part in (explained, linear))
-        if size > 2 and most - straight > NOT_LINEAR:
-            apart.append(seen.names[j])
+        if size > 2 and most - straight > NOT_ORDERED:
+            apart.append(observed.names[j])
     if apart:
         yield f"latents follow {', '.join(apart[:3])}, but not in the order and at the distances of the class numbers"
 
 
-def _uneven(seen: _Seen) -> Iterator[str]:
+def _bent(observed: Observed) -> Iterator[str]:
+    """Latents that tell classes, while no line through all of them gives the numbers of the classes."""
+    z = _standardised(observed)
+    numbers = observed.rows.factors - observed.rows.factors.mean(axis=0)
+    weights = np.linalg.lstsq(z, numbers, rcond=None)[0]
+    told = 1 - ((numbers - z @ weights) ** 2).sum(axis=0) / np.maximum((numbers**2).sum(axis=0), 1e-300)
+    known = np.array([_explained(z, observed, j).max(initial=0.0) for j in range(len(told))])
+    if (lost := float(np.mean(known - told))) > NOT_STRAIGHT:
+        yield f"latents are bent, so that lines miss {lost:.2f} of what they know of the class numbers"
+
+
+def _standardised(observed: Observed) -> Floats:
+    z = observed.rows.latents[:, observed.alive]
+    standardised: Floats = (z - z.mean(axis=0)) / np.maximum(z.std(axis=0), 1e-300)
+    return standardised
+
+
+def _explained(z: Floats, observed: Observed, j: int) -> Floats:
+    """Share of the variance of each latent that the classes of a factor explain, less what they do of noise."""
+    codes, size = observed.rows.factors[:, j], int(observed.rows.sizes[j])
+    counts = np.bincount(codes, minlength=size)
+    sums = np.stack([np.bincount(codes, weights=column, minlength=size) for column in z.T], axis=1)
+    explained: Floats = (sums**2 / np.maximum(counts, 1)[:, None]).sum(axis=0) / len(z) - (size - 1) / len(z)
+    return explained
+
+
+def _uneven(observed: Observed) -> Iterator[str]:
     """Latents most of whose values lie in few of 20 bins of equal width, so that these miss what they know."""
-    ranks = average_ranks(seen.rows.latents)
-    by_rank = binned_information(ranks, seen.rows.factors, seen.rows.sizes, BINS, correct=True).mutual
-    lost = (share(by_rank, seen.entropy) - seen.shares).max(initial=0.0)
-    if lost > CROWDED:
-        yield f"values of latents crowd in few bins of equal width, which miss up to {lost:.2f} of a factor"
+    found, seen = (shares.max(axis=0).mean() for shares in (observed.by_count, observed.by_width))
+    if (lost := 1 - seen / found if found > 0 else 0.0) > CROWDED:
+        yield f"values of latents crowd in few bins of equal width, which miss {lost:.2f} of what they know"
 
 
-def _idle(seen: _Seen) -> Iterator[str]:
-    least = least_shares(seen.rows, len(seen.alive))
-    known = (seen.shares >= least).any(axis=1)
-    idle = int((seen.alive & ~known).sum())
-    if idle > IDLE * max(1, int(seen.alive.sum())):
-        yield f"{idle} of {int(seen.alive.sum())} latents know no factor"
+def _idle(observed: Observed) -> Iterator[str]:
+    least = least_shares(observed.rows, len(observed.alive))
+    known = (observed.by_width >= least).any(axis=1)
+    idle, alive = int((observed.alive & ~known).sum()), int(observed.alive.sum())
+    if idle > FEW * max(1, alive):
+        yield f"{idle} of {alive} latents know no factor"
 
 
-def _few_rows(seen: _Seen) -> Iterator[str]:
-    bias = (BINS - 1) * (seen.rows.sizes - 1) / (2 * len(seen.rows.factors)) / seen.entropy
+def _few_rows(observed: Observed) -> Iterator[str]:
+    bias = (BINS - 1) * (observed.rows.sizes - 1) / (2 * len(observed.rows.factors)) / observed.entropy
     if (most := float(bias.max())) > BIAS:
-        yield f"rows are few, so that noise seems to know {min(most, 1.0):.2f} of {seen.names[int(bias.argmax())]}"
+        yield f"rows are few, so that noise seems to know {min(most, 1.0):.2f} of {observed.names[int(bias.argmax())]}"
 
 
-def _mixed(seen: _Seen) -> Iterator[str]:
-    telling, mixed = seen.tells.any(axis=1), seen.tells.sum(axis=1) > 1
-    if mixed.sum() > IDLE * telling.sum():
-        yield f"{int(mixed.sum())} of {int(telling.sum())} latents that tell anything mix factors"
+def _mixed(observed: Observed) -> Iterator[str]:
+    if observed.mixed:
+        several, telling = observed.mixing
+        yield f"{several} of {telling} latents that tell anything mix factors"
 
 
-def _split(seen: _Seen) -> Iterator[str]:
-    """Factors that several latents of their own tell in parts, not as copies of each other."""
-    own = seen.tells & (seen.tells.sum(axis=1, keepdims=True) == 1)
-    ranks = average_ranks(seen.rows.latents)
-    spread = []
-    for j in np.flatnonzero(own.sum(axis=0) > 1):
-        alike = np.abs(np.corrcoef(ranks[:, own[:, j]], rowvar=False))
-        spread += [seen.names[j]] if alike.min() < ALIKE else []
-    if spread:
-        yield f"{', '.join(spread[:3])} {'is' if len(spread) == 1 else 'are'} told by several latents in parts"
+def _split(observed: Observed) -> Iterator[str]:
+    if parts := observed.split:
+        yield f"{', '.join(parts[:3])} {'is' if len(parts) == 1 else 'are'} told by several latents in parts"
 
 
-def _common(seen: _Seen) -> Iterator[str]:
-    shares = [np.bincount(column).max() / len(column) for column in seen.rows.factors.T]
+def _middle_classes(observed: Observed) -> Iterator[str]:
+    if observed.rows.sizes.max() > 2:
+        yield "one threshold on a latent does not tell classes in the middle, not even of a perfect code"
+
+
+def _common(observed: Observed) -> Iterator[str]:
+    shares = [np.bincount(column).max() / len(column) for column in observed.rows.factors.T]
     if max(shares) > COMMON:
-        yield f"{max(shares):.0%} of the rows are one class of {seen.names[int(np.argmax(shares))]}"
+        yield f"{max(shares):.0%} of the rows are one class of {observed.names[int(np.argmax(shares))]}"
 
 
-def _few_latents(seen: _Seen) -> Iterator[str]:
-    if seen.alive.sum() < len(seen.names):
-        yield f"{int(seen.alive.sum())} latents cannot hold {len(seen.names)} factors one by one"
+def _few_latents(observed: Observed) -> Iterator[str]:
+    if observed.alive.sum() < len(observed.names):
+        yield f"{int(observed.alive.sum())} latents cannot hold {len(observed.names)} factors one by one"
 
 
-def _repeated(seen: _Seen) -> Iterator[str]:
-    telling = seen.rows.latents[:, seen.alive & seen.tells.any(axis=1)]
+def _repeated(observed: Observed) -> Iterator[str]:
+    telling = observed.rows.latents[:, observed.alive & observed.tells.any(axis=1)]
     if telling.shape[1] > 1:
         alike = np.abs(np.corrcoef(average_ranks(telling), rowvar=False)) - np.eye(telling.shape[1])
         if alike.max() > ALIKE:
             yield "latents repeat each other"
 
 
-LOW_AND_HIGH = "too low for a latent of its own for each factor and too high for mixtures"
-RULES: dict[Assumption, tuple[Callable[[_Seen], Iterator[str]], str, str]] = {
-    "independent factors": (_dependent, LOW_AND_HIGH, "conditional_mig"),
-    "ordered classes": (_unordered, "too low", "snc, or linear_accuracy"),
-    "evenly spread latents": (_uneven, "too low", "snc, or mig[neighbours=3]"),
-    "informed latents": (_idle, "averages over latents, so that noise decides", "med or dci (they weigh latents)"),
-    "unmixed latents": (_mixed, "too high", "snc, mig or conditional_mig"),
-    "one latent for each factor": (_split, "too high", "mig or conditional_mig"),
-    "many rows": (
+RULES: dict[Assumption, Rule] = {
+    "independent factors": Rule(
+        _dependent,
+        "too low for a latent of its own for each factor",
+        "conditional_mig",
+        low=True,
+        bites=lambda known: known.kept < KEPT,
+    ),
+    "ordered classes": Rule(_unordered, "too low", "snc, or linear_accuracy", low=True),
+    "straight latents": Rule(_bent, "too low", "explicitness, or linear_accuracy", low=True),
+    "classes at the ends": Rule(
+        _middle_classes,
+        "low whatever the code",
+        "snc, or sap[regression]",
+        low=True,
+        bites=lambda known: known.perfect < TOLD,
+    ),
+    "evenly spread latents": Rule(_uneven, "too low", "snc, or mig[neighbours=3]", low=True),
+    "informed latents": Rule(
+        _idle, "averages over latents, so that noise decides", "med or dci (they weigh latents)"
+    ),
+    "unmixed latents": Rule(
+        _mixed, "too high", "mig or conditional_mig", bites=lambda known: known.given_away > GIVEN_AWAY
+    ),
+    "one latent for each factor": Rule(
+        _split, "too high (mig_sup: too low, since each latent knows a part)", "mig or conditional_mig"
+    ),
+    "many rows": Rule(
         _few_rows,
         "pulled towards those of noise",
         "mig[auto,corrected], and the chance level (--null 200)",
+        low=True,
     ),
-    "balanced classes": (_common, "high without knowing anything", "the adjusted accuracy, or explicitness"),
-    "as many latents as factors": (_few_latents, "0 for the factors left over", "linear_accuracy"),
-    "latents that differ": (_repeated, "low by design, however clearly factors are kept apart", "mig_sup, or med"),
+    "balanced classes": Rule(_common, "high without knowing anything", "the adjusted accuracy, or explicitness"),
+    "as many latents as factors": Rule(_few_latents, "0 for the factors left over", "linear_accuracy"),
+    "latents that differ": Rule(
+        _repeated, "low by design, however clearly factors are kept apart", "mig_sup, or med"
+    ),
 }

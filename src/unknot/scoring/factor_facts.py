@@ -72,15 +72,21 @@ def dependence(rows: Rows) -> Floats:
 
 
 def _normalised(first: Ints, second: Ints, size: int) -> float:
-    n = len(first)
-    if not n:
+    if not len(first):
         return 0.0
-    alone, values = _entropy(first)
-    other, others = _entropy(second)
+    least = min(_entropy(first)[0], _entropy(second)[0])
+    return float(np.clip(information(first, second, size) / least, 0, 1)) if least > 0 else 0.0
+
+
+def information(first: Ints, second: Ints, size: int) -> float:
+    """Mutual information of two columns of codes in nats, corrected for bias; the second are below `size`.
+
+    >>> round(information(np.tile([0, 0, 1, 1], 100), np.tile([0, 1, 2, 3], 100), 4), 2)  # log 2, less 3 / 800
+    0.69
+    """
+    (alone, values), (other, others) = _entropy(first), _entropy(second)
     joint, _ = _entropy(first * size + second)
-    bias = (values - 1) * (others - 1) / (2 * n)
-    least = min(alone, other)
-    return float(np.clip((alone + other - joint - bias) / least, 0, 1)) if least > 0 else 0.0
+    return alone + other - joint - (values - 1) * (others - 1) / (2 * len(first))
 
 
 def _entropy(codes: Ints) -> tuple[float, int]:

@@ -50,7 +50,7 @@ def formatted(table: "pd.DataFrame", form: str) -> str:
 def readable(table: "pd.DataFrame") -> "pd.DataFrame":
     """The table without what people do not read: options are in the setting, and empty columns say nothing."""
     dull = [name for name in table.columns if name.startswith("option.")]
-    dull += [name for name in ("split", "error") if not table[name].astype(bool).any()]
+    dull += [name for name in ("split", "error") if name in table and not table[name].astype(bool).any()]
     return table.drop(columns=dull)
 
 

@@ -69,3 +69,12 @@ def test_information_of_measurements_is_that_of_scikit_learn_where_nothing_repea
 
 def test_latents_without_variance_know_no_measurement():
     assert measured_information(np.ones((50, 2)), np.arange(50.0)[:, None], 3).tolist() == [[0.0], [0.0]]
+
+
+def test_rows_whose_neighbours_are_lost_in_rounding_or_overflow_count_themselves() -> None:
+    classes, sizes = np.repeat([0, 1], 4)[:, None], np.array([2])
+    lost = -(2.0**53) + np.array([0, 1, 2, 3, 9, 10, 11, 12])
+    huge = 1.7e308 * np.array([-1.0, -0.9, -0.8, -0.7, 0.7, 0.8, 0.9, 1.0])
+    for column in (lost, huge):
+        (known,) = neighbour_information(column[:, None], classes, sizes, 1)
+        assert known == neighbour_information(np.arange(8.0)[:, None], classes, sizes, 1)

@@ -319,6 +319,10 @@ def test_latents_without_factors_are_refused() -> None:
         combinations(Representation(np.zeros((9, 2))), held_out=PAIR)
     with pytest.raises(UnknotError, match="'x' holds real numbers"):
         combinations(Representation(np.zeros((9, 2)), np.full((9, 1), 0.5), ("x",)), held_out=PAIR)
+    for bad in (np.nan, np.inf):
+        factors = np.array([[bad], [1.0], [0.0]])
+        with pytest.raises(UnknotError, match="'x' has missing or infinite values"):
+            combinations(Representation(np.zeros((3, 2)), factors, ("x",)), held_out=PAIR)
 
 
 def test_a_world_that_is_not_that_of_the_file_is_refused() -> None:

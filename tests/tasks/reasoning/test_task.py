@@ -114,6 +114,8 @@ def test_a_representation_that_lacks_combinations_or_factors_is_refused() -> Non
         reasoning(Representation(classes * 1.0), steps=1)
     with pytest.raises(UnknotError, match="not classes"):
         reasoning(Representation(classes * 1.0, classes + 0.5, SMALL.names), steps=1)
+    with pytest.raises(UnknotError, match="48 rows and 0 factors; puzzles need both"):
+        reasoning(Representation(classes * 1.0, classes[:, :0], ()), steps=1)
     with pytest.raises(UnknotError, match="unknown factor 'z'"):
         reasoning(Representation(classes * 1.0, classes, SMALL.names), steps=1, classes={"z": 2})
 

@@ -95,7 +95,12 @@ class FileRows:
     def _numbered(self, labels: NDArray[Any], names: tuple[str, ...]) -> tuple[FactorSpace, Classes]:
         factors, columns = [], []
         for j, name in enumerate(names):
-            if not np.array_equal(labels[:, j], np.round(labels[:, j].astype(np.float64))):
+            numbers = labels[:, j].astype(np.float64)
+            if not np.isfinite(numbers).all():
+                raise UnknotError(
+                    f"{WHO}: factor '{name}' has missing or infinite values; leave it out, or the rows without a label."
+                )
+            if not np.array_equal(labels[:, j], np.round(numbers)):
                 raise UnknotError(
                     f"{WHO}: factor '{name}' holds real numbers; classes are needed. Leave it out or bin it."
                 )

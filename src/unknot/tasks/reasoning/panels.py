@@ -181,6 +181,10 @@ def _classes(representation: Representation) -> Classes:
     if rows.dtype.kind == "f" and not (np.isfinite(rows).all() and (rows == np.floor(rows)).all()):
         raise UnknotError(f"{WHO}: factors of the representation are not classes (whole numbers from 0 up).")
     rows = rows.astype(np.int64)
+    if not rows.size:
+        raise UnknotError(
+            f"{WHO}: the representation has {len(rows)} rows and {rows.shape[1]} factors; puzzles need both."
+        )
     if rows.min() < 0:
         raise UnknotError(f"{WHO}: a factor of the representation is {rows.min()}; classes count from 0 up.")
     return rows
