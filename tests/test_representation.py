@@ -1,15 +1,18 @@
 """Files of latents: every documented format, and every way they can be wrong."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import save_file
 
-from unknot import Representation, UnknotError, read_representation
+from unknot import Representation, UnknotError, from_table, read_representation
 from unknot.errors import UnknotWarning
 from unknot.representation import mean_kl
 
@@ -78,13 +81,48 @@ def test_fields_of_wrong_types_are_refused(field: dict[str, Any], message: str) 
         Representation(LATENTS, FACTORS, **field)
 
 
-@pytest.mark.parametrize("name", ["r.npz", "r.safetensors"])
+@pytest.mark.parametrize("name", ["r.npz", "r.safetensors", "r.parquet"])
 def test_kinds_of_factors_are_kept_in_files(name: str, tmp_path: Path) -> None:
     kept = Representation(LATENTS, FACTORS, ("a", "b"), kinds={"b": "circular", "a": "categorical"})
     assert read_representation(kept.write(tmp_path / name)).kinds == kept.kinds
     assert kept.with_factors(["b"]).kinds == {"b": "circular"}
     with pytest.raises(UnknotError, match="unknown kind of factor 'round'"):
         Representation(LATENTS, FACTORS, ("a", "b"), kinds={"a": "round"})  # type: ignore[dict-item]
+    with pytest.raises(UnknotError, match="unknown factor 'c'"):
+        kept.with_kinds({"c": "ordinal"})
+
+
+def test_a_parquet_table_keeps_words_gaps_and_kinds(tmp_path: Path) -> None:
+    labels = {"species": ["owl", None, "ant", "owl", "ant", "owl"], "angle": [0, 90, 180, 270, 0, 90]}
+    kept = Representation(LATENTS, labels, kinds={"angle": "circular"})
+    path = kept.write(tmp_path / "r.parquet")
+    read = read_representation(path)
+    np.testing.assert_array_equal(read.latents, kept.latents)
+    np.testing.assert_array_equal(read.factors, kept.factors)
+    assert (read.factor_names, read.words, read.kinds) == (kept.factor_names, kept.words, kept.kinds)
+    assert json.loads(pq.read_schema(path).metadata[b"unknot"]) == {"kinds": {"angle": "circular"}}
+    assert from_table(pq.read_table(path), factors="angle").kinds == {"angle": "circular"}
+    np.save(tmp_path / "z.npy", LATENTS)
+    angles = pa.table({"angle": labels["angle"]}).replace_schema_metadata(pq.read_schema(path).metadata)
+    pq.write_table(angles, tmp_path / "y.parquet")
+    assert read_representation(tmp_path / "z.npy", tmp_path / "y.parquet").kinds == {"angle": "circular"}
+    for wrong, what in (({"latents": np.zeros((6, 2, 2))}, "slots"), ({"groups": [1] * 6}, "groups")):
+        with pytest.raises(UnknotError, match=rf"r\.parquet: a table holds latents .* not {what}"):
+            replace(kept, **wrong).write(path)
+
+
+@pytest.mark.parametrize("written", ["{", "3", '{"kinds": 3}', '{"kinds": {"a": "round"}}', "[" * 100_000])
+def test_kinds_in_a_table_that_are_none_are_refused(written: str, tmp_path: Path) -> None:
+    table = pa.table({"latent_0": [0.0, 1.0], "factor_a": [0, 1]}).replace_schema_metadata({"unknot": written})
+    pq.write_table(table, tmp_path / "r.parquet")
+    with pytest.raises(UnknotError, match=r"r\.parquet: its metadata 'unknot' is .*expected JSON such as"):
+        read_representation(tmp_path / "r.parquet")
+
+
+def test_kinds_in_an_archive_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "r.npz", latents=LATENTS, factors=FACTORS, kinds="a=circular")
+    with pytest.raises(UnknotError, match=r"r\.npz: kinds is 'a=circular'; expected JSON such as"):
+        read_representation(tmp_path / "r.npz")
 
 
 def test_the_kl_of_log_variances_without_bounds_is_infinite_in_silence() -> None:

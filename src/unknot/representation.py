@@ -16,43 +16,43 @@ One `.npz` that any framework can write:
 | `source` | () string | how the latents were made, as JSON |
 
 `.safetensors` files use the same keys, with names and source as JSON in the header. A `.csv` or `.parquet` table
-has columns `latent_...` and `factor_<name>`; a pair of `.npy`, `.csv` or `.parquet` files
-holds latents and factors apart.
+has columns `latent_...` and `factor_<name>`, a `.parquet` also kinds in its metadata; a pair of `.npy`, `.csv` or
+`.parquet` files holds latents and factors apart.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import UnknotError, check_known, extras, unknown
+from unknot.errors import UnknotError, check_known, unknown
 from unknot.examples import located
 from unknot.factors import Kind
-from unknot.files import written_whole
 from unknot.reading import npz
 from unknot.reading.arguments import checked, must_be
 from unknot.reading.arrays import as_array
 from unknot.reading.guard import allowing
-from unknot.tables import sparse
 from unknot.tables.choice import Columns, choose
-from unknot.tables.frames import HDF5, Frame, file_frame, frame_of
+from unknot.tables.frames import HDF5, KINDS, Frame, file_frame, frame_of
 from unknot.tables.labels import Labels, group_codes, labels_of
 from unknot.tables.latent_files import (
     ARRAYS,
     columns_of,
     counted_names,
     json_object,
+    kinds_in,
     must_exist,
     only,
     read_frame,
     read_npz,
     read_safetensors,
     without_header,
+    write_arrays,
+    write_parquet,
 )
 from unknot.tables.latents import latents_of
 from unknot.tables.shown import draw_latents, latent_frame
@@ -107,7 +107,7 @@ class Representation:
         must_be("representation", "words", self.words, Mapping[str, Sequence[Any]])
         must_be("representation", "kinds", self.kinds, Mapping[str, str])
         for kind in self.kinds.values():
-            check_known("kind of factor", kind, get_args(Kind))
+            check_known("kind of factor", kind, KINDS)
         for name in ("kl", "logvars"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_array(getattr(self, name), "representation", name))
@@ -179,6 +179,8 @@ class Representation:
         object.__setattr__(self, "words", words)
         kinds = {name: kind for name, kind in {**labels.kinds, **self.kinds}.items() if name in names}
         object.__setattr__(self, "kinds", kinds)
+        if measured := [name for name in words if kinds.get(name) == "continuous"]:
+            raise UnknotError(f"representation: factor '{measured[0]}' is words, which are no measurement.")
 
     @property
     def labels(self) -> Labels | None:
@@ -233,22 +235,22 @@ class Representation:
         test = None if self.factors_test is None else self.factors_test[:, columns]
         return replace(self, factors=self.factors[:, columns], factors_test=test, factor_names=tuple(names))
 
+    def with_kinds(self, kinds: Mapping[str, Any]) -> "Representation":
+        """The same rows with some factors of other kinds, by name."""
+        must_be("representation", "kinds", kinds, Mapping[str, str])
+        for name in kinds:
+            if name not in self.factor_names:
+                raise unknown("factor", name, self.factor_names, field="kinds")
+        return replace(self, kinds={**self.kinds, **kinds})
+
     def write(self, path: Path | str) -> Path:
-        """Write one compressed `.npz`, or a `.safetensors` if the path ends so, complete or not at all."""
-        path, arrays = Path(path), sparse.packed(self.arrays)
-        about = {"source": self.source, "words": self.words, "kinds": self.kinds}
-        texts = {name: json.dumps(text) for name, text in about.items() if text}
-        if path.suffix == ".safetensors":
-            with extras(f"{path}: writing it"):
-                from safetensors.numpy import save_file
-            whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-            with written_whole(path) as beside:
-                save_file(whole, beside, {"factor_names": json.dumps(self.factor_names), **texts})
-            return path
-        strings = {"factor_names": np.array(self.factor_names, dtype=np.str_)}
-        strings |= {name: np.array(text) for name, text in texts.items()}
-        with written_whole(path) as beside, beside.open("wb") as file:
-            np.savez_compressed(file, **arrays, **strings)  # type: ignore[arg-type]
+        """Write one compressed `.npz`, or a `.safetensors` or `.parquet` by its ending, complete or not at all."""
+        path = Path(path)
+        if path.suffix == ".parquet":
+            write_parquet(path, self.arrays, self.labels)
+        else:
+            about = {"source": self.source, "words": self.words, "kinds": self.kinds}
+            write_arrays(path, self.arrays, self.factor_names, about)
         return path
 
 
@@ -307,7 +309,7 @@ def _from_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Representati
             groups=arrays.get("groups"),
             words=json_object(arrays.get("words")),
             source=json_object(arrays.get("source")),
-            kinds=json_object(arrays.get("kinds")),
+            kinds=kinds_in(arrays.get("kinds")),
         )
     except UnknotError as error:
         raise UnknotError(f"{path}: {error}") from None
@@ -323,7 +325,7 @@ def from_table(
     groups: str = "",
     join: str = "",
     missing: Sequence[Any] = (),
-    continuous: Sequence[str] | str = (),
+    kinds: Mapping[str, str] | None = None,
 ) -> Representation:
     """A representation from the columns of a table, or of two tables.
 
@@ -336,16 +338,17 @@ def from_table(
         groups: the column that says what each row belongs to, such as a patient.
         join: the column that both tables are joined by.
         missing: values that stand for an unknown label, besides None, NaN and empty words.
-        continuous: factors that are measurements, whatever their values look like.
+        kinds: factor -> `ordinal`, `categorical`, `circular` or `continuous`; of others, what the file says.
 
     >>> import pandas as pd
     >>> cells = pd.DataFrame({"z0": [0.1, 0.2], "z1": [1.0, 2.0], "kind": ["B", None], "donor": ["p", "q"]})
     >>> from_table(cells, latents="z*", factors="kind", groups="donor").factors.tolist()
     [[0.0], [nan]]
     """
-    columns = Columns(latents, factors, groups, join, missing, continuous)
+    columns = Columns(latents, factors, groups, join, missing)
     chosen = choose(_frame(source), None if labels is None else _frame(labels), columns)
-    return Representation(chosen.latents, chosen.factors, groups=chosen.groups)
+    read = Representation(chosen.latents, chosen.factors, groups=chosen.groups, kinds=chosen.kinds)
+    return read.with_kinds(kinds) if kinds else read
 
 
 def _frame(source: Any) -> Frame:
@@ -358,10 +361,9 @@ def _frame(source: Any) -> Frame:
     if path.suffix == ".parquet" or path.suffix in HDF5:
         return file_frame(path)
     representation = read_representation(path)
-    arrays = {"latents": representation.latents}
-    if representation.factors is not None:
-        arrays |= dict(zip(representation.factor_names, representation.factors.T, strict=True))
-    return frame_of(arrays, str(path))
+    columns = representation.labels.by_name() if representation.labels else {}
+    frame = frame_of({"latents": representation.latents, **columns}, str(path))
+    return replace(frame, kinds=representation.kinds)
 
 
 def _read_table(path: Path) -> Representation:
@@ -390,10 +392,9 @@ def _read_pair(latents: Path, factors: Path) -> Representation:
     z, latent_names = values(latents, "latent_")
     y, names = values(factors, "factor_")
     try:
-        return Representation(latents=z, factors=y, factor_names=names)
+        return Representation(z, y, names, kinds=file_frame(factors).kinds if factors.suffix == ".parquet" else {})
     except UnknotError as error:
-        heads = [
-            (p, n) for p, n in ((latents, latent_names), (factors, names)) if n and list(n) == counted_names(n)
-        ]
+        both = {latents: latent_names, factors: names}.items()
+        heads = [(path, own) for path, own in both if own and list(own) == counted_names(own)]
         said = "".join(f" The first line of {p}, {','.join(n)}, was taken for a header." for p, n in heads)
         raise UnknotError(f"{latents}, {factors}: {error}{said}") from None

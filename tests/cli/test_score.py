@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import unknot
 import unknot.scoring.scoring
 from unknot.cli import app
+from unknot.errors import UnknotError
 from unknot.metrics import METRICS
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
@@ -261,11 +262,33 @@ def test_columns_of_a_table_are_scored_by_name(tmp_path: Path) -> None:
 
 def test_labels_may_be_named_missing_and_measurements_so(tmp_path: Path) -> None:
     path = cells(tmp_path)
-    words = "--factors kind,donor --missing bee --continuous donor --metrics mig --json -".split()
+    words = "--factors kind,donor --missing bee --kinds donor=continuous --metrics mig --json -".split()
     done = _unknot("score", path, *words)
     record = json.loads(done.stdout)
     assert record["input"]["skipped_factors"] == {"kind": "constant where it is known"}
     assert "factor 'donor' is continuous: cut into 20 bins of equal count." in record["input"]["notes"]
+
+
+@pytest.mark.parametrize("name", ["cells.npz", "cells.csv", "cells.parquet"])
+def test_kinds_are_named_for_files_of_all_forms(name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    turn = rng.integers(0, 12, 300)
+    codes = unknot.Representation(turn[:, None] + rng.normal(size=(300, 2)), {"turn": turn})
+    if name.endswith("csv"):
+        columns = {"z0": "latent_0", "z1": "latent_1", "turn": "factor_turn"}
+        codes.to_frame().rename(columns=columns).to_csv(tmp_path / name, index=False)
+    else:
+        codes.write(tmp_path / name)
+    words = ["score", str(tmp_path / name), "--metrics", "r2", "--json", "-", "--kinds"]
+    record = json.loads(CliRunner().invoke(app, [*words, "turn=circular"], catch_exceptions=False).stdout)
+    assert any("'turn' is circular" in note for note in record["scores"]["r2[linear]"]["parts"]["notes"])
+    for wrong, message in (
+        ("turn", "--kinds turn: expected names with kinds, such as hue=circular"),
+        ("tern=circular", "unknown factor 'tern'; did you mean 'turn'"),
+        ("turn=round", "unknown kind of factor 'round'"),
+    ):
+        with pytest.raises(UnknotError, match=message):
+            CliRunner().invoke(app, [*words, wrong], catch_exceptions=False)
 
 
 def test_a_decoder_adds_the_card_of_its_dictionary_to_table_json_and_page(tmp_path: Path) -> None:

@@ -57,15 +57,17 @@ def test_scores_go_to_tensorboard(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tracker", ["mlflow", "wandb", "trackio"])
 def test_the_numbers_of_a_run_reach_a_tracker(
-    tracker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tracker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With the tracker's own code where it is installed, else by the calls that its documentation asks for."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
     calls: list[tuple[object, ...]] = []
     if find_spec(tracker) is None:
         monkeypatch.setitem(sys.modules, tracker, stand_in(tracker, calls))
     with tracking(f"{tracker}:place", "beta 4, seed 0", {"beta": 4}) as log:
         log({"mig[bins=20]": 0.25, "r2": float("nan")}, 100)
+    assert not capsys.readouterr().out, "standard output is for `--json -`"
     if calls:
         assert calls[-2:] == [("log", {"mig.bins_20": 0.25}, 100), ("end",)]
     elif tracker == "mlflow":
@@ -77,7 +79,11 @@ def stand_in(tracker: str, calls: list[tuple[object, ...]]) -> ModuleType:
     module = ModuleType(tracker)
 
     def note(word: str) -> Callable[..., None]:
-        return lambda *words, **_: calls.append((word, *words))
+        def called(*words: object, **_: object) -> None:
+            sys.stdout.write(f"* {word}\n")  # as trackio does
+            calls.append((word, *words))
+
+        return called
 
     class Client:
         def __init__(self, tracking_uri: str) -> None:

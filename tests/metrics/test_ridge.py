@@ -81,3 +81,10 @@ def test_a_penalty_is_chosen_that_predicts_rows_from_all_others():
         errors.append(sum((model.predict(gram.x[[i]])[0] - y[i, 0]) ** 2 for i, model in enumerate(models)))
     assert ridge(gram, y)[1][0] == pytest.approx(tried[np.argmin(errors)])
     assert ridge(gram, y)[1][0] > 3 * near[0]
+
+
+def test_latents_that_are_nearly_nothing_predict_the_mean() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 2)) * 1e-160, rng.normal(size=(60, 1))
+    predictions, _ = ridge(Gram.of(x, x), y)
+    np.testing.assert_allclose(predictions, np.broadcast_to(y.mean(axis=0), y.shape), atol=1e-12)

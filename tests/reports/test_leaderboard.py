@@ -121,6 +121,9 @@ def test_further_published_numbers_can_be_added(tmp_path: Path) -> None:
     path.write_text("world,split,model,r2,source,note\nshapes3d,random,CNN,0.99,Table 6,\n")
     board = leaderboard(more=[path], world="shapes3d", split="random")
     assert [e.source for e in board if (e.model, e.r2) == ("CNN", 0.99)] == ["Table 6"]
+    path.write_text("world,split,model,r2,source\nshapes3d,random,CNN,0.99\n")
+    with pytest.raises(UnknotError, match=r"a row has no source \(shapes3d, random, CNN, 0.99\)"):
+        leaderboard(more=[path])
     path.write_text("world,split,model,r2,source,note\nshapes3d,random,CNN,99.0,Table 6,\n")
     with pytest.raises(UnknotError, match="Divide per cent by 100"):
         leaderboard(more=[path])

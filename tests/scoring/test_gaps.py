@@ -121,10 +121,21 @@ def test_a_factor_of_one_value_where_it_is_known_is_left_out_with_the_reason() -
 
 
 @pytest.mark.parametrize(
-    "name", ["mig", "jemmig", "mig[zero+10]", "mig[bins=20,normaliser=code]", "sap[regression]"]
+    "name",
+    [
+        "mig",
+        "jemmig",
+        "mig[zero+10]",
+        "mig[bins=20,normaliser=code]",
+        "sap[regression]",
+        "sap[classification]",
+        "r2[ridge]",
+    ],
 )
 @pytest.mark.parametrize("layout", ["float32", "sparse"])
-def test_of_wide_codes_too_each_factor_has_the_score_of_its_known_rows(name: str, layout: str) -> None:
+def test_of_wide_codes_too_each_factor_has_the_score_of_its_known_rows(
+    name: str, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(1)
     z, y = rng.normal(size=(300, 110)).astype(np.float32), rng.integers(0, [3, 4, 2], size=(300, 3)).astype(float)
     z[:, :3] += y
@@ -134,13 +145,17 @@ def test_of_wide_codes_too_each_factor_has_the_score_of_its_known_rows(name: str
     z[np.isnan(y[:, 0]), 6] = 1e-3  # without variance where the others are known, but for few rows
     z[~np.isnan(y[:, 0]), 6] = 0
     latents = scipy.sparse.csr_matrix(z) if layout == "sparse" else z
-    card = unknot.score(latents, y, metrics=[name])
+    with monkeypatch.context() as patch:
+        patch.setattr("unknot.scoring.gaps._each_alone", None)  # all factors at once
+        card = unknot.score(latents, y, metrics=[name], null=0)
     (score,) = (record.score for record in card.records.values())
     for j in range(3):
         there = ~np.isnan(y[:, j])
-        alone = unknot.score(z[there].astype(float), y[there, j].astype(int), metrics=[name])
+        alone = unknot.score(z[there].astype(float), y[there, j].astype(int), metrics=[name], null=0)
         (expected,) = (record.score for record in alone.records.values())
         np.testing.assert_allclose(score.parts["per_factor"][j], expected.value, atol=1e-12)
-        matrix = "predictability" if name.startswith("sap") else "mutual_information"
-        np.testing.assert_allclose(score.parts[matrix][:, j], expected.parts[matrix][:, 0], atol=1e-12)
+        for part in {"predictability", "mutual_information", "penalty", "variance"} & {*score.by_factor}:
+            np.testing.assert_allclose(score.parts[part][..., j], expected.parts[part][..., 0], 1e-9, 1e-12)
+        own = score.parts["n_rows_per_factor"][f"factor_{j}"]
+        assert own == expected.parts["n_rows"]
         np.testing.assert_allclose(card.shares[:, j], alone.shares[:, 0], atol=1e-12)

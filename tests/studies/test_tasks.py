@@ -1,5 +1,6 @@
 """The tasks of a study: done once for each run, kept, and put beside the scores."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -219,3 +220,23 @@ def test_the_report_says_which_scores_foretell_reasoning(
     page = write_study_page(tmp_path / "page.html", folder).read_text()
     assert "Abstract visual reasoning and scores: dsprites_rendered" in page
     assert "reconstruction error" in page and "mig[bins=20]" in page
+
+
+def test_what_an_accuracy_is_held_against_is_neither_better_nor_worse(tmp_path: Path) -> None:
+    plan = planned(tmp_path, TINY + "tasks:\n  reasoning: {steps: 1}\n")
+    store = Store(tmp_path / "study", plan)
+    for level, run in enumerate(store.runs):
+        numbers = {"accuracy": 0.4, "accuracy_other_rows": 0.1 * level, "third_row": 0.7}
+        (path,) = store.task_files(run).values()
+        TaskResult("reasoning", run.id, "dsprites_rendered", numbers).write(path)
+    store.write_study()
+    store.write_tables()
+    study = StudyFolder(tmp_path / "study")
+    better = {measure.column: measure.higher_is_better for measure in study.measures}
+    controls = ("reasoning.accuracy_other_rows", "reasoning.third_row")
+    assert better == {"reasoning.accuracy": True} | dict.fromkeys(controls)
+    page = write_study_page(tmp_path / "page.html", tmp_path / "study").read_text()
+    assert "accuracy_other_rows (control)" in page
+    assert set(re.findall(r'class="number best[^>]*data-value="([^"]*)"', page)) == {
+        "0.4"
+    }  # no control is the best

@@ -123,7 +123,9 @@ def test_columns_called_latent_and_factor_need_not_be_chosen_even_as_words(tmp_p
 
 def test_values_that_stand_for_nothing_and_measurements_are_named() -> None:
     table = pd.DataFrame({"z": Z[:, 0], "kind": ["owl", "?", "ant", "?"], "year": [2001, 2002, 2003, -1]})
-    read = from_table(table, latents="z", factors=["kind", "year"], missing=["?", -1], continuous="year")
+    read = from_table(
+        table, latents="z", factors=["kind", "year"], missing=["?", -1], kinds={"year": "continuous"}
+    )
     np.testing.assert_array_equal(read.factors, [[1, 2001], [np.nan, 2002], [0, 2003], [np.nan, np.nan]])
     assert read.kinds == {"year": "continuous"}
 
@@ -137,7 +139,9 @@ def test_values_that_stand_for_nothing_and_measurements_are_named() -> None:
         ({"latents": "z*", "factors": "knd"}, "unknown column of table 'knd'; did you mean 'kind'"),
         ({"latents": "z*", "factors": "kind", "groups": "patient"}, "unknown column of table 'patient'"),
         ({"latents": "kind", "factors": "age"}, "latents hold .*string; expected columns of numbers"),
-        ({"latents": "z*", "factors": "kind", "continuous": "age"}, "unknown factor 'age'"),
+        ({"latents": "z*", "factors": "kind", "kinds": {"age": "ordinal"}}, "unknown factor 'age'"),
+        ({"latents": "z*", "factors": "age", "kinds": {"age": "round"}}, "unknown kind of factor 'round'"),
+        ({"latents": "z*", "factors": "age", "kinds": ["age"]}, "kinds is .*; expected names, each with a word"),
     ],
 )
 def test_columns_that_are_not_there_or_not_named_are_asked_for(choice: dict[str, Any], message: str) -> None:

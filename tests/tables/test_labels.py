@@ -103,7 +103,14 @@ def test_what_is_no_factor_is_refused(factors: object, message: str) -> None:
 
 def test_words_are_no_measurement() -> None:
     with pytest.raises(UnknotError, match="'sex' is words, which are no measurement"):
-        labels_of({"sex": ["f", "m"]}, continuous=["sex"])
+        Representation(np.zeros((2, 1)), {"sex": ["f", "m"]}, kinds={"sex": "continuous"})
+
+
+def test_columns_by_name_have_their_words() -> None:
+    columns = labels_of({"sex": ["m", None, "f"], "age": [1, 2, 3]}).by_name()
+    assert columns["sex"].to_pylist() == ["m", None, "f"] and list(columns["age"]) == [1, 2, 3]
+    with pytest.raises(UnknotError, match="classes are not the numbers of 1 words"):
+        Labels(np.array([[0], [7]]), ("sex",), {"sex": ("f",)}).by_name()
 
 
 def test_held_out_words_are_the_classes_they_are_in_training() -> None:
@@ -130,7 +137,7 @@ def test_a_metric_of_all_factors_together_refuses_gaps_by_itself() -> None:
 
 @pytest.mark.parametrize("ids", [np.arange(200), [f"cell {i}" for i in range(200)]])
 def test_a_column_of_ids_is_no_factor(ids: object) -> None:
-    with pytest.raises(UnknotError, match=r"'id' has 200 distinct values in 200 rows; .*--continuous id"):
+    with pytest.raises(UnknotError, match=r"'id' has 200 distinct values in 200 rows; .*--kinds id=continuous"):
         unknot.score(np.zeros((200, 2)), {"id": ids}, metrics=["mig"])
 
 

@@ -45,7 +45,7 @@ class ScoreOptions:
     groups: str = option("", "Column: rows of one group, such as a patient, are held out together.")
     join: str = option("", "Column by which two tables are joined.")
     missing: Sequence[str] = option((), "Values that stand for an unknown label, such as ?,-1.", "--missing,")
-    continuous: Sequence[str] = option((), "Factors that are measurements, by name.", "--continuous,")
+    kinds: Sequence[str] = option((), "Kinds of factors, such as hue=circular,year=continuous.", "--kinds,")
     decoder: Path | None = option(None, "Decoder of a sparse autoencoder: its file or folder; adds a card.")
     dense: Path | None = option(None, "With --decoder: activations of the same rows, to score beside.")
     others: Sequence[str] = option((), "With --decoder: decoders from other seeds.", "--others,")
@@ -125,7 +125,7 @@ def score(options: ScoreOptions) -> None:
     if run is not None and options.factors_file is None and records:
         from unknot.scoring.kept_scores import keep_scores
 
-        own = {"factors": options.factors, "flatten_slots": options.flatten_slots}
+        own = {"factors": options.factors, "flatten_slots": options.flatten_slots, "kinds": options.kinds}
         keep = partial(keep_scores, run, card, latents, **{name: value for name, value in own.items() if value})
         keep_with_run(run, "the scores are", keep, err=quiet)
     if options.save_baseline is not None and not interrupted:
@@ -144,7 +144,8 @@ def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Represen
     from unknot.representation import from_table, read_representation
     from unknot.tables.frames import HDF5
 
-    named = any((options.latents, options.groups, options.join, options.missing, options.continuous))
+    named = any((options.latents, options.groups, options.join, options.missing))
+    kinds = dict(map(_kind, options.kinds))
     table = latents.suffix in (".csv", ".parquet", *HDF5) or options.factors_file is not None
     columns = named or (table and bool(options.factors))
     with warnings.catch_warnings(record=True) as caught:
@@ -158,12 +159,13 @@ def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Represen
                 groups=options.groups,
                 join=options.join,
                 missing=options.missing,
-                continuous=options.continuous,
             )
         else:
             representation = read_representation(latents, options.factors_file)
     for warning in caught:
         console.print(f"note: {warning.message}", markup=False, highlight=False, style="dim")
+    if kinds:
+        representation = representation.with_kinds(kinds)
     if options.flatten_slots:
         representation = representation.flattened()
     if options.plot is not None:
@@ -173,6 +175,14 @@ def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Represen
         if representation.factors is None:
             raise UnknotError("--plot: a Hinton diagram needs factors, and there are none.")
     return representation.with_factors(options.factors) if options.factors and not columns else representation
+
+
+def _kind(word: str) -> tuple[str, str]:
+    """The factor and its kind of `hue=circular`."""
+    name, _, kind = word.rpartition("=")
+    if not name:
+        raise UnknotError(f"--kinds {word}: expected names with kinds, such as hue=circular.", field="kinds")
+    return name, kind
 
 
 def _dictionary(options: ScoreOptions, representation: "Representation") -> "DictionaryCard | None":

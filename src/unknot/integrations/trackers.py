@@ -6,9 +6,10 @@ in all of them, `mig.bins_20` for `mig[bins=20]`: MLflow takes no brackets, and 
 
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol
@@ -56,11 +57,18 @@ def tracking(address: str, name: str, about: Mapping[str, Any] | None = None) ->
         about: what it was made with, for trackers that keep settings.
     """
     tracker, place = check_tracker(address)
-    log, close = _OPEN[tracker](place, name, {key: str(value) for key, value in (about or {}).items()})
+    with redirect_stdout(sys.stderr):  # where some say what they do; standard output may be somebody's JSON
+        log, close = _OPEN[tracker](place, name, {key: str(value) for key, value in (about or {}).items()})
+
+    def logged(values: Mapping[str, float], step: int) -> None:
+        with redirect_stdout(sys.stderr):
+            log({tracked_name(n): v for n, v in values.items() if isfinite(v)}, step)
+
     try:
-        yield lambda values, step: log({tracked_name(n): v for n, v in values.items() if isfinite(v)}, step)
+        yield logged
     finally:
-        close()
+        with redirect_stdout(sys.stderr):
+            close()
 
 
 def _tensorboard(place: str, name: str, about: Mapping[str, Any]) -> tuple[Log, Callable[[], None]]:

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from unknot.metrics.inputs import prepare
-from unknot.metrics.kernels.information import factor_entropy
-from unknot.metrics.known_information import known_information
+from unknot.metrics.known_information import factor_entropies, known_information
 from unknot.metrics.score import Facts, Score
 
 
@@ -52,7 +51,7 @@ def dcimig(latents: Any, factors: Any, *, bins: int | str = 20, bias_correction:
     factor = information.argmax(axis=1)
     best = np.zeros(rows.n_factors)
     np.maximum.at(best, factor, gaps)
-    entropies = factor_entropy(rows.factors, rows.sizes)
+    entropies = factor_entropies(rows)
     if rows.n_factors == 1:
         rows.notes.append("one factor only: there is no next best, so it counts as 0.")
     parts = {"per_factor": best / entropies, "mutual_information": information}

@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Ints
-from unknot.reading.arrays import Sparse
+from unknot.reading.arrays import is_sparse
 
 Rng = int | np.random.Generator
 MANY = 100  # values that a latent takes if it is not made of classes
@@ -18,7 +19,11 @@ def third(latents: Any, rng: Rng) -> tuple[Ints, Ints]:
     groups = copies(latents)
     if groups is not None:
         return third_of_groups(groups, rng)
-    n = latents.shape[0]
+    return third_of_rows(latents.shape[0], rng)
+
+
+def third_of_rows(n: int, rng: Rng) -> tuple[Ints, Ints]:
+    """A random third of n rows, at least one, and the rest."""
     order = np.random.default_rng(rng).permutation(n)
     return order[: max(1, n // 3)], order[max(1, n // 3) :]
 
@@ -50,7 +55,7 @@ def copies(latents: Any) -> Ints | None:
     >>> len(np.unique(copies(np.vstack([rows, rows])))), copies(rows), copies(np.round(rows))
     (200, None, None)
     """
-    if isinstance(latents, Sparse):
+    if is_sparse(latents):
         return None
     telling, most = None, MANY
     for column in latents.T[:LOOKED_AT]:
@@ -70,3 +75,25 @@ def copies(latents: Any) -> Ints | None:
     codes = np.empty(len(order), dtype=np.int64)
     codes[order] = np.cumsum(first) - 1
     return codes
+
+
+def repeated(latents: NDArray[Any]) -> bool:
+    """Whether two rows are equal, as far as the first latents show.
+
+    >>> repeated(np.array([[0, 1], [0, 2], [1, 2]])), repeated(np.array([[0, 1], [2, 2], [0, 1]]))
+    (False, True)
+    """
+    rows, codes = (
+        np.arange(len(latents)),
+        np.zeros(len(latents), dtype=np.int64),
+    )  # which may be equal, and to which
+    for i in range(min(latents.shape[1], LOOKED_AT)):
+        values = latents[rows, i]
+        order = np.lexsort((values, codes))
+        values, known = values[order], codes[order]
+        new = np.append(True, (values[1:] != values[:-1]) | (known[1:] != known[:-1]))
+        alone = new & np.append(new[1:], True)
+        rows, codes = rows[order][~alone], np.cumsum(new)[~alone]
+        if not len(rows):
+            return False
+    return True

@@ -84,17 +84,22 @@ def prepare(
     if not isinstance(latents, Checked) or isinstance(of_split, np.random.Generator):
         rows = make()
     else:
-        table = factors.values if isinstance(factors, Labels) else as_array(factors, who, "factors")
+        table = _table(who, factors)
         measured = isinstance(factors, Labels) and bool(factors.continuous)
         real = factors is not None and (table.dtype.kind == "f" or measured)
-        tables = [as_array(each) for each in (factors, factors_test) if each is not None]
-        gone = gaps and not all(known(each).all() for each in tables)
+        gone = gaps and not all(
+            known(_table(who, each)).all() for each in (factors, factors_test) if each is not None
+        )
         how = of_split, continuous if real else None, names and tuple(names), as_is, gone
         rows = latents.rows(make, passed[1:], *how)
     if rows.skipped:
         text = f"{who}: left out constant factor(s) {', '.join(rows.skipped)}."
         warnings.warn(text, UnknotWarning, stacklevel=3)
     return rows
+
+
+def _table(who: str, factors: Any) -> NDArray[Any]:
+    return factors.values if isinstance(factors, Labels) else as_array(factors, who, "factors")
 
 
 def _prepared(
@@ -252,7 +257,7 @@ def _encode(
             raise UnknotError(
                 f"{who}: factor '{name}' has {len(values)} distinct values in {n} rows; that is an "
                 "identifier, not a factor. Leave the column out (--factors), or say that it is a measurement "
-                f"(--continuous {name})."
+                f"(--kinds {name}=continuous)."
             )
         if not whole:
             code, known_codes = np.full(len(y), UNKNOWN, dtype=np.int64), code

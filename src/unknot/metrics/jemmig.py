@@ -6,8 +6,7 @@ import numpy as np
 
 from unknot.metrics.inputs import prepare
 from unknot.metrics.kernels.columns import Binning
-from unknot.metrics.kernels.information import factor_entropy
-from unknot.metrics.known_information import known_information
+from unknot.metrics.known_information import factor_entropies, known_information
 from unknot.metrics.score import Facts, Score
 
 TIED = 1e-12  # of what latents know, counted in another order
@@ -56,7 +55,7 @@ def jemmig(latents: Any, factors: Any, *, bins: int | str = 20) -> Score:
     """
     rows = prepare("jemmig", latents, factors, as_is=True, gaps=True)
     known = known_information(rows, bins)
-    entropies = factor_entropy(rows.factors, rows.sizes)
+    entropies = factor_entropies(rows)
     information, joint = known.mutual, known.entropy + entropies - known.mutual
     largest = information.max(axis=0)
     tied = information >= largest - TIED * (1 + largest)

@@ -13,6 +13,7 @@ from unknot.metrics.kernels.columns import (
     release,
     width_edges,
 )
+from unknot.metrics.kernels.information import factor_entropy
 from unknot.metrics.latents import dead
 from unknot.metrics.rows import Rows
 from unknot.processes.threads import side_by_side
@@ -24,6 +25,11 @@ def known_information(rows: Rows, bins: int | str = 20, *, correct: bool = False
     """Mutual information of latents and factors, each in the rows that have it: see `binned_information`."""
     how = known_information, bins, correct
     return rows.kept_once(how, lambda: _information(rows, bins, correct), rows.latents, rows.factors)
+
+
+def factor_entropies(rows: Rows) -> Floats:
+    """Entropy (k,) in nats of each factor, made once for all metrics with these rows."""
+    return rows.kept_once(factor_entropies, lambda: factor_entropy(rows.factors, rows.sizes), rows.factors)
 
 
 def _information(rows: Rows, bins: int | str, correct: bool) -> Information:

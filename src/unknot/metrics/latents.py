@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.rows import Rows
-from unknot.reading.arrays import Sparse, as_array
+from unknot.reading.arrays import as_array, is_sparse
 from unknot.tables.latents import latents_of
 
 NARROW = 100  # latents up to this many are held in double precision
@@ -82,7 +82,7 @@ def checked_latents(who: str, latents: Any, what: str = "latents") -> Any:
     """Finite latents (n, d): narrow ones in double precision, wide ones as they came, sparse or not."""
     array = latents_of(latents, who)
     _check_shape(who, array, what)
-    if isinstance(array, Sparse):
+    if is_sparse(array):
         return array
     if array.shape[1] <= NARROW:
         return check_latents(who, array, what)
@@ -102,7 +102,7 @@ def as_they_came(who: str, latents: Any, what: str = "latents") -> Any:
 
 def column(latents: Any, i: int) -> Floats:
     """One latent (n,) in double precision, of any latents that `checked_latents` returns."""
-    one = latents[:, [i]].toarray()[:, 0] if isinstance(latents, Sparse) else latents[:, i]
+    one = latents[:, [i]].toarray()[:, 0] if is_sparse(latents) else latents[:, i]
     return np.asarray(one, dtype=np.float64)
 
 
@@ -111,7 +111,7 @@ def in_blocks(latents: Any) -> Iterator[Floats]:
     if isinstance(latents, np.ndarray) and latents.dtype == np.float64:
         yield latents
         return
-    columns = latents.tocsc() if isinstance(latents, Sparse) else latents
+    columns = latents.tocsc() if is_sparse(latents) else latents
     for start in range(0, latents.shape[1], NARROW):
         yield as_array(columns[:, start : start + NARROW]).astype(np.float64)
 
@@ -180,7 +180,7 @@ def dead_latents(latents: Any) -> Ints:
     """Which latents have no variance, of any latents that `checked_latents` returns."""
     if not latents.shape[0]:
         return np.empty(0, dtype=np.int64)
-    if isinstance(latents, Sparse):
+    if is_sparse(latents):
         columns = latents.tocsc()
         filled = np.diff(columns.indptr)
         full = np.flatnonzero(filled == latents.shape[0])  # only these can be one value that is not zero

@@ -13,12 +13,11 @@ from unknot.metrics.inputs import Rows, prepare
 from unknot.metrics.kernels.columns import Binning
 from unknot.metrics.kernels.information import (
     Tables,
-    factor_entropy,
     share,
     table_information,
     width_contingency,
 )
-from unknot.metrics.known_information import known_information
+from unknot.metrics.known_information import factor_entropies, known_information
 from unknot.metrics.score import Facts, Score
 
 Normaliser = Literal["factor", "code"]
@@ -94,7 +93,7 @@ def mig(
     rows.notes.extend(_ceilings(rows, how.bins_of(rows)))
     if len(information) == 1:
         rows.notes.append("one latent only: there is no runner-up, so the gap is all that the latent knows.")
-    entropy = factor_entropy(rows.factors, rows.sizes)
+    entropy = factor_entropies(rows).copy()
     if neighbours is not None:
         entropy[rows.continuous] = np.nan
     parts = {
@@ -109,7 +108,7 @@ def mig(
 def _ceilings(rows: Rows, bins: int | str) -> Iterator[str]:
     """Factors with more classes than a latent has bins, which keep a perfect latent below 1."""
     total = Binning.of(bins).total
-    most = np.log(total) / factor_entropy(rows.factors, rows.sizes)
+    most = np.log(total) / factor_entropies(rows)
     short = [
         f"{rows.names[column]} ({size} classes) {value:.2f}"
         for column, size, value in zip(rows.kept, rows.sizes, most, strict=True)
@@ -162,7 +161,7 @@ def shared_information(
         return rows, *rows_information(who, rows, how.neighbours)
     wide = not how.corrected
     rows = prepare(who, latents, factors, as_is=wide, gaps=gaps and wide)
-    bins, entropy = how.bins_of(rows), factor_entropy(rows.factors, rows.sizes)
+    bins, entropy = how.bins_of(rows), factor_entropies(rows)
     if how.corrected:
         tables = width_contingency(rows.latents, rows.factors, rows.sizes, int(bins))
         mutual, expected = table_information(tables), _by_chance(tables, len(rows.factors))

@@ -7,6 +7,7 @@ arXiv:2107.08221, eq. 1-3.
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -16,7 +17,9 @@ from numpy.typing import ArrayLike
 from unknot.errors import UnknotError, check_known
 from unknot.factors import FactorSpace
 from unknot.metrics.arrays import Bools, Floats, Ints
-from unknot.metrics.inputs import Rng, Rows, prepare
+from unknot.metrics.inputs import MissingLabelsError, Rng, Rows, prepare
+from unknot.metrics.known_ridge import known_ridge
+from unknot.metrics.known_rows import KnownRows, counts_of, known_rows
 from unknot.metrics.ridge import Gram, ridge
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
@@ -231,7 +234,12 @@ def r2(
     generator = np.random.default_rng(rng)
     # The network draws on from where the split left the generator; least squares draws nothing.
     of_split = generator if readout == "mlp" else rng
-    rows = prepare("r2", latents, factors, latents_test, factors_test, rng=of_split, continuous="keep")
+    try:
+        rows = prepare("r2", latents, factors, latents_test, factors_test, rng=of_split, continuous="keep")
+    except MissingLabelsError:
+        if readout != "ridge" or latents_test is not None:
+            raise
+        return _known_r2(*known_rows("r2", latents, factors, rng, "keep"))
     x, y, x_test, y_test = _scaled(rows)
     more = {}
     if readout == "ridge":
@@ -242,6 +250,22 @@ def r2(
     per_factor = r2_per_factor(predicted, y_test, variance)
     rows.note_continuous("regressed as it is")
     return rows.score(per_factor.mean(), {"per_factor": per_factor, "variance": variance, **more})
+
+
+def _known_r2(rows: Rows, known: Sequence[KnownRows]) -> Score:
+    """R² by ridge regression where labels are missing, each factor in rows of its own."""
+    low = np.nanmin(rows.numbers, axis=0)
+    y = (rows.numbers - low) / (np.nanmax(rows.numbers, axis=0) - low)
+    predicted, penalties = known_ridge(rows.latents, y, known)
+    variance = np.nanvar(y, axis=0)
+    errors = [
+        np.mean((guess - y[part.test, j]) ** 2)
+        for j, (guess, part) in enumerate(zip(predicted, known, strict=True))
+    ]
+    per_factor = 1 - np.array(errors) / variance
+    rows.note_continuous("regressed as it is")
+    parts = {"per_factor": per_factor, "variance": variance, "penalty": penalties}
+    return rows.score(per_factor.mean(), parts, **counts_of(rows, known))
 
 
 def _scaled(rows: Rows) -> tuple[Floats, ...]:

@@ -7,7 +7,7 @@ well conditioned: choosing a penalty costs next to nothing.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from unknot.processes.threads import one_thread
 
 Real = TypeVar("Real", np.float32, np.float64)
 ROWS = 4_096  # left out one by one at a time
+LEFT_OUT = 16_384  # rows that are left out one by one; of more, these are drawn
 PENALTIES = 61  # tried between the two ends of the grid
 WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
 
@@ -44,17 +45,22 @@ class Gram:
     @classmethod
     def of(cls, latents: Floats, latents_test: Floats) -> "Gram":
         """That of latents (n, d) and (m, d), standardised by the former."""
-        from scipy.linalg import lapack
-
         mean, scale = standardiser(latents)
         x, x_test = (latents - mean) / scale, (latents_test - mean) / scale
         with one_thread():
             if x.shape[1] > len(x):
                 basis = np.linalg.qr(x.T)[0]  # an l2 penalty does not see directions that no row has
                 x, x_test = x @ basis, x_test @ basis
-            gram = x.T @ x
-            if len(gram) == 1:
-                return cls(x, x_test, gram[0], np.empty(0), (np.empty((0, 0)), np.empty(0)))
+            return cls.of_products(x.T @ x, x, x_test)
+
+    @classmethod
+    def of_products(cls, gram: Floats, x: Floats, x_test: Floats) -> "Gram":
+        """That of X'X (r, r), which is overwritten; rows of X that nobody asks for may be missing."""
+        from scipy.linalg import lapack
+
+        if len(gram) == 1:
+            return cls(x, x_test, gram[0], np.empty(0), (np.empty((0, 0)), np.empty(0)))
+        with one_thread():
             room = int(lapack.dsytrd_lwork(len(gram), lower=1)[0])
             packed, diagonal, beside, tau, info = lapack.dsytrd(gram, lower=1, lwork=room, overwrite_a=1)
         if info:
@@ -93,6 +99,15 @@ class Gram:
         values = eigvalsh_tridiagonal(self.diagonal, self.beside, lapack_driver="sterf", check_finite=False)
         return np.asarray(np.maximum(values, 0.0))
 
+    @cached_property
+    def eigenvectors(self) -> tuple[Floats, Floats]:
+        """Eigenvalues (r,) of X'X, none below 0, and the vectors (r, r) that belong to them, as columns."""
+        from scipy.linalg import eigh_tridiagonal
+
+        with one_thread():
+            values, vectors = eigh_tridiagonal(self.diagonal, self.beside, check_finite=False)
+        return np.maximum(values, 0.0), self.turn(vectors, back=True)
+
 
 def ridge(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
     """Predictions (m, k) of the held-out rows by ridge regression, and the penalty (k,) of each target.
@@ -104,7 +119,9 @@ def ridge(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
         targets: (n, k) of the training rows.
     """
     projected, near = best_penalties(gram, targets)
-    penalties = leave_one_out(gram, targets - targets.mean(axis=0), projected, near)
+    rows = left_out(len(targets))
+    judges = gram.x[rows], (targets - targets.mean(axis=0))[rows]
+    penalties = leave_one_out(gram, *judges, len(targets), projected, near)
     weights = np.column_stack(
         [gram.solve(projected[:, [j]], float(penalty))[:, 0] for j, penalty in enumerate(penalties)]
     )
@@ -112,24 +129,40 @@ def ridge(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
         return gram.x_test @ gram.turn(weights, back=True) + targets.mean(axis=0), penalties
 
 
-def leave_one_out(gram: Gram, targets: Floats, projected: Floats, near: Floats) -> Floats:
-    """The penalty (k,) of each centred target (n, k) that predicts every row best from the others.
+def left_out(n: int) -> Any:
+    """Which of n rows are left out one by one: all, or some that are drawn."""
+    return slice(None) if n <= LEFT_OUT else np.sort(np.random.default_rng(0).permutation(n)[:LEFT_OUT])
+
+
+def leave_one_out(gram: Gram, x: Floats, targets: Floats, n: int, projected: Floats, near: Floats) -> Floats:
+    """The penalty (k,) of each target that predicts rows best from all others.
 
     Tried are half powers of ten, up to a hundred times those `near`, which generalised cross-validation chooses: it
     takes all rows to be alike, and trusts features that few rows have too far. The error of a row that is left out is
     its residual over 1 - h, with h the row's entry on the diagonal of the hat matrix.
+
+    Args:
+        gram: of all rows.
+        x: (m, r) the rows that are left out in turn.
+        targets: (m, k) theirs, centred.
+        n: how many rows there are.
+        projected: (r, k) of `best_penalties`.
+        near: (k,) of `best_penalties`.
     """
     low, high = float(near.min()), float(near.max()) * 100
     penalties = np.geomspace(high, low, round(2 * np.log10(high / low)) + 1)
-    weights = [gram.solve(projected, penalty) for penalty in penalties]
+    values, vectors = gram.eigenvectors
+    shrunk = 1 / (values[:, None] + penalties)
+    own = vectors.T @ gram.turn(projected, back=True)
     errors = np.zeros((len(penalties), targets.shape[1]))
-    for first in range(0, len(targets), ROWS):
-        part = slice(first, first + ROWS)
-        rows = gram.turn(gram.x[part].T)
-        for p, penalty in enumerate(penalties):
-            rest = 1 - 1 / len(targets) - (rows * gram.solve(rows, penalty)).sum(axis=0)
-            residuals = targets[part] - rows.T @ weights[p]
-            errors[p] += ((residuals / np.maximum(rest, 1e-6)[:, None]) ** 2).sum(axis=0)
+    with one_thread():
+        for first in range(0, len(x), ROWS):
+            part = slice(first, first + ROWS)
+            rows = x[part] @ vectors
+            rest = np.maximum(1 - 1 / n - rows**2 @ shrunk, 1e-6)
+            for p in range(len(penalties)):
+                residuals = targets[part] - rows @ (shrunk[:, p, None] * own)
+                errors[p] += ((residuals / rest[:, p, None]) ** 2).sum(axis=0)
     result: Floats = penalties[errors.argmin(axis=0)]
     return result
 
@@ -143,13 +176,20 @@ def best_penalties(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
     """
     y = targets - targets.mean(axis=0)
     with one_thread():
-        projected, total = gram.turn(gram.x.T @ y), (y**2).sum(axis=0)
+        projected = gram.turn(gram.x.T @ y)
+    return projected, generalised(gram, projected, (y**2).sum(axis=0), len(y))
+
+
+def generalised(gram: Gram, projected: Floats, total: Floats, n: int) -> Floats:
+    """The penalty (k,) by generalised cross-validation, of n targets whose squares add up to `total` (k,)."""
     values = gram.eigenvalues
-    penalties = (float(values.max()) or 1.0) * np.geomspace(STRONGEST, WEAKEST, PENALTIES)
-    errors = np.empty((PENALTIES, targets.shape[1]))
+    largest = float(values.max())  # nearly nothing where all latents are dead
+    penalties = (largest if largest > 1e-100 else 1.0) * np.geomspace(STRONGEST, WEAKEST, PENALTIES)
+    errors = np.empty((PENALTIES, len(total)))
     for p, penalty in enumerate(penalties):
         w = gram.solve(projected, penalty)
         rss = total - (projected * w).sum(axis=0) - penalty * (w**2).sum(axis=0)
-        freedom = len(y) - 1 - float((values / (values + penalty)).sum())
+        freedom = n - 1 - float((values / (values + penalty)).sum())
         errors[p] = np.maximum(rss, 0.0) / max(freedom, 1e-6) ** 2
-    return projected, penalties[errors.argmin(axis=0)]
+    result: Floats = penalties[errors.argmin(axis=0)]
+    return result

@@ -1,18 +1,26 @@
 """SAP: how much better the best latent predicts each factor than the runner-up does."""
 
 import warnings
-from typing import Any, Literal, get_args
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from unknot.errors import UnknotError, check_known
-from unknot.metrics.arrays import Floats
-from unknot.metrics.inputs import Rng, Rows, prepare
+from unknot.metrics.arrays import WIDE, Floats, Ints
+from unknot.metrics.inputs import MissingLabelsError, Rng, Rows, prepare
+from unknot.metrics.known_rows import KnownRows, counts_of, known_rows
 from unknot.metrics.latents import dead
 from unknot.metrics.score import Facts, Score
+from unknot.processes.threads import side_by_side
+from unknot.reading.arrays import Sparse, as_array
+
+if TYPE_CHECKING:
+    from unknot.metrics.kernels.svm import Part
 
 Mode = Literal["classification", "regression", "liblinear"]
 ROWS = 16_384  # correlated at a time
+BLOCK = 16  # latents judged at a time
 NEARLY_DEAD = 1e-8  # variance, of latents of size 1, below which one is looked at closely
 
 
@@ -85,25 +93,38 @@ def sap(
     if not cost > 0:
         raise UnknotError(f"sap: cost is {cost}; the penalty C must be positive (the literature uses 0.01).")
     test = latents_test, factors_test
+    about: dict[str, Any] = {}
     if mode == "regression":
         rows = prepare("sap", latents, factors, *test, continuous="keep", gaps=True)
         rows.note_continuous("correlated as it is")
+        matrix = _squared_correlation(rows)
     else:
-        rows = prepare("sap", latents, factors, *test, rng=rng)
-    measure = {"classification": _accuracy, "regression": _squared_correlation, "liblinear": _liblinear}[mode]
-    matrix = measure(rows, cost)
+        try:
+            rows = prepare("sap", latents, factors, *test, rng=rng, as_is=mode == "classification")
+            matrix = (_accuracy if mode == "classification" else _liblinear)(rows, cost)
+        except MissingLabelsError:
+            if latents_test is not None or mode == "liblinear":
+                raise
+            rows, known = known_rows("sap", latents, factors, rng, as_is=True)
+            matrix, about = _known_accuracy(rows, known, cost), counts_of(rows, known)
     if len(matrix) == 1:
         rows.notes.append("one latent only: there is no runner-up, so its predictability counts as 0.")
     ranked = np.sort(np.vstack([np.zeros_like(matrix[:1]), matrix]), axis=0)
     per_factor = ranked[-1] - ranked[-2]
     parts = {"per_factor": per_factor, "predictability": matrix, "best_latent": matrix.argmax(axis=0)}
-    return rows.score(per_factor.mean(), parts)
+    return rows.score(per_factor.mean(), parts, **about)
 
 
 def _accuracy(rows: Rows, cost: float) -> Floats:
     from unknot.metrics.kernels.svm import accuracies
 
     z_test, y_test, _ = rows.held_out
+    if rows.latents.shape[1] > WIDE:
+        parts = [
+            _part(codes, np.arange(len(codes)), own, np.arange(len(own)))
+            for codes, own in zip(rows.factors.T, y_test.T, strict=True)
+        ]
+        return _wide_accuracy(rows.latents, z_test, parts, cost)
     columns = np.ascontiguousarray(rows.latents.T)
     result: Floats = accuracies(
         columns,
@@ -114,6 +135,48 @@ def _accuracy(rows: Rows, cost: float) -> Floats:
         np.ascontiguousarray(y_test.T),
         float(cost),
     )
+    return result
+
+
+def _known_accuracy(rows: Rows, known: Sequence[KnownRows], cost: float) -> Floats:
+    """The same where labels are missing, each factor in rows of its own."""
+    parts = []
+    for codes, (train, test) in zip(rows.factors.T, known, strict=True):
+        classes, own = np.unique(codes[train], return_inverse=True)
+        at = np.minimum(np.searchsorted(classes, codes[test]), len(classes) - 1)
+        parts.append(_part(own, train, np.where(classes[at] == codes[test], at, -1), test))
+    return _wide_accuracy(rows.latents, rows.latents, parts, cost)
+
+
+def _part(codes: Ints, rows: Ints, codes_test: Ints, rows_test: Ints) -> "Part":
+    """Rows of one factor, those of a class side by side."""
+    from unknot.metrics.kernels.svm import Part
+
+    starts = np.append(0, np.cumsum(np.bincount(codes)))
+    return Part(rows[np.argsort(codes, kind="stable")], starts, rows_test, codes_test)
+
+
+def _wide_accuracy(latents: Any, latents_test: Any, parts: Sequence["Part"], cost: float) -> Floats:
+    """Test accuracy (d, k) of many latents, some at a time; those are sorted of which a row leaves its margin."""
+    from unknot.metrics.kernels.svm import accuracies_within, accuracy_beyond
+
+    train, test = (z.tocsc() if isinstance(z, Sparse) else z for z in (latents, latents_test))
+    result = np.empty((train.shape[1], len(parts)))
+
+    def judge(block: slice) -> None:
+        columns = np.ascontiguousarray(as_array(train[:, block]).T, dtype=np.float64)
+        columns_test = columns
+        if test is not train:
+            columns_test = np.ascontiguousarray(as_array(test[:, block]).T, dtype=np.float64)
+        for part, accuracies in zip(parts, result[block].T, strict=True):
+            accuracies_within(columns, columns_test, part, cost, accuracies)
+        for i, own in enumerate(result[block]):
+            beyond = np.flatnonzero(np.isnan(own))
+            order = np.argsort(columns[i]) if len(beyond) else None
+            for j in beyond:
+                own[j] = accuracy_beyond(columns[i], order, columns_test[i], parts[j], cost)
+
+    side_by_side(judge, [slice(first, first + BLOCK) for first in range(0, len(result), BLOCK)])
     return result
 
 
@@ -132,7 +195,7 @@ def _liblinear(rows: Rows, cost: float) -> Floats:
     return result
 
 
-def _squared_correlation(rows: Rows, _: float) -> Floats:
+def _squared_correlation(rows: Rows) -> Floats:
     if (rows.factors < 0).any():
         return _known_correlation(rows)
     z, y = rows.latents - rows.latents.mean(axis=0), rows.numbers - rows.numbers.mean(axis=0)

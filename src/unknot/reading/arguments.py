@@ -24,14 +24,18 @@ UNCOUNTED = {"seed", "rng"}  # whole numbers that count nothing
 
 def checked(function: F) -> F:
     """Let a function refuse arguments that are not what its annotations say."""
-    signature, who = inspect.signature(function), function.__name__
+    parameters, who = inspect.signature(function).parameters, function.__name__
+    annotations = {
+        name: parameter.annotation
+        for name, parameter in parameters.items()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD and parameter.annotation is not parameter.empty
+    }
 
     @wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
-        for name, value in signature.bind(*positional, **named).arguments.items():
-            parameter = signature.parameters[name]
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD and parameter.annotation is not parameter.empty:
-                must_be(who, name, value, parameter.annotation)
+        for name, value in (*zip(parameters, positional, strict=False), *named.items()):
+            if name in annotations:
+                must_be(who, name, value, annotations[name])
         return function(*positional, **named)
 
     return call  # type: ignore[return-value]
@@ -45,9 +49,10 @@ def check_fields(who: str, record: Any) -> None:
 
 def must_be(who: str, name: str, value: Any, annotation: Any) -> None:
     """Refuse a value that is none of an annotation's."""
-    if not _each([value], annotation) or (isinstance(value, Real) and value != value):
+    kinds = members(annotation)
+    if not any(_is(value, kind) for kind in kinds) or (isinstance(value, Real) and value != value):
         raise UnknotError(who=who, field=name, value=value, expected=words_of(annotation) or "another type")
-    if Path in members(annotation) and isinstance(value, str | PathLike):
+    if Path in kinds and isinstance(value, str | PathLike):
         try:
             longest = max((len(os.fsencode(part)) for part in Path(value).parts), default=0)
         except UnicodeError:
@@ -56,7 +61,7 @@ def must_be(who: str, name: str, value: Any, annotation: Any) -> None:
             raise UnknotError(who=who, field=name, value=value, expected=f"names of {LONGEST_NAME} bytes at most")
     if name in UNCOUNTED and isinstance(value, Integral) and value < 0:  # which no generator of numpy takes
         raise UnknotError(who=who, field=name, value=value, expected="a whole number from 0 up")
-    counts = isinstance(value, Integral) and int in members(annotation) and name not in UNCOUNTED
+    counts = isinstance(value, Integral) and int in kinds and name not in UNCOUNTED
     if counts and abs(int(value)) > MOST:
         raise UnknotError(who=who, field=name, value=value, expected=f"a number up to {MOST:,}")
 
@@ -74,9 +79,9 @@ _KINDS: dict[Any, Callable[[Any], bool]] = {
 
 def _is(value: Any, kind: Any) -> bool:
     """Whether a value is of a kind; what an annotation does not say is left to those who use the value."""
-    origin, inside = get_origin(kind), get_args(kind)
     if kind in _KINDS:
         return _KINDS[kind](value)
+    origin, inside = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _each([value], inside[0])
     if origin is Literal:

@@ -1,7 +1,7 @@
 """Anything array-like as an array of numpy."""
 
 from contextlib import suppress
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,11 @@ class DLPack(Protocol):
         """Where the memory is."""
 
 
+def is_sparse(values: Any) -> TypeGuard[Sparse]:
+    """Whether these are a sparse matrix; arrays are told at once, since to ask for a protocol takes long."""
+    return not isinstance(values, np.ndarray) and isinstance(values, Sparse)
+
+
 def as_array(values: Any, who: str = "array", what: str = "it") -> NDArray[Any]:
     """Numpy array of anything array-like: tensors on any device, tables, nested lists, small sparse matrices.
 
@@ -71,7 +76,7 @@ def as_array(values: Any, who: str = "array", what: str = "it") -> NDArray[Any]:
         raise UnknotError(
             f"{who}: {what} is a masked array that hides {hidden} of {values.size} entries; drop the rows they are in."
         )
-    if isinstance(values, Sparse):
+    if is_sparse(values):
         return dense(values, who)
     try:
         if isinstance(values, TorchTensor):

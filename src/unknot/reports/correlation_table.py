@@ -39,7 +39,8 @@ def correlate(measures: Sequence[Measure], runs: Any) -> Correlations:
 
     from unknot.statistics.correlations import correlations
 
-    columns = {m.column: m.values.reindex(runs).to_numpy() * (1 if m.higher_is_better else -1) for m in measures}
+    signs = {m.column: -1 if m.higher_is_better is False else 1 for m in measures}
+    columns = {m.column: m.values.reindex(runs).to_numpy() * signs[m.column] for m in measures}
     columns = {name: values for name, values in columns.items() if len(np.unique(values[np.isfinite(values)])) > 1}
     names = list(columns)
     shape = (len(names), len(names))

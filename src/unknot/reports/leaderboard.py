@@ -103,11 +103,17 @@ def _shipped(name: str) -> tuple[BoardEntry, ...]:
     )
 
 
-def _published(row: dict[str, str], path: Path | str) -> BoardEntry:
-    world, r2 = row["world"], float(row["r2"])
+def _published(row: dict[str, str | None], path: Path | str) -> BoardEntry:
+    cells = {name: row[name] or "" for name in COLUMNS if name != "note"}
+    if not all(cells.values()):
+        lacking = next(name for name, cell in cells.items() if not cell)
+        raise UnknotError(
+            f"{path}: a row has no {lacking} ({', '.join(filter(None, cells.values())) or 'empty'})."
+        )
+    world, r2, model = cells["world"], float(cells["r2"]), cells["model"]
     if not r2 <= 1:
-        raise UnknotError(f"{path}: R² of {row['model']} is {row['r2']}; it is at most 1. Divide per cent by 100.")
-    entry = BoardEntry(world, _images(world), _split(row["split"]), row["model"], r2, False, row["source"])
+        raise UnknotError(f"{path}: R² of {model} is {cells['r2']}; it is at most 1. Divide per cent by 100.")
+    entry = BoardEntry(world, _images(world), _split(cells["split"]), model, r2, False, cells["source"])
     return replace(entry, note=row.get("note") or "", spread=float(row.get("spread") or "nan"))
 
 

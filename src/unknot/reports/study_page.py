@@ -145,6 +145,8 @@ class _Sections:
         """
         best = set()
         for column, measure in enumerate(self.study.measures if len(self.study.groups) == 1 else (), start):
+            if measure.higher_is_better is None:
+                continue
             numbers = {i: v for i, row in enumerate(rows) if isinstance(v := row[column], int | float)}
             leading = (max if measure.higher_is_better else min)(numbers.values(), default=None)
             best |= {(i, column) for i, v in numbers.items() if v == leading}
@@ -333,14 +335,19 @@ class _Sections:
         return {column: text if counts[text] == 1 else column for column, text in words.items()}
 
     def _head(self, measure: Measure) -> str:
-        return self._words[measure.column] + ("" if measure.higher_is_better else " (lower is better)")
+        return self._words[measure.column] + _direction(measure)
 
     def _link(self, id_: str) -> Link | str:
         return Link(id_, anchor(f"run-{id_}")) if id_ in self.shown else id_
 
 
 def _exact(measure: Measure) -> str:
-    return measure.column + ("" if measure.higher_is_better else " (lower is better)")
+    return measure.column + _direction(measure)
+
+
+def _direction(measure: Measure) -> str:
+    """What stands beside the name of a measure of which more is not better."""
+    return {True: "", False: " (lower is better)", None: " (control)"}[measure.higher_is_better]
 
 
 def _informative(study: StudyFolder) -> dict[str, int]:

@@ -13,7 +13,7 @@ from unknot.metrics.latents import dead
 from unknot.metrics.ranks import average_ranks
 from unknot.metrics.score import Assumption
 from unknot.metrics.verdict import FOUND, least_shares
-from unknot.reading.arrays import Sparse
+from unknot.reading.arrays import is_sparse
 from unknot.scoring.observed import BINS, FEW, Observed
 from unknot.scoring.yardsticks import Yardstick
 
@@ -96,7 +96,7 @@ def advise(
         dependence: of the factors on each other, (k, k).
         metrics: those on the card, by key, with their options.
     """
-    if isinstance(latents, Sparse) or latents.shape[1] > WIDE:
+    if is_sparse(latents) or latents.shape[1] > WIDE:
         return []
     step = -(-len(latents) // ROWS)
     there = (rows.factors[::step] != UNKNOWN).all(axis=1)

@@ -114,7 +114,7 @@ def _opened(study: StudyFolder | Path | str, *columns: str) -> StudyFolder:
 
 
 def _lower_is_better(study: StudyFolder) -> list[str]:
-    return [measure.column for measure in study.measures if not measure.higher_is_better]
+    return [measure.column for measure in study.measures if measure.higher_is_better is False]
 
 
 def _each(

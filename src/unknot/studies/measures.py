@@ -32,7 +32,7 @@ class Measure:
         column: its name.
         kind: what it comes from.
         question: what it measures.
-        higher_is_better: whether more is better.
+        higher_is_better: whether more is better; None of what others are held against.
         counted: whether it counts for a run's place: it is a score that rests on labels.
         values: by run id, a pandas series; runs without one are missing.
         once: names it had before there was one.
@@ -41,7 +41,7 @@ class Measure:
     column: str
     kind: MeasureKind
     question: str
-    higher_is_better: bool
+    higher_is_better: bool | None
     counted: bool
     values: "pd.Series[float]"
     once: tuple[str, ...] = ()
@@ -78,7 +78,8 @@ def _scores(table: "pd.DataFrame") -> Iterator[Measure]:
 
 def _tasks(table: "pd.DataFrame") -> Iterator[Measure]:
     for (task, name), rows in table.groupby(["task", "name"], sort=False):
-        column, higher = f"{task}.{name}", bool(rows["higher_is_better"].iloc[0])
+        column, better = f"{task}.{name}", rows["higher_is_better"].dropna()
+        higher = bool(better.iloc[0]) if len(better) else None
         values = _by_run(column, rows, "value")
         yield Measure(column, "task", f"task {task}", higher, False, values, (f"{task}: {name}",))
 

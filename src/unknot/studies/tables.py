@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from unknot.files import read_json
 from unknot.scoring.kept_scores import records_by_key, score_keys
 from unknot.scoring.record import score_rows
-from unknot.tasks.result import read_result
+from unknot.tasks import controls_of, read_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ COLUMNS = {
 TYPES = {
     "runs": {"seed": "int64", "steps": "int64", "minutes": "float64"},
     "scores": {"value": "float64", "seconds": "float64", "version": "int64", "higher_is_better": "bool"},
-    "tasks": {"value": "float64", "higher_is_better": "bool"},
+    "tasks": {"value": "float64", "higher_is_better": "boolean"},
     "ranks": {"score": "float64", "informative": "int64", "partners": "int64"},
 }
 Rows = Iterator[dict[str, Any]]
@@ -76,14 +76,16 @@ def _scores(store: "Store") -> Rows:
 
 
 def _tasks(store: "Store") -> Rows:
-    """One row for each headline number of each task."""
+    """One row for each headline number of each task; of controls neither more nor less is better."""
     for run in store.runs:
         for path in store.task_files(run).values():
             if path.is_file():
                 result = read_result(path)
+                controls = controls_of(result.task)
                 for name, value in result.values.items():
-                    number = {"name": name, "value": value, "higher_is_better": name not in result.lower_is_better}
-                    yield {"id": run.id, "task": result.task} | number
+                    higher = None if name in controls else name not in result.lower_is_better
+                    about = {"id": run.id, "task": result.task}
+                    yield about | {"name": name, "value": value, "higher_is_better": higher}
 
 
 def _ranks(store: "Store") -> Rows:

@@ -3,7 +3,7 @@
 pandas, polars, DuckDB and others hand over their columns by `__arrow_c_stream__`, a Hugging Face dataset by its format.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -74,7 +74,7 @@ def as_table(values: Any, who: str) -> "pa.Table":
         for name, feature in values.features.items():
             if isinstance(feature, ClassLabel):
                 place = table.column_names.index(name)
-                table = table.set_column(place, name, _named(table.column(name), feature.names))
+                table = table.set_column(place, name, worded(table.column(name), feature.names))
         return table
     if isinstance(values, Mapping):
         return pa.table({str(name): column_of(column, f"{who}: '{name}'") for name, column in values.items()})
@@ -101,13 +101,17 @@ def column_of(values: Any, who: str) -> "pa.ChunkedArray":
         raise _mixed(who, error) from None
 
 
-def _named(column: "pa.ChunkedArray", names: list[str]) -> "pa.ChunkedArray":
-    """Whole numbers with names as a categorical; -1 is how Hugging Face writes a label that is not known."""
+def worded(codes: Any, words: Sequence[str]) -> "pa.ChunkedArray":
+    """Numbers of classes with their words, as a categorical; unknown is NaN, or -1 as Hugging Face writes it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    codes = pc.if_else(pc.less(column, 0), None, column).combine_chunks().cast("int32")
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, pa.array(names))])
+    column = column_of(codes, "words")
+    try:
+        known = pc.if_else(pc.less(column, 0), None, column).combine_chunks().cast("int32")
+        return pa.chunked_array([pa.DictionaryArray.from_arrays(known, pa.array(list(words)))])
+    except pa.ArrowException as error:
+        raise UnknotError(f"words: classes are not the numbers of {len(words)} words ({error}).") from None
 
 
 def _mixed(who: str, error: Exception) -> UnknotError:

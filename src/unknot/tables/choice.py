@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
-from unknot.reading.arrays import Sparse
+from unknot.factors import Kind
+from unknot.reading.arrays import Sparse, is_sparse
 from unknot.tables.arrow import column_of
 from unknot.tables.frames import Frame, n_rows
 from unknot.tables.labels import Labels, labels_of
@@ -31,7 +32,6 @@ class Columns:
         groups: the column that says what each row belongs to.
         join: the column that two tables are joined by.
         missing: values that stand for an unknown label, besides None, NaN and empty words.
-        continuous: factors that are measurements, whatever their values look like.
     """
 
     latents: Sequence[str] = ()
@@ -39,10 +39,9 @@ class Columns:
     groups: str = ""
     join: str = ""
     missing: Sequence[Any] = ()
-    continuous: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for name in ("latents", "factors", "missing", "continuous"):
+        for name in ("latents", "factors", "missing"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
 
@@ -59,6 +58,7 @@ class Chosen:
     latents: Any
     factors: Labels | None
     groups: Any
+    kinds: Mapping[str, Kind]
 
 
 def choose(first: Frame, labels: Frame | None, columns: Columns) -> Chosen:
@@ -78,14 +78,9 @@ def choose(first: Frame, labels: Frame | None, columns: Columns) -> Chosen:
         own, theirs, z = _joined(first, second, own, theirs, z, columns.join)
     group = own.get(columns.groups, theirs.get(columns.groups)) if columns.groups else None
     given = {name.removeprefix(FACTOR): theirs[name] for name in factors}
-    if not given:
-        return Chosen(z, None, group)
     chosen = {name: _plain(second.who, name, column) for name, column in given.items()}
-    unknown_names = [name for name in columns.continuous if name not in chosen]
-    if unknown_names:
-        raise unknown("factor", unknown_names[0], chosen, field="continuous")
-    about = labels_of(chosen, who=second.who, missing=columns.missing, continuous=columns.continuous)
-    return Chosen(z, about, group)
+    about = labels_of(chosen, who=second.who, missing=columns.missing) if chosen else None
+    return Chosen(z, about, group, second.kinds)
 
 
 def _latents(frame: Frame, columns: Columns) -> list[str]:
@@ -152,7 +147,7 @@ def _stacked(who: str, columns: Sequence[Any]) -> Any:
 
 def _plain(who: str, name: str, column: Any) -> Any:
     """A column of factors as one of Arrow's."""
-    if isinstance(column, Sparse) or (isinstance(column, np.ndarray) and column.ndim > 1):
+    if is_sparse(column) or (isinstance(column, np.ndarray) and column.ndim > 1):
         raise UnknotError(f"{who}: factor '{name}' has shape {column.shape}; a factor has one value in each row.")
     return column
 

@@ -4,14 +4,17 @@ A column is one of Arrow's, or an array (n, d) or sparse matrix that stands besi
 dataset of HDF5, an array of an `.npz`.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from unknot.errors import UnknotError
+from unknot.factors import Kind
 from unknot.reading.arrays import Sparse
 from unknot.reading.guard import must_fit, parsing
 from unknot.tables.arrow import INDEX, Annotated, as_table, is_table
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HDF5 = (".h5", ".hdf5", ".h5ad")
+METADATA = b"unknot"  # where the schema of Arrow and of Parquet files says what columns do not
+KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,13 @@ class Frame:
         who: the file, or what the table is called in messages.
         vectors: name of each column -> whether it holds a vector in each row.
         read: the columns of some names.
+        kinds: factor -> its kind, where the file says so.
     """
 
     who: str
     vectors: Mapping[str, bool]
     read: Callable[[Sequence[str]], Mapping[str, Any]]
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,7 +86,7 @@ def _beside(who: str, table: "pa.Table", arrays: Mapping[str, Any]) -> Frame:
     def read(names: Sequence[str]) -> dict[str, Any]:
         return {name: latents_of(arrays[name], who) if name in arrays else table.column(name) for name in names}
 
-    return Frame(who, vectors, read)
+    return Frame(who, vectors, read, _kinds(who, table.schema))
 
 
 def _of_parquet(path: Path) -> Frame:
@@ -96,7 +103,21 @@ def _of_parquet(path: Path) -> Frame:
             return {name: table.column(name) for name in names}
 
     vectors = {str(field.name): is_vector(field.type) for field in schema if not field.name.startswith(INDEX)}
-    return Frame(str(path), vectors, read)
+    return Frame(str(path), vectors, read, _kinds(str(path), schema))
+
+
+def _kinds(who: str, schema: "pa.Schema") -> Mapping[str, Kind]:
+    """Kinds of factors that the metadata of a table has."""
+    written = (schema.metadata or {}).get(METADATA)
+    with suppress(ValueError, RecursionError):
+        about = {} if written is None else json.loads(written)
+        kinds = about.get("kinds", {}) if isinstance(about, dict) else None
+        if isinstance(kinds, dict) and all(kind in KINDS for kind in kinds.values()):
+            return kinds
+    raise UnknotError(
+        f"{who}: its metadata 'unknot' is {written!r:.80}; expected JSON such as "
+        f'{{"kinds": {{"colour": "categorical"}}}}, with kinds out of {", ".join(KINDS)}.'
+    )
 
 
 def n_rows(column: Any) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.factors import Kind
 from unknot.reading.arrays import as_array
-from unknot.tables.arrow import as_table, column_of, is_table
+from unknot.tables.arrow import as_table, column_of, is_table, worded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,6 +60,13 @@ class Labels:
         values = self.values[rows][:, columns]
         return Labels(values, tuple(self.columns[j] for j in columns), self.words, self.kinds)
 
+    def by_name(self) -> dict[str, Any]:
+        """Factor -> its column, words as a categorical of Arrow."""
+        columns = dict(zip(self.columns, self.values.T, strict=True))
+        return columns | {
+            name: worded(columns[name], words) for name, words in self.words.items() if name in columns
+        }
+
     def like(self, first: "Labels") -> "Labels":
         """The same with classes of words numbered as in other labels; words that are new there come after them."""
         values, words = self.values, dict(self.words)
@@ -92,7 +99,6 @@ def labels_of(
     names: Sequence[str] = (),
     prefix: str = "factor_",
     missing: Sequence[Any] = (),
-    continuous: Iterable[str] = (),
 ) -> Labels:
     """Factors of anything: an array, a table, a column of words or a list of them.
 
@@ -102,7 +108,6 @@ def labels_of(
         names: of the factors; a table brings its own.
         prefix: of the numbers that are the names of factors without any.
         missing: values that stand for an unknown label, besides None, NaN and empty words.
-        continuous: factors that are measurements, whatever their values look like.
 
     >>> labels = labels_of({"species": ["owl", None, "ant"], "tags": [["red"], [], ["red", "big"]]})
     >>> labels.columns, labels.words["species"]
@@ -117,25 +122,25 @@ def labels_of(
     if is_table(factors):
         table = as_table(factors, who)
         columns = [(str(name), table.column(i)) for i, name in enumerate(table.column_names)]
-        return _joined(who, columns, missing, frozenset(continuous), names)
+        return _joined(who, columns, missing, names)
     array = _array(factors)
     if array is not None and (array.ndim == 0 or array.dtype.kind in "fiub"):
         if array.ndim == 0:
             raise UnknotError(f"{who}: factors has shape (); expected (n_samples, n_factors).")
         array = _without(array, missing)
         own = tuple(names) or _numbered(array, prefix)
-        return Labels(array if array.ndim > 1 else array[:, None], own, kinds=_measured(continuous))
+        return Labels(array if array.ndim > 1 else array[:, None], own)
     if array is None or array.ndim < 2:
         single = column_of(factors, who)
         name = names[0] if len(names) == 1 else f"{prefix}0"
-        return _joined(who, [(name, single)], missing, frozenset(continuous), ())
+        return _joined(who, [(name, single)], missing, ())
     if array.ndim != 2:
         raise UnknotError(f"{who}: factors has shape {array.shape}; expected (n_samples, n_factors).")
     own = tuple(names) or _numbered(array, prefix)
     if len(own) != array.shape[1]:
         raise UnknotError(f"{who}: {len(own)} factor names for {array.shape[1]} factors; give one name each.")
     parts = [(name, column_of(array[:, j], f"{who}: factor '{name}'")) for j, name in enumerate(own)]
-    return _joined(who, parts, missing, frozenset(continuous), ())
+    return _joined(who, parts, missing, ())
 
 
 def group_codes(groups: Any, who: str) -> NDArray[np.int64]:
@@ -188,7 +193,6 @@ def _joined(
     who: str,
     columns: Iterable[tuple[str, "pa.ChunkedArray"]],
     missing: Sequence[Any],
-    continuous: frozenset[str],
     names: Sequence[str],
 ) -> Labels:
     parts = [part for name, column in columns for part in _factors(who, name, column, missing)]
@@ -197,20 +201,14 @@ def _joined(
     if len(names) and len(names) != len(parts):
         raise UnknotError(f"{who}: {len(names)} factor names for {len(parts)} factors; give one name each.")
     own = tuple(map(str, names)) or tuple(part.name for part in parts)
-    for name in continuous & {n for n, part in zip(own, parts, strict=True) if part.words}:
-        raise UnknotError(f"{who}: factor '{name}' is words, which are no measurement.")
     values = [part.values for part in parts]
     whole = all(column.dtype.kind in "iub" for column in values)
     return Labels(
         np.stack(values, axis=1).astype(np.int64 if whole else np.float64),
         own,
         {name: part.words for name, part in zip(own, parts, strict=True) if part.words},
-        _measured(continuous | {name for name, part in zip(own, parts, strict=True) if part.measured}),
+        {name: "continuous" for name, part in zip(own, parts, strict=True) if part.measured},
     )
-
-
-def _measured(names: Iterable[str]) -> dict[str, Kind]:
-    return dict.fromkeys(sorted(names), "continuous")
 
 
 @dataclass(frozen=True)

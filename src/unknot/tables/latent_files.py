@@ -3,7 +3,7 @@
 import csv
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, extras
+from unknot.files import written_whole
 from unknot.reading import npz
+from unknot.reading.arrays import Sparse
 from unknot.reading.guard import must_fit, parsing
 from unknot.reading.tables import read_parquet
 from unknot.tables import sparse
+from unknot.tables.frames import METADATA
+from unknot.tables.labels import Labels
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
 KEYS = (*ARRAYS, "factor_names", "words", "kinds", "source", *sparse.KEYS)
@@ -58,6 +62,50 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     if "factor_names" in metadata:  # safetensors hold numbers only, so names travel in the header
         arrays["factor_names"] = _names_in_header(path, metadata["factor_names"])
     return arrays | {name: np.array(metadata[name]) for name in ("source", "words", "kinds") if name in metadata}
+
+
+def write_arrays(
+    path: Path, arrays: Mapping[str, NDArray[Any]], names: Sequence[str], about: Mapping[str, Any]
+) -> None:
+    """Write an archive of numpy, or of safetensors if the path ends so, complete or not at all.
+
+    Args:
+        path: of the file.
+        arrays: numbers by their keys; sparse matrices are packed.
+        names: of the factors.
+        about: what is kept as JSON, such as kinds of factors.
+    """
+    arrays, texts = sparse.packed(arrays), {name: json.dumps(text) for name, text in about.items() if text}
+    if path.suffix == ".safetensors":
+        with extras(f"{path}: writing it"):
+            from safetensors.numpy import save_file
+        whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        with written_whole(path) as beside:
+            save_file(whole, beside, {"factor_names": json.dumps(names), **texts})
+        return
+    strings = {"factor_names": np.array(names, dtype=np.str_)}
+    strings |= {name: np.array(text) for name, text in texts.items()}
+    with written_whole(path) as beside, beside.open("wb") as file:
+        np.savez_compressed(file, **arrays, **strings)  # type: ignore[arg-type]
+
+
+def write_parquet(path: Path, arrays: Mapping[str, Any], labels: Labels | None) -> None:
+    """Write a table of latents and factors, words as words, with the kinds of factors in its metadata."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    latents, others = arrays["latents"], [name for name in arrays if name not in ("latents", "factors")]
+    others += ["slots"] * (latents.ndim > 2) + ["a sparse matrix"] * isinstance(latents, Sparse)
+    if others:
+        raise UnknotError(f"{path}: a table holds latents (n, d) and factors, not {others[0]}; write an .npz.")
+    columns: dict[str, Any] = {f"latent_{i}": column for i, column in enumerate(latents.T)}
+    if labels is not None:
+        columns |= {f"factor_{name}": column for name, column in labels.by_name().items()}
+    table = pa.table(columns)
+    kinds = {} if labels is None else labels.kinds
+    table = table.replace_schema_metadata({METADATA: json.dumps({"kinds": dict(kinds)})} if kinds else {})
+    with written_whole(path) as beside:
+        pq.write_table(table, beside)
 
 
 def _names_in_header(path: Path, written: str) -> NDArray[Any]:
@@ -153,9 +201,17 @@ def columns_of(frame: Any) -> NDArray[Any]:
 
 
 def json_object(written: NDArray[Any] | None) -> dict[str, Any]:
-    """What a file says of its latents or classes, if it does so in a way we can read; nothing depends on it."""
+    """What a file says of its latents or classes, if it does so in a way we can read; no score depends on it."""
     try:
         source = json.loads(str(written)) if written is not None else {}
     except (ValueError, RecursionError):
         return {}
     return source if isinstance(source, dict) else {}
+
+
+def kinds_in(written: NDArray[Any] | None) -> dict[str, Any]:
+    """Kinds of factors that a file has as JSON; scores depend on them, so that what cannot be read is refused."""
+    kinds = json_object(written)
+    if written is not None and not kinds and str(written).strip() != "{}":
+        raise UnknotError(f'kinds is {str(written)!r:.80}; expected JSON such as {{"colour": "categorical"}}.')
+    return kinds

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.reading.arrays import Sparse, TorchTensor, as_array
+from unknot.reading.arrays import TorchTensor, as_array, is_sparse
 from unknot.tables.arrow import ArrowStream, HuggingFace, as_table, column_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def latents_of(latents: Any, who: str = "latents") -> Any:
             torch; a table of numbers; a column of lists; nested lists.
         who: for messages.
     """
-    if isinstance(latents, Sparse):
+    if is_sparse(latents):
         return _by_rows(latents, who)
     if isinstance(latents, TorchTensor):
         return _of_torch(latents, who)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.reading.arrays import Sparse
+from unknot.reading.arrays import is_sparse
 
 PARTS = ("data", "indices", "indptr", "shape")
 NAMES = ("latents", "latents_test")
@@ -27,7 +27,7 @@ def packed(arrays: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """Arrays by name, sparse ones as the four arrays they are made of."""
     plain: dict[str, NDArray[Any]] = {}
     for name, array in arrays.items():
-        if isinstance(array, Sparse):
+        if is_sparse(array):
             rows = array.tocsr()
             parts = (rows.data, rows.indices, rows.indptr, np.array(rows.shape, dtype=np.int64))
             plain |= {f"{name}.{part}": values for part, values in zip(PARTS, parts, strict=True)}

@@ -1,5 +1,7 @@
 """What can be done with a representation: one folder and one declaration for each task."""
 
+from collections.abc import Sequence
+
 from unknot.errors import unknown
 from unknot.tasks.agent.task import AGENT
 from unknot.tasks.algebra.task import ALGEBRA
@@ -31,4 +33,13 @@ def find_task(name: str) -> Task:
     return TASKS[name]
 
 
-__all__ = ["TASKS", "Task", "TaskResult", "find_task", "read_result"]
+def controls_of(name: str) -> Sequence[str]:
+    """The controls of a task; none of one that is not known here, such as one of a newer version.
+
+    >>> controls_of("fairness"), "third_row" in controls_of("reasoning")
+    ((), True)
+    """
+    return TASKS[name].controls if name in TASKS else ()
+
+
+__all__ = ["TASKS", "Task", "TaskResult", "controls_of", "find_task", "read_result"]

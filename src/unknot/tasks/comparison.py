@@ -10,9 +10,8 @@ from unknot.metrics.arrays import Floats
 from unknot.reading.arguments import checked
 from unknot.scoring.comparison import Comparison
 from unknot.statistics.differences import Measured, differences
+from unknot.tasks import controls_of
 from unknot.tasks.kept_results import WHOSE
-from unknot.tasks.reasoning.options import CONTROLS
-from unknot.tasks.reasoning.options import WHO as REASONING
 from unknot.tasks.result import TaskResult
 
 REPEATED = (*WHOSE, "seed")  # settings that differ between repetitions of the same
@@ -61,7 +60,7 @@ def compare_results(results: Mapping[str, Sequence[TaskResult]], *, margin: floa
         titles = [each for each in shared if by_setting[names[0]][each][0].task == first.task]
         task = first.task + (f" ({key[:6]})" if len(titles) > 1 else "")
         for value in first.values:
-            if first.task == REASONING and value in CONTROLS:
+            if value in controls_of(first.task):
                 continue
             measure = f"{task}: {value}"
             all_numbers = {name: _repeated(by_setting[name][key], value) for name in names}

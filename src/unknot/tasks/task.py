@@ -49,6 +49,7 @@ class Task:
         optional: whether it says something without a source too.
         reads: recognises what this task alone can read.
         trains: whether it takes a `RunSpec` and trains by it.
+        controls: names of the values that others are held against; neither more nor less of them is better.
         compare: results of several sources for the terminal, beside their own tables.
         preview: a picture of what it shows, without measuring anything.
         estimate: seconds of one run on a world, from a short trial.
@@ -72,6 +73,7 @@ class Task:
     optional: bool = False
     reads: Reads = lambda which: None
     trains: bool = False
+    controls: Sequence[str] = ()
     compare: "Callable[[Sequence[TaskResult]], RenderableType] | None" = None
     preview: "Callable[[Source, Any, Progress], Image] | None" = None
     estimate: Callable[[str, Any, Path | None], float] | None = None

@@ -93,10 +93,16 @@ def shared_variances(
             rows[q] = group[np.int64((np.uint64(words[p, q + 1]) * size) >> np.uint64(32))]
         total[:] = 0.0
         squares[:] = 0.0
-        for q in range(batch):
-            row = latents[rows[q]]
+        for q in range(0, batch - 1, 2):  # by two, which halves how often sums are stored
+            row, other = latents[rows[q]], latents[rows[q + 1]]
             for i in range(d):
                 # Relative to one row of the group, so that equal rows have a variance of exactly 0.
+                x, y = row[i] - first[i], other[i] - first[i]
+                total[i] = (total[i] + x) + y
+                squares[i] = (squares[i] + x * x) + y * y
+        if batch % 2:
+            row = latents[rows[batch - 1]]
+            for i in range(d):
                 x = row[i] - first[i]
                 total[i] += x
                 squares[i] += x * x

@@ -34,7 +34,7 @@ class Problem(NamedTuple):
     c_neg: float  # of one of the rest
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _summed(values: Floats) -> Sorted:
     sums = np.zeros((len(values) + 1, 3))
     for r in range(len(values)):
@@ -44,7 +44,7 @@ def _summed(values: Floats) -> Sorted:
     return Sorted(values, sums)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _count(values: Floats, edge: float, equal: bool) -> int:
     """How many of the sorted values lie below the edge, or at it if `equal` (np.searchsorted compiles slowly)."""
     low, high = 0, len(values)
@@ -57,7 +57,7 @@ def _count(values: Floats, edge: float, equal: bool) -> int:
     return low
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _inside(rows: Sorted, w: float, b: float, side: float) -> tuple[float, float, float]:
     """Sums over the values with side * (w x + b) < 1: what a class on that side has inside its margin."""
     values, sums = rows
@@ -72,7 +72,7 @@ def _inside(rows: Sorted, w: float, b: float, side: float) -> tuple[float, float
     return sums[high, 0] - sums[low, 0], sums[high, 1] - sums[low, 1], sums[high, 2] - sums[low, 2]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _state(problem: Problem, w: float, b: float, out: Floats) -> None:
     """Objective, gradient (2) and Hessian (3) at (w, b), where b is the intercept of the centred feature."""
     everyone, own, centre, c_pos, c_neg = problem
@@ -92,7 +92,7 @@ def _state(problem: Problem, w: float, b: float, out: Floats) -> None:
     out[5] = 1.0 + 2.0 * s0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _solve(problem: Problem) -> tuple[float, float]:
     """Slope and (centred) intercept that part a class from the rest."""
     w, b = 0.0, 0.0
@@ -119,7 +119,7 @@ def _solve(problem: Problem) -> tuple[float, float]:
     return w, b
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fit(x: Floats, labels: Ints, counts: Ints, cost: float) -> Floats:
     """Slope and intercept (lines, 2) of each class against the rest; one line if there are two classes.
 
@@ -152,7 +152,7 @@ def fit(x: Floats, labels: Ints, counts: Ints, cost: float) -> Floats:
     return lines
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def accuracy(x: Floats, labels: Ints, lines: Floats) -> float:
     """Share of rows whose class has the highest line (lowest class on ties); unseen classes are always wrong."""
     n = len(x)
@@ -174,7 +174,7 @@ def accuracy(x: Floats, labels: Ints, lines: Floats) -> float:
     return right / n
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def accuracies(
     latents: Floats, order: Ints, factors: Ints, sizes: Ints, latents_test: Floats, factors_test: Ints, cost: float
 ) -> Floats:
@@ -197,3 +197,144 @@ def accuracies(
             lines = fit(x, factors[j][order[i]], np.bincount(factors[j], minlength=sizes[j]), cost)
             result[i, j] = accuracy(latents_test[i], factors_test[j], lines)
     return result
+
+
+class Part(NamedTuple):
+    """The rows of one factor that lines are fitted on, those of a class side by side, and those they are judged on."""
+
+    rows: Ints
+    starts: Ints  # (K + 1,) where in `rows` each class starts
+    rows_test: Ints
+    codes_test: Ints
+
+
+@njit(cache=True, nogil=True)
+def _least_squares(sums: Floats, ends: Floats, centre: float, cost: float, lines: Floats) -> bool:
+    """The lines of all classes if no row leaves its margin, which makes them least squares; else False.
+
+    Args:
+        sums: (K, 3) of 1, x and x^2 of each class, centred.
+        ends: (K, 2) smallest and largest x of each class, centred.
+        centre: that was taken from x.
+        cost: the penalty C.
+        lines: (K, 2) slope and intercept, filled in; (1, 2) if there are two classes.
+    """
+    k = len(sums)
+    total = sums.sum(axis=0)
+    for c in range(len(lines)):
+        positive = 1 if k == 2 else c
+        c_pos = cost * total[0] / (k * sums[positive, 0])
+        c_neg = cost * total[0] / (k * sums[0, 0]) if k == 2 else cost
+        own, rest = c_pos * sums[positive], c_neg * (total - sums[positive])
+        s, t = own + rest, own - rest
+        ww, wb, bb = 1.0 + centre * centre + 2.0 * s[2], -centre + 2.0 * s[1], 1.0 + 2.0 * s[0]
+        w, b = 0.0, 0.0
+        for _ in range(3):  # the first step is the solution, the others mend its rounding
+            of_w, of_b = 2.0 * t[1] - ww * w - wb * b, 2.0 * t[0] - wb * w - bb * b
+            w += (bb * of_w - wb * of_b) / (ww * bb - wb * wb)
+            b += (ww * of_b - wb * of_w) / (ww * bb - wb * wb)
+        for other in range(k):
+            side = 1.0 if other == positive else -1.0
+            if side * (w * ends[other, 0] + b) >= 1.0 or side * (w * ends[other, 1] + b) >= 1.0:
+                return False
+        lines[c, 0], lines[c, 1] = w, b - w * centre
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _highest(lines: Floats, low: float, high: float) -> Ints:
+    """The lines that are the highest, or nearly, somewhere between two places; the others need not be looked at."""
+    kept = np.empty(len(lines), dtype=np.int64)
+    n_kept = 0
+    for c in range(len(lines)):
+        first, last = low, high
+        for other in range(len(lines)):
+            slope, ahead = lines[c, 0] - lines[other, 0], lines[c, 1] - lines[other, 1]
+            size = abs(lines[c, 1]) + abs(lines[other, 1])
+            ahead += 1e-9 * (size + (abs(lines[c, 0]) + abs(lines[other, 0])) * max(abs(low), abs(high)))
+            if slope > 0.0:
+                first = max(first, -ahead / slope)
+            elif slope < 0.0:
+                last = min(last, -ahead / slope)
+            elif ahead < 0.0:
+                last = -np.inf
+        if first <= last:
+            kept[n_kept] = c
+            n_kept += 1
+    return kept[:n_kept]
+
+
+@njit(cache=True, nogil=True)
+def _right(column: Floats, rows: Ints, codes: Ints, lines: Floats) -> float:
+    """As `accuracy`, of some rows of a column."""
+    n = len(rows)
+    x = np.empty(n)
+    low, high = np.inf, -np.inf
+    for r in range(n):
+        x[r] = column[rows[r]]
+        low, high = min(low, x[r]), max(high, x[r])
+    if len(lines) == 1:
+        return accuracy(x, codes, lines)
+    kept = _highest(lines, low, high)
+    best, winner = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
+    for c in kept:
+        w, b = lines[c, 0], lines[c, 1]
+        for r in range(n):
+            value = w * x[r] + b
+            better = value > best[r]
+            best[r] = value if better else best[r]
+            winner[r] = c if better else winner[r]
+    right = 0
+    for r in range(n):
+        right += winner[r] == codes[r]
+    return right / n
+
+
+@njit(cache=True, nogil=True)
+def accuracies_within(columns: Floats, columns_test: Floats, part: Part, cost: float, result: Floats) -> None:
+    """Test accuracy (d,) of one factor from each latent alone, NaN where rows leave their margin.
+
+    Args:
+        columns: (d, n) one row per latent.
+        columns_test: (d, m).
+        part: rows of the factor.
+        cost: the penalty C.
+        result: filled in.
+    """
+    rows, starts, rows_test, codes_test = part
+    k = len(starts) - 1
+    x = np.empty(len(rows))
+    sums, ends, lines = np.empty((k, 3)), np.empty((k, 2)), np.empty((1 if k == 2 else k, 2))
+    for i in range(len(columns)):
+        column, centre = columns[i], 0.0
+        for r in range(len(rows)):
+            x[r] = column[rows[r]]
+            centre += x[r]
+        centre /= len(rows)
+        for c in range(k):
+            first, second, low, high = 0.0, 0.0, np.inf, -np.inf
+            for r in range(starts[c], starts[c + 1]):
+                away = x[r] - centre
+                first += away
+                second += away * away
+                low, high = min(low, away), max(high, away)
+            sums[c, 0], sums[c, 1], sums[c, 2] = starts[c + 1] - starts[c], first, second
+            ends[c, 0], ends[c, 1] = low, high
+        result[i] = np.nan
+        if _least_squares(sums, ends, centre, cost, lines):
+            result[i] = _right(columns_test[i], rows_test, codes_test, lines)
+
+
+@njit(cache=True, nogil=True)
+def accuracy_beyond(column: Floats, order: Ints, column_test: Floats, part: Part, cost: float) -> float:
+    """Test accuracy of one factor from one latent alone, whose rows may leave their margin; `order` sorts it."""
+    rows, starts, rows_test, codes_test = part
+    codes = np.full(len(column), -1, dtype=np.int64)
+    for c in range(len(starts) - 1):
+        codes[rows[starts[c] : starts[c + 1]]] = c
+    x, labels = np.empty(len(rows) + 1), np.empty(len(rows) + 1, dtype=np.int64)
+    n = 0
+    for r in order:
+        x[n], labels[n] = column[r], codes[r]
+        n += codes[r] >= 0
+    return _right(column_test, rows_test, codes_test, fit(x[:n], labels[:n], np.diff(starts), cost))

@@ -68,7 +68,7 @@
         svg("text", { x: box.left - 6, y: up.at(b) + 4, "text-anchor": "end", fill: "var(--soft)", "font-size": 12 }, nice(b)),
       );
     }
-    const title = (m) => m.words + (m.higher ? "" : " (lower is better)");
+    const title = (m) => m.words + { true: "", false: " (lower is better)", null: " (control)" }[m.higher];
     chart.append(
       svg("text", { x: (box.left + box.right) / 2, y: 430, "text-anchor": "middle", fill: "var(--ink)", "font-size": 14 }, title(x)),
       svg("text", { x: 0, y: 0, transform: "translate(14 202) rotate(-90)", "text-anchor": "middle", fill: "var(--ink)", "font-size": 14 }, title(y)),

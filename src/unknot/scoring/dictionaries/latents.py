@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unknot.metrics.arrays import Floats, Ints
 from unknot.progress import Progress, silent
-from unknot.reading.arrays import Sparse
+from unknot.reading.arrays import is_sparse
 
 DENSE = 0.1  # share of rows from which on a latent is dense: Sun et al. 2025, Dense SAE Latents Are Features
 COPY = 0.95  # cosine from which on two directions are one
@@ -19,7 +19,7 @@ def firing(codes: Any) -> Any:
     """1 where latents (n, d) are not zero, as a sparse matrix by columns."""
     from scipy.sparse import csc_array, csr_array, vstack
 
-    if isinstance(codes, Sparse):
+    if is_sparse(codes):
         columns = codes.tocsc()
         ones = (columns.data != 0).astype(np.int8)
         fires = csc_array((ones, columns.indices, columns.indptr), shape=columns.shape, copy=not ones.all())

@@ -14,7 +14,7 @@ from unknot.errors import UnknotError, extras
 from unknot.progress import Progress, silent
 from unknot.runs.workspace import Workspace
 from unknot.tasks.options import Untrained
-from unknot.tasks.reasoning.options import OTHER_ROWS, WHO, ReasoningOptions
+from unknot.tasks.reasoning.options import CONTROLS, OTHER_ROWS, WHO, ReasoningOptions
 from unknot.tasks.reasoning.page import section, study_sections
 from unknot.tasks.reasoning.panels import grid_of, integer_table, panels_of
 from unknot.tasks.result import RESULT, Cell, Table, TaskResult, rows_table
@@ -195,6 +195,7 @@ settings are drawn without replacement.""",
     page=section,
     sources=f"{SOURCES} None with the input onehot, integer or cnn.",
     alone=lambda options: options.input != "representation",
+    controls=CONTROLS,
     preview=preview,
     estimate=estimate,
     study_page=study_sections,
