@@ -24,7 +24,10 @@ UNCOUNTED = {"seed", "rng"}  # whole numbers that count nothing
 
 def checked(function: F) -> F:
     """Let a function refuse arguments that are not what its annotations say."""
-    signature, who = inspect.signature(function), function.__name__
+    signature, who = (
+        inspect.signature(function),
+        function.__qualname__.removesuffix(".__init__").rpartition(".")[2],
+    )
 
     @wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
