@@ -22,7 +22,8 @@ from unknot.metrics.inputs import Rng
 
 BINS = 256
 RATE = 0.1  # share of each Newton step that is taken
-GROUP = 8  # latents of a screen that are counted side by side
+COARSE = 32  # bins of a latent of a screen at most
+GROUP = 4  # latents of a screen that are counted side by side: two pairs
 RESOLUTION = np.float32(1e-7)  # values closer than this cannot be split, as in scikit-learn
 
 
@@ -43,14 +44,14 @@ class Table(NamedTuple):
 class Screen(NamedTuple):
     """Latents in few coarse bins, from which follows which of them a split can be on; see `screening`."""
 
-    bins: NDArray[np.uint8]  # (d / 8, n, 8), eight latents side by side; none if entries are listed
+    bins: NDArray[np.uint16]  # (d / 2, n) bins of two latents, the first times 32; none if entries are listed
     rows: Ints  # (n + 1,) where in `entries` each row starts
     entries: NDArray[np.int32]  # start of the latent plus bin, of all entries that are not in the most common bin
     common: Ints  # (d,) start of the latent plus the most common bin; none if entries are not listed
     starts: Ints  # (d,) where in a histogram the bins of each latent start
     n_bins: Ints  # (d,)
-    places: Ints  # (d, 65) where in `order` each bin starts
-    divisible: Bools  # (d, 64) whether a split may lie inside
+    places: Ints  # (d, 33) where in `order` each bin starts
+    divisible: Bools  # (d, 32) whether a split may lie inside
     order: NDArray[np.int32]  # (d, n) of the table
     cuts: Bools  # (d, n) whether a split may lie before the next value in `order`
 

@@ -1,6 +1,6 @@
 """Boosted trees of many latents: each split is looked for among the latents that can have it.
 
-A latent is cut into at most 64 coarse bins, from whose sums of residuals follows how much a split on it can gain at
+A latent is cut into at most 32 coarse bins, from whose sums of residuals follows how much a split on it can gain at
 most. Those that can gain no more than the best edge of a bin are not looked at. No split is lost by it: trees are
 those that look at all latents everywhere, but for gains that differ by less than one part in a million.
 """
@@ -8,9 +8,8 @@ those that look at all latents everywhere, but for gains that differ by less tha
 import numpy as np
 
 from unknot.metrics.arrays import WIDE, Bools, Floats, Ints
-from unknot.metrics.boosting import GROUP, Growth, Screen, Table
+from unknot.metrics.boosting import COARSE, GROUP, Growth, Screen, Table
 
-COARSE = 64  # bins at most
 SPARSE = 0.25  # share of entries outside the most common bins, below which the others are listed
 ROOM = 2_000_000  # entries of all histograms of the trees that are grown together
 
@@ -40,15 +39,15 @@ def screen(table: Table, exact: bool = True) -> Screen | None:
     about = n_bins, places, divisible, table.order, cuts
     nothing = np.zeros(0, dtype=np.int64)
     if other.mean() > SPARSE:
-        padded = np.zeros((-(-d // GROUP) * GROUP, n), dtype=np.uint8)
+        padded = np.zeros((-(-d // GROUP) * GROUP, n), dtype=np.uint16)
         padded[:d] = bins
-        groups = np.ascontiguousarray(padded.reshape(-1, GROUP, n).transpose(0, 2, 1))
-        return Screen(groups, nothing, nothing.astype(np.int32), nothing, np.arange(d) * COARSE, *about)
+        pairs = COARSE * padded[::2] + padded[1::2]
+        return Screen(pairs, nothing, nothing.astype(np.int32), nothing, np.arange(d) * COARSE, *about)
     starts = np.cumsum(n_bins) - n_bins
     row, latent = np.nonzero(other.T)
     entries = (starts[latent] + bins[latent, row]).astype(np.int32)
     rows = np.append(0, np.cumsum(other.sum(axis=0)))
-    return Screen(np.zeros((0, n, GROUP), dtype=np.uint8), rows, entries, starts + common, starts, *about)
+    return Screen(np.zeros((0, n), dtype=np.uint16), rows, entries, starts + common, starts, *about)
 
 
 def _between_bins(table: Table) -> Bools:
@@ -59,7 +58,7 @@ def _between_bins(table: Table) -> Bools:
 
 
 def _coarse_cuts(cuts: Ints, n: int) -> Ints:
-    """At most 63 of the positions between two values; the most common value has a bin of its own.
+    """At most 31 of the positions between two values; the most common value has a bin of its own.
 
     Bins are the narrower the nearer to an end, so that a split can hide about equally well in each.
     """
@@ -81,7 +80,7 @@ class Workshop:
         """Take the memory that all rounds use."""
         n = table.x.shape[1]
         last = screened.starts[-1] + COARSE
-        n_entries = len(screened.bins) * GROUP * COARSE or int(last)
+        n_entries = 2 * len(screened.bins) * COARSE or int(last)
         n_hists = 2 ** (depth - 1)
         self.together = max(1, min(n_trees, ROOM // (n_entries * n_hists)))
         self.columns = tuple(table), tuple(screened)

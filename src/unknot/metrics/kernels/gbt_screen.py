@@ -1,6 +1,6 @@
 """The compiled inside of `screening`: the best split of every node of a level, among many latents.
 
-A node has a histogram of at most 64 coarse bins per latent. Its entries are whole numbers, so that one addition does
+A node has a histogram of at most 32 coarse bins per latent. Its entries are whole numbers, so that one addition does
 for three: in the lowest bits the sum of the residuals, in units that let the sum of all fit; above it the sum of the
 positive ones, rounded up; in the highest the count. Whole numbers also make the histogram of a node's larger child
 exact, which is what the smaller one leaves of its parent.
@@ -18,11 +18,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from unknot.metrics.arrays import Bools, Floats
-from unknot.metrics.boosting import GROUP, Growth, Screen
+from unknot.metrics.boosting import Growth, Screen
 
 Ints = NDArray[Any]
 PURE = 2.220446049250313e-16  # nodes whose variance is below are not split, as in scikit-learn
-BINS = 64  # of a latent at most
+BINS = 32  # of a latent at most
+CELLS = BINS * BINS  # of two latents
+FEW = 400  # rows that are added to each latent by itself
 JUST_BELOW = 1 - 1e-9  # the share of the best edge's gain that a cut must exceed, so that the edge itself does
 
 
@@ -68,37 +70,67 @@ def _pack(r: Floats, words: Ints) -> Scale:
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _fill_dense(rows: Ints, words: Ints, bins: Ints, histogram: Ints) -> None:
-    """Eight latents at a time, whose 64 bins each lie one after the other."""
-    own = words[rows]
-    for g in range(len(bins)):
-        into, group = histogram[g * GROUP * BINS : (g + 1) * GROUP * BINS], bins[g]
-        for j in range(len(rows)):
-            row, word = group[rows[j]], own[j]
-            for f in range(GROUP):
-                into[(f << 6) + row[f]] += word
+    """Rows are added to the cells of two latents, and cells to the bins of both: half as many additions."""
+    n_rows, own = len(rows), words[rows]
+    if n_rows < FEW:
+        for p in range(len(bins)):
+            codes, into = bins[p], histogram[2 * p * BINS : 2 * (p + 1) * BINS]
+            for j in range(n_rows):
+                code = codes[rows[j]]
+                into[code >> 5] += own[j]
+                into[BINS + (code & 31)] += own[j]
+        return
+    cells = np.empty((2, CELLS), dtype=np.int64)
+    for p in range(0, len(bins), 2):
+        first, second = bins[p], bins[p + 1]
+        cells[:] = 0
+        for j in range(n_rows):
+            i, word = rows[j], own[j]
+            cells[0, first[i]] += word
+            cells[1, second[i]] += word
+        for half in range(2):
+            start = 2 * (p + half) * BINS
+            _add_cells(cells[half], histogram[start : start + BINS], histogram[start + BINS : start + 2 * BINS])
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def _add_cells(cells: Ints, first: Ints, second: Ints) -> None:
+    """Give the cells of two latents to the bins of each."""
+    for a in range(BINS):
+        row, total = cells[a * BINS : (a + 1) * BINS], np.int64(0)
+        for b in range(BINS):
+            total += row[b]
+            second[b] += row[b]
+        first[a] += total
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _fill_roots(words: Ints, bins: Ints, histograms: Ints) -> None:
-    """The histograms of all rows, of four trees at a time: they fall into the same bins, side by side."""
+    """The histograms of all rows, of four trees at a time: they fall into the same cells, side by side."""
     n_trees, n = words.shape
-    of_rows, into = np.zeros((n, 4), dtype=np.int64), np.empty((GROUP * BINS, 4), dtype=np.int64)
-    for first in range(0, n_trees, 4):
-        some = words[first : first + 4]
+    of_rows, cells = np.zeros((n, 4), dtype=np.int64), np.empty((CELLS, 4), dtype=np.int64)
+    histograms[:] = 0
+    for k in range(0, n_trees, 4):
+        some = words[k : k + 4]
         of_rows[:, : len(some)] = some.T
-        for g in range(len(bins)):
-            into[:] = 0
-            group = bins[g]
+        for p in range(len(bins)):
+            cells[:] = 0
+            codes, start = bins[p], 2 * p * BINS
             for i in range(n):
-                a, b, c, d = of_rows[i, 0], of_rows[i, 1], of_rows[i, 2], of_rows[i, 3]
-                for f in range(GROUP):
-                    row = into[(f << 6) + group[i, f]]
-                    row[0] += a
-                    row[1] += b
-                    row[2] += c
-                    row[3] += d
-            for k in range(len(some)):
-                histograms[first + k, g * GROUP * BINS : (g + 1) * GROUP * BINS] = into[:, k]
+                cell = cells[codes[i]]
+                cell[0] += of_rows[i, 0]
+                cell[1] += of_rows[i, 1]
+                cell[2] += of_rows[i, 2]
+                cell[3] += of_rows[i, 3]
+            for half in range(len(some)):
+                into = histograms[k + half, start : start + 2 * BINS]
+                for a in range(BINS):
+                    total = np.int64(0)
+                    for b in range(BINS):
+                        word = cells[a * BINS + b, half]
+                        total += word
+                        into[BINS + b] += word
+                    into[a] += total
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

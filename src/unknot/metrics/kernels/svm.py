@@ -274,7 +274,7 @@ def _right(column: Floats, rows: Ints, codes: Ints, lines: Floats) -> float:
         x[r] = column[rows[r]]
         low, high = min(low, x[r]), max(high, x[r])
     if len(lines) == 1:
-        return accuracy(x, codes, lines)
+        return float(accuracy(x, codes, lines))
     kept = _highest(lines, low, high)
     best, winner = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
     for c in kept:
@@ -337,4 +337,4 @@ def accuracy_beyond(column: Floats, order: Ints, column_test: Floats, part: Part
     for r in order:
         x[n], labels[n] = column[r], codes[r]
         n += codes[r] >= 0
-    return _right(column_test, rows_test, codes_test, fit(x[:n], labels[:n], np.diff(starts), cost))
+    return float(_right(column_test, rows_test, codes_test, fit(x[:n], labels[:n], np.diff(starts), cost)))
