@@ -122,5 +122,5 @@ def report(folder: Path, seeds: int) -> str:
 
 def _cell(values: Numbers, metric: str) -> str:
     mean, warned = values.mean(axis=0)
-    number = f"{mean:.1f}" if metric.startswith("tmex") else f"{mean:.2f}".removeprefix("0")
+    number = f"{mean:.1f}" if metric.startswith("tmex") else f"{mean:.2f}".replace("0.", ".", 1)
     return f"{number}{'*' if warned > 0.5 else ''}"

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from unknot.errors import extras
+from unknot.errors import UnknotError, extras
 from unknot.metrics import METRICS
+from unknot.metrics.score import check_options
 
 ABBREVIATIONS = frozenset({"dci", "es", "gbt", "irs", "lr", "mcc", "med", "mig", "mlp", "nk", "sap", "snc", "vae"})
 
@@ -60,15 +61,24 @@ def _made(name: str) -> Any:
             theirs = {"compute_on_cpu", "process_group", "distributed_available_fn"}
             own = {key for key in options if key not in theirs and not key.startswith(("dist_", "sync_"))}
             super().__init__(**{key: value for key, value in options.items() if key not in own})
+            check_options(METRICS[name], own)
             self.options = {key: options[key] for key in own}
             self.add_state("latents", default=[], dist_reduce_fx="cat")
             self.add_state("factors", default=[], dist_reduce_fx="cat")
 
         def update(self, latents: Any, factors: Any) -> None:
-            self.latents.append(latents.detach())
-            self.factors.append(factors.detach())
+            rows = [torch.as_tensor(latents).detach(), torch.as_tensor(factors).detach()]
+            if not rows[0].ndim or rows[0].shape[:1] != rows[1].shape[:1]:
+                shapes = " and ".join(str(tuple(each.shape)) for each in rows)
+                raise UnknotError(f"{class_name(name)}: latents and factors are {shapes}; give one row each.")
+            self.latents.append(rows[0])
+            self.factors.append(rows[1])
 
         def compute(self) -> Any:
+            if not len(self.latents):
+                raise UnknotError(
+                    f"{class_name(name)}: has no rows to score; call update with latents and factors first."
+                )
             latents, factors = _gathered(self.latents), _gathered(self.factors)
             order = np.lexsort((*latents.T[::-1], *factors.T[::-1]))
             value = METRICS[name](latents[order], factors[order], **self.options).value

@@ -234,7 +234,7 @@ def test_columns_of_a_table_are_scored_by_name(tmp_path: Path) -> None:
         "--metrics",
         "mig,r2",
         "--bootstrap",
-        "3",
+        "4",
     ]
     done = _unknot("score", path, *words, "--json", tmp_path / "scores.json")
     assert "factor 'kind': 3" in done.stdout
@@ -251,7 +251,7 @@ def test_columns_of_a_table_are_scored_by_name(tmp_path: Path) -> None:
         "--metrics",
         "mig,r2",
         "--bootstrap",
-        "3",
+        "4",
     ]
     _unknot(
         "score", tmp_path / "codes.parquet", tmp_path / "labels.csv", *joined, "--json", tmp_path / "joined.json"

@@ -44,3 +44,12 @@ def test_a_dataset_without_the_column_is_told_which_there_are() -> None:
         unknot.from_table(rows, latents="embedding", factors="labels")
     with pytest.raises(UnknotError, match=r"unknown column of table 'hidden'\. Known: embedding, label"):
         unknot.from_table(rows, latents="hidden", factors="label")
+
+
+def test_streams_and_several_splits_are_refused_with_what_to_do() -> None:
+    datasets = pytest.importorskip("datasets")
+    whole = datasets.Dataset.from_dict({"z": [[0.1, 0.2], [0.3, 0.4]], "kind": ["a", "b"]})
+    with pytest.raises(UnknotError, match=r"streamed, which has no rows .*\(list\(stream.take\(1000\)\)"):
+        unknot.from_table(whole.to_iterable_dataset(), latents="z", factors="kind")
+    with pytest.raises(UnknotError, match=r"several datasets, train, test; choose one: \['train'\]"):
+        unknot.from_table(datasets.DatasetDict(train=whole, test=whole), latents="z", factors="kind")

@@ -64,3 +64,10 @@ def test_a_class_by_name_is_built_or_refused_in_words(tmp_path: Path, monkeypatc
     assert unknot.encode("own_classes_by_name:Brightness", "dsprites_rendered", rows=5).latents.shape == (5, 1)
     with pytest.raises(UnknotError, match=r"own_classes_by_name:Wide is a class that cannot be built .*'width'"):
         unknot.encode("own_classes_by_name:Wide", "dsprites_rendered", rows=5)
+
+
+def test_a_scorer_refuses_wrong_options_and_what_transforms_nothing() -> None:
+    with pytest.raises(UnknotError, match="unknown option of mig 'binz'; did you mean 'bins'"):
+        scorer("mig", binz=3)
+    with pytest.raises(UnknotError, match="scorer: object has no transform"):
+        scorer("mig")(object(), [[0.0]], [[0]])

@@ -7,6 +7,7 @@ import torch
 
 import unknot
 from unknot import torchmetrics as ours
+from unknot.errors import UnknotError
 from unknot.metrics import METRICS
 
 RNG = np.random.default_rng(0)
@@ -58,3 +59,15 @@ def test_options_and_reset() -> None:
     assert value == pytest.approx(METRICS["mig"](LATENTS, FACTORS, bins=5).value, abs=1e-12)
     metric.reset()
     assert metric.latents == []
+
+
+@pytest.mark.filterwarnings("ignore:The ``compute`` method of metric MIG was called before")
+def test_what_cannot_be_scored_is_refused_in_words() -> None:
+    with pytest.raises(UnknotError, match="unknown option of mig 'binz'; did you mean 'bins'"):
+        ours.MIG(binz=2)
+    with pytest.raises(UnknotError, match="MIG: has no rows to score; call update"):
+        ours.MIG().compute()
+    with pytest.raises(
+        UnknotError, match=r"MIG: latents and factors are \(3, 2\) and \(4, 2\); give one row each"
+    ):
+        ours.MIG().update(torch.zeros(3, 2), torch.zeros(4, 2))

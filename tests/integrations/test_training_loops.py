@@ -157,3 +157,22 @@ def test_keras_scores_while_it_trains(quiet: None, monkeypatch: pytest.MonkeyPat
     callback = keras_monitor(ROWS, FACTORS, every=2, share=1.0)
     history = model.fit(ROWS, FACTORS, batch_size=64, epochs=2, verbose=0, callbacks=[callback])
     assert callback.monitor.history[-1]["step"] == 10 and len(history.history["unknot/mig.bins_20"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (lambda rows: {"pooler_output": rows}, "the model returns pooler_output by name; choose with encode="),
+        ("resnet18", "str cannot be called with rows; give encode="),
+    ],
+)
+def test_a_model_that_gives_no_latents_is_refused_in_words(model: object, message: str) -> None:
+    with pytest.raises(UnknotError, match=message):
+        Monitor(ROWS, FACTORS, metrics=["mig"]).score(model, 1)
+
+
+def test_a_monitor_without_rows_or_with_wrong_options_is_refused_in_words() -> None:
+    with pytest.raises(UnknotError, match="needs held-out rows and their factors"):
+        Monitor((row for row in ROWS), FACTORS)
+    with pytest.raises(UnknotError, match="Monitor: metrics is 'mig'; expected a list"):
+        Monitor(ROWS, FACTORS, metrics="mig")

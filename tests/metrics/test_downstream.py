@@ -115,3 +115,8 @@ def test_mistakes_are_named():
         lr_accuracy(latents, factors, folds="random")
     with pytest.raises(UnknotError, match="unknown chance"):
         gbt_accuracy(latents, factors, chance="none")
+
+
+def test_a_class_for_each_row_is_scored_without_a_warning() -> None:
+    latents = np.random.default_rng(0).normal(size=(60, 2))
+    assert lr_accuracy(latents, np.arange(60)[:, None]).value == 0

@@ -48,6 +48,14 @@ def test_latents_that_are_all_constant_raise_none() -> None:
     assert not plan(unknot.Representation(np.ones((60, 3)), factors), metrics=TASKS).advice
 
 
+def test_noise_does_not_crowd_in_few_bins() -> None:
+    rng = np.random.default_rng(0)
+    todo = plan(
+        unknot.Representation(rng.normal(size=(1000, 5)), rng.integers(0, 4, size=(1000, 5))), metrics=["mig"]
+    )
+    assert todo.advice == []
+
+
 def test_a_code_that_is_fine_raises_none() -> None:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, [3, 4, 6], size=(3000, 3))

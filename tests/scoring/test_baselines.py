@@ -57,6 +57,10 @@ def test_other_versions_and_broken_files_are_refused(kept: Path) -> None:
     kept.write_text(json.dumps(record))
     with pytest.raises(UnknotError, match=r"mig\[bins=20\] was scored by version 0 .* here is version 1"):
         unknot.compare({"old": kept, "new": _code(0.3)})
+    for kind in ("something", "baseline of scores on halves"):  # which were other draws
+        kept.write_text(json.dumps(record | {"kind": kind}))
+        with pytest.raises(UnknotError, match=f"its kind is '{kind}'.* Make it again"):
+            unknot.compare({"old": kept, "new": _code(0.3)})
     kept.write_text(json.dumps({"kind": "something"}))
     with pytest.raises(UnknotError, match="its kind is 'something'"):
         unknot.compare({"old": kept, "new": _code(0.3)})

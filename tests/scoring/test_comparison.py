@@ -102,7 +102,7 @@ def test_seeds_of_a_setting_are_compared_as_one() -> None:
         unknot.compare({"a": [], "b": _code(0.2, 0)})
 
 
-def test_seeds_of_other_rows_share_the_halves_of_their_setting() -> None:
+def test_seeds_of_other_rows_share_the_parts_of_their_setting() -> None:
     a, b = _code(0.4, 0), _code(0.4, 1, FACTORS[::-1])
     single, tripled = (
         unknot.compare({"a": [a] * copies, "b": [b] * copies}, metrics="mcc", resamples=40).differences[0]
@@ -111,11 +111,11 @@ def test_seeds_of_other_rows_share_the_halves_of_their_setting() -> None:
     assert tripled.smallest == pytest.approx(single.smallest)  # three copies know no more of other rows than one
 
 
-def test_a_metric_that_trains_is_trained_on_few_halves_and_says_so() -> None:
+def test_a_metric_that_trains_is_trained_on_few_parts_and_says_so() -> None:
     pair = {"clear": _code(0.2, 0), "noisy": _code(1.5, 1)}
     result = unknot.compare(pair, metrics=["linear_accuracy", "mcc"], resamples=50)
     assert [each.verdict for each in result.differences] == ["worse", "worse"]
-    assert "20 halves only" in result.notes[0] and "linear_accuracy" in result.notes[0]
+    assert "20 parts of the rows only" in result.notes[0] and "linear_accuracy" in result.notes[0]
     assert "mcc" not in result.notes[0]
 
 

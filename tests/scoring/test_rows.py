@@ -1,5 +1,7 @@
 """Rows of one group stay together: on one side of a split, and in a resample."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,21 +33,23 @@ def test_no_group_is_on_both_sides_of_a_split_and_no_row_is_lost(groups: list[in
 
 @settings(deadline=None)
 @given(groups=many_groups, seed=st.integers(0, 2**31), cap=st.integers(3, 40))
-def test_resampled_or_capped_a_group_is_still_on_one_side(groups: list[int], seed: int, cap: int) -> None:
-    split = data(groups).split(seed).resampled(np.random.default_rng(seed)).capped(cap, seed)
-    assert not set(split.groups) & set(split.groups_test)
+def test_parted_or_capped_a_group_is_still_on_one_side(groups: list[int], seed: int, cap: int) -> None:
+    part = next(data(groups).split(seed).parted(np.random.default_rng(seed))).capped(cap, seed)
+    assert not set(part.groups) & set(part.groups_test)
 
 
 @settings(deadline=None)
 @given(groups=many_groups, seed=st.integers(0, 2**31))
-def test_a_resample_has_whole_groups(groups: list[int], seed: int) -> None:
-    drawn = data(groups).resampled(np.random.default_rng(seed))
-    sizes = {group: groups.count(group) for group in groups}
-    rows, counts = np.unique(drawn.latents.ravel().astype(int), return_counts=True)
-    for group in set(drawn.groups):
-        mine = counts[np.array([groups[row] == group for row in rows])]
-        assert len(mine) == sizes[group]
-        assert len(set(mine)) == 1
+def test_two_parts_have_all_rows_once_and_whole_groups(groups: list[int], seed: int) -> None:
+    third, others = islice(data(groups).parted(np.random.default_rng(seed)), 2)
+    assert sorted([*third.latents.ravel(), *others.latents.ravel()]) == list(range(len(groups)))
+    assert not set(third.groups) & set(others.groups)
+    assert abs(len(set(third.groups)) - len(set(groups)) / 3) < 1
+
+
+def test_parts_are_a_third_on_average_where_groups_are_few() -> None:
+    parts = islice(data([0, 0, 1, 2, 2, 2, 3]).parted(np.random.default_rng(0)), 0, 600, 2)
+    assert np.mean([len(set(third.groups)) for third in parts]) == pytest.approx(4 / 3, abs=0.1)
 
 
 def test_about_a_third_is_held_out_where_groups_are_small() -> None:

@@ -162,7 +162,7 @@ def test_a_run_can_be_stopped_between_metrics() -> None:
         ({"metrics": ["mig]["]}, "not a name like"),
         ({"metrics": ["mig"], "exclude": ["mig"]}, "nothing is left"),
         ({"limit": 1}, "at least two rows"),
-        ({"bootstrap": 1}, "number of resamples"),
+        ({"bootstrap": 3}, "4 at least"),
         ({"jobs": 0}, "at least one process"),
         ({"seed": -1}, "seed is -1; expected a whole number from 0 up"),
         ({"factor_names": ["a", "a"]}, "a occur twice"),
@@ -268,7 +268,7 @@ def test_continuous_factors_are_scored_without_bins_where_the_metric_can() -> No
     assert "mig[bins=20]" in plan(representation, metrics="quick").ids
     assert "mig[bins=20]" in plan(representation, metrics="mig").ids
     assert "mig[bins=20]" in plan(representation.with_factors(["kind"]), metrics="default").ids
-    card = unknot.score(representation, metrics=["mig_sup[neighbours=3]", "modularity[neighbours=3]"], bootstrap=2)
+    card = unknot.score(representation, metrics=["mig_sup[neighbours=3]", "modularity[neighbours=3]"], bootstrap=4)
     assert all(value > 0.9 for value in card.values().values())
     assert all(
         record.interval is None for record in card.records.values()

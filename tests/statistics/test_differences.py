@@ -18,6 +18,21 @@ def test_one_seed_against_several_is_called_different_as_often_as_the_level_says
     assert 0.02 < np.mean([each.p < 0.05 for each in found]) < 0.085  # 0.136 if one spread is taken for two
 
 
+def test_seeds_are_paired_by_what_they_are_not_by_their_place() -> None:
+    rng = np.random.default_rng(0)
+    values, none = rng.normal(size=4), np.empty((4, 0))
+    old = Measured(values, none, (0, 1, 2, 3))
+    same, other = (
+        Measured(values + 0.01 * rng.normal(size=4) + 0.5, none, seeds) for seeds in ((0, 1, 2, 3), (1, 2, 3, 4))
+    )
+    paired, apart = differences(
+        {"paired": {"old": old, "new": same}, "apart": {"old": old, "new": other}},
+        ["old", "new"],
+        {"paired": True, "apart": True},
+    )
+    assert paired.verdict == "better" and paired.high - paired.low < 0.2 * (apart.high - apart.low)
+
+
 def test_seeds_that_tie_tell_nothing_of_how_they_scatter() -> None:
     pair = {"old": _measured(np.array([0.1, 0.2])), "new": _measured(np.array([0.4, 0.5]))}
     tied, same = differences(

@@ -72,6 +72,9 @@ def test_numbers_that_do_not_exist_leave_the_others_paired() -> None:
     assert "4 of fairness: accuracy" in result.notes[0]
     given["old"].append(given["old"][1])
     assert "2 of fairness: accuracy" in compare_results(given).notes[0]
+    fewer = {"old": given["old"][1:4], "new": given["new"]}  # three each that exist, of other seeds
+    (apart,) = compare_results(fewer).differences
+    assert apart.high - apart.low > 0.2 and apart.verdict == "undecided"
     words = _reasoning(0.5)
     words.tables["curve"][-1]["accuracy"] = "x"
     assert "2 of reasoning: accuracy" in compare_results({"old": [_reasoning(0.4)], "new": [words]}).notes[0]

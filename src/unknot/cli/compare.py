@@ -32,13 +32,13 @@ class CompareOptions:
     metrics: Sequence[str] = option(
         (), "Which, such as mig,mcc; else those of a baseline, or those that train nothing.", "--metrics,"
     )
-    resamples: int = option(200, "Halves of the rows; a baseline has its own.")
+    resamples: int = option(200, "Parts of the rows; a baseline has its own.")
     tasks: bool = option(False, "Compare kept results of tasks (of runs, or files of them), not scores.")
     margin: float = option(0.0, "Differences up to this count as none.")
     fail_below: float | None = option(
         None, "Exit with 1 if any after the first is surely worse, and may be by so much."
     )
-    seed: int = option(0, "Decides halves, splits and draws.")
+    seed: int = option(0, "Decides parts, splits and draws.")
     jobs: int = option(1, "Processes.")
     json: str = option("", JSON)
     csv: str = option("", CSV)
@@ -153,10 +153,8 @@ def _show(result: "Comparison", console: "Console") -> None:
     from unknot.statistics.places import in_words
 
     rows = "the same rows" if result.paired else "other rows"
-    halves = (
-        f"representations of {rows}, {result.resamples} halves of the rows" if result.resamples else "by tasks"
-    )
-    console.print(Text(f"{len(result.names)} {halves}", style="bold"))
+    about = f"representations of {rows}, {result.resamples} parts of the rows" if result.resamples else "by tasks"
+    console.print(Text(f"{len(result.names)} {about}", style="bold"))
     numbers = ("first", "second", "difference", "95 % interval", "p (Holm)", "smallest seen")
     pairs = len(result.names) > 2
     columns = ("metric", *(["pair"] if pairs else []), *numbers, "the second is")

@@ -12,14 +12,16 @@ import random
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, nullcontext
+from timeit import timeit
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.reading.arguments import checked
+from unknot.reading.arrays import as_array
 from unknot.scoring.scoring import score
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ class Monitor:
         share: float = 0.01,
         log: Callable[[Mapping[str, float], int], None] | None = None,
     ) -> None:
-        if inputs is None or factors is None or not len(inputs):
+        if not all(isinstance(rows, Sized) for rows in (inputs, factors)) or not len(inputs):
             raise UnknotError("monitor: needs held-out rows and their factors, and there are none.")
         if len(inputs) != len(factors):
             raise UnknotError(f"monitor: {len(inputs)} inputs for {len(factors)} rows of factors; give one each.")
@@ -71,9 +73,7 @@ class Monitor:
         self._started: float | None = None
         noise = np.random.default_rng(0).normal(size=(len(factors), 2))
         self._values(noise)  # refuses what cannot be scored, and compiles, before training begins
-        start = time.perf_counter()
-        self._values(noise)
-        self._last = time.perf_counter() - start
+        self._last = timeit(lambda: self._values(noise), number=1)
 
     def __call__(self, model: Any, step: int) -> dict[str, float] | None:
         """Score if it is time to, and there is time for it; None if not."""
@@ -131,19 +131,19 @@ def undisturbed(model: Any) -> Iterator[None]:
 
 def as_numpy(codes: Any) -> Any:
     """Codes (n, d) of any library; of several things the first, such as the means of means and log-variances."""
-    codes = codes[0] if isinstance(codes, tuple | list) else codes
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(codes, torch.Tensor):
-        codes = codes.detach().cpu().float().numpy()
-    return np.asarray(codes).reshape(len(codes), -1)
+    if isinstance(codes, Mapping):
+        raise UnknotError(f"monitor: the model returns {', '.join(map(str, codes))} by name; choose with encode=.")
+    codes = as_array(codes[0] if isinstance(codes, tuple | list) else codes, "monitor", "latents")
+    return codes.reshape(len(codes), -1)
 
 
 def _outputs(model: Any, inputs: Any) -> Any:
     """What a model returns; a torch module is given its rows where its weights are."""
+    if not callable(model):
+        raise UnknotError(f"monitor: {type(model).__name__} cannot be called with rows; give encode=.")
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
         device = next((weight.device for weight in model.parameters()), None)
-        inputs = torch.as_tensor(inputs).to(device=device)
         with torch.no_grad():
-            return model(inputs)
+            return model(torch.as_tensor(inputs).to(device=device))
     return model(inputs)

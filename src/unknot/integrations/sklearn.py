@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from unknot.encoders.encoder import Transformer
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS, parse_identity
+from unknot.metrics.score import check_options
 
 
 def scorer(metric: str, **options: Any) -> Callable[[Any, Any, Any], float]:
@@ -21,11 +23,16 @@ def scorer(metric: str, **options: Any) -> Callable[[Any, Any, Any], float]:
     0.189
     """
     name, named = parse_identity(metric, METRICS)
+    check_options(METRICS[name], options)
     sign = 1.0 if METRICS[name].facts.higher_is_better else -1.0
 
     def scored(estimator: Any, X: Any, y: Any = None) -> float:
         if y is None and METRICS[name].facts.labels:
             raise UnknotError(f"scorer: {metric} needs factors; give them to fit as y, one row for each of X.")
+        if not isinstance(estimator, Transformer):
+            raise UnknotError(
+                f"scorer: {type(estimator).__name__} has no transform, so that there are no latents."
+            )
         return sign * METRICS[name](estimator.transform(X), y, **named, **options).value
 
     return scored

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from unknot.errors import UnknotError, must_have, unknown
+from unknot.reading.arguments import checked
 
 TRACKERS = ("tensorboard", "mlflow", "wandb", "trackio")
 Log = Callable[[Mapping[str, float], int], None]
@@ -36,6 +37,7 @@ def tracked_name(identity: str) -> str:
     return re.sub(r"[^\w./-]", "_", re.sub(r"\[(.*?)\]", r".\1", identity))
 
 
+@checked
 def check_tracker(address: str) -> tuple[str, str]:
     """Tracker and place of an address; refuses what could only be refused after hours of work."""
     tracker, colon, place = address.partition(":")

@@ -224,7 +224,10 @@ def _logistic(z: Floats, codes: Ints, folds: list[Ints]) -> tuple[Any, float]:
         return codes[0], float(STRENGTHS[0])
     splits = [(np.setdiff1d(np.arange(len(z)), fold), fold) for fold in folds]
     # Where its last fit starts (at the mean of the folds') is part of the number, as that does not converge.
-    model = LogisticRegressionCV(Cs=STRENGTHS, cv=splits, scoring="accuracy").fit(z, codes)
+    model = LogisticRegressionCV(Cs=STRENGTHS, cv=splits, scoring="accuracy")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        model.fit(z, codes)
     return model, float(np.ravel(model.C_)[0])
 
 

@@ -173,7 +173,7 @@ def _wide_accuracy(latents: Any, latents_test: Any, parts: Sequence["Part"], cos
         for i, own in enumerate(result[block]):
             beyond = np.flatnonzero(np.isnan(own))
             order = np.argsort(columns[i]) if len(beyond) else None
-            for j in beyond:
+            for j in beyond.tolist():
                 own[j] = accuracy_beyond(columns[i], order, columns_test[i], parts[j], cost)
 
     side_by_side(judge, [slice(first, first + BLOCK) for first in range(0, len(result), BLOCK)])

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar, cast, get_args
 
@@ -205,6 +205,14 @@ def parse_identity(text: str, metrics: Mapping[str, Metric]) -> tuple[str, dict[
             raise UnknotError(f"metric '{text}': '{item}' is not an option of {name}'s name; those are: {known}.")
         options[key] = _as_type_of(parameters[key], value, text)
     return name, options
+
+
+def check_options(metric: Metric, options: Iterable[str]) -> None:
+    """Refuse what is no option of a metric, by name."""
+    parameters = inspect.signature(metric).parameters.values()
+    known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    for name in options:
+        check_known(f"option of {metric.__name__}", name, known)
 
 
 def _is_counted(parameter: inspect.Parameter) -> bool:

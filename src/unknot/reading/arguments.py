@@ -24,7 +24,8 @@ UNCOUNTED = {"seed", "rng"}  # whole numbers that count nothing
 
 def checked(function: F) -> F:
     """Let a function refuse arguments that are not what its annotations say."""
-    parameters, who = inspect.signature(function).parameters, function.__name__
+    parameters = inspect.signature(function).parameters
+    who = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     annotations = {
         name: parameter.annotation
         for name, parameter in parameters.items()

@@ -25,6 +25,8 @@ class _File(BaseModel):
 
 class _Input(BaseModel):
     files: list[_File] = []
+    skipped_factors: dict[str, str] = {}
+    notes: list[str] = []
 
 
 class _Verdict(BaseModel):
@@ -33,10 +35,22 @@ class _Verdict(BaseModel):
     text: str
 
 
+class _Chance(BaseModel):
+    value: float
+    permutations: int
+    above: float | None
+    p: float | None
+
+
 class _Score(BaseModel):
     value: float | None
     parts: dict[str, Any]
     version: int | str
+    seconds: float = 0.0
+    interval: tuple[float, float] | None = None
+    drift: float | None = None
+    chance: _Chance | None = None
+    warnings: list[str] = []
 
 
 class _Record(BaseModel):

@@ -12,7 +12,7 @@ from unknot.metrics.inputs import UNKNOWN, Rows
 from unknot.metrics.latents import dead
 from unknot.metrics.ranks import average_ranks
 from unknot.metrics.score import Assumption
-from unknot.metrics.verdict import least_shares
+from unknot.metrics.verdict import FOUND, least_shares
 from unknot.reading.arrays import is_sparse
 from unknot.scoring.observed import BINS, FEW, Observed
 from unknot.scoring.yardsticks import Yardstick
@@ -165,8 +165,8 @@ def _explained(z: Floats, observed: Observed, j: int) -> Floats:
 
 def _uneven(observed: Observed) -> Iterator[str]:
     """Latents most of whose values lie in few of 20 bins of equal width, so that these miss what they know."""
-    found, seen = (shares.max(axis=0).mean() for shares in (observed.by_count, observed.by_width))
-    if (lost := 1 - seen / found if found > 0 else 0.0) > CROWDED:
+    found, seen = (float(shares.max(axis=0).mean()) for shares in (observed.by_count, observed.by_width))
+    if found > FOUND and (lost := 1 - seen / found) > CROWDED:
         yield f"values of latents crowd in few bins of equal width, which miss {lost:.2f} of what they know"
 
 

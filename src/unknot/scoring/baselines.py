@@ -1,4 +1,4 @@
-"""Scores that are kept in a file, with those of halves of their rows, to compare later representations with."""
+"""Scores that are kept in a file, with those of parts of their rows, to compare later representations with."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,16 +14,15 @@ from unknot.metrics.arrays import Floats
 from unknot.reading.guard import load_json, parsing
 from unknot.representation import Representation
 from unknot.scoring.redrawn import Drawn, holds_out, redrawn
-from unknot.scoring.rows import Data
 from unknot.scoring.scorecard import Scorecard
 
-KIND = "baseline of scores on halves"
+KIND = "baseline of scores on parts of the rows"
 RESAMPLES = 200
 
 
 @dataclass(frozen=True)
 class KeptScore:
-    """One metric of a baseline: its value and version, and the values on halves of the rows."""
+    """One metric of a baseline: its value and version, and the values on parts of the rows, as in `scatter`."""
 
     value: float
     version: int
@@ -37,8 +36,8 @@ class Baseline:
     Attributes:
         rows: a hash of labels and groups, by which the same rows in the same order are known.
         factor_names: of the representation.
-        seed: of the halves and of whatever a metric draws.
-        resamples: how many halves.
+        seed: of the parts and of whatever a metric draws.
+        resamples: how many parts.
         scores: full name of each metric -> what was kept.
     """
 
@@ -50,7 +49,7 @@ class Baseline:
 
 
 def baseline(card: Scorecard, resamples: int = RESAMPLES) -> Baseline:
-    """The scores of a card that train nothing, with those of halves of its rows."""
+    """The scores of a card that train nothing, with those of parts of its rows."""
     todo = card.plan
     scored = {
         id_: (record.score, Drawn(record.name, record.options, holds_out(record.score)))
@@ -63,9 +62,7 @@ def baseline(card: Scorecard, resamples: int = RESAMPLES) -> Baseline:
         raise UnknotError(
             "baseline: no score that trains nothing is on the card; take --metrics quick, for example."
         )
-    draws = redrawn(
-        todo, [metric for _, metric in scored.values()], resamples, [todo.seed, resamples, 0], Data.halved
-    )
+    draws = redrawn(todo, [metric for _, metric in scored.values()], resamples, [todo.seed, resamples, 0])
     kept = {
         id_: KeptScore(score.value, METRICS[metric.name].facts.version, own)
         for (id_, (score, metric)), own in zip(scored.items(), draws, strict=True)

@@ -1,6 +1,6 @@
-"""Better, or luck? Differences of scores between representations, with halves of their rows.
+"""Better, or luck? Differences of scores between representations, with parts of their rows.
 
-Where the rows are the same, both are given the same halves, so that what they share falls out of the difference.
+Where the rows are the same, both are given the same parts, so that what they share falls out of the difference.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,6 @@ from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
 from unknot.scoring.baselines import Baseline, read_baseline, rows_hash
 from unknot.scoring.redrawn import Drawn, holds_out, redrawn
-from unknot.scoring.rows import Data
 from unknot.scoring.scorecard import Plan
 from unknot.scoring.scoring import plan, run
 from unknot.statistics.differences import Difference, Measured, differences
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-TRAINED = 20  # halves that a metric which trains something is trained on, at most
-FEWEST = 20  # halves
+TRAINED = 20  # parts of the rows that a metric which trains something is trained on, at most
+FEWEST = 20  # parts
 Task = tuple[str, Mapping[str, Any]]  # a metric with its options
 Place = tuple[str, int]  # a name, and which of its representations
-Values = dict[Place, tuple[float, Floats]]  # representation -> its score, and those of halves of the rows
+Values = dict[Place, tuple[float, Floats]]  # representation -> its score, and those of parts of the rows
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Comparison:
         names: of the representations.
         differences: of all pairs by all metrics.
         paired: whether their rows are the same.
-        resamples: how many halves of the rows were scored; 0 if there were no rows.
+        resamples: how many parts of the rows were scored; 0 if there were no rows.
         notes: what was left out or assumed.
     """
 
@@ -117,20 +116,21 @@ def compare(
 ) -> Comparison:
     """Compare representations metric by metric: how large is each difference, and may it be luck?
 
-    Halves of the rows are drawn without replacement, half of the groups where there are groups: they scatter about
-    the whole as other rows would. Where several seeds of one setting are given, what seeds change is added, and
-    the difference is one of settings; of one seed each, it is one of these two representations only.
+    Rows, or their groups, are split into a third and the others, again and again, and scored on both: how these values
+    scatter tells how far other rows would move the difference (`unknot.statistics.scatter`). Where several seeds of
+    one setting are given, what seeds change is added, and the difference is one of settings; of one seed each, it is
+    one of these two representations only.
 
     Args:
         representations: name -> `Representation`, or the path of its file, or a `Baseline` or its file, or a list of
             representations that differ by their seed; two or more names.
         metrics: which, as in `unknot.score`; if left out those of a baseline, or those that train nothing.
-        resamples: how many halves; those of a baseline, if there is one, and then its seed. A metric that trains
-            something is trained anew on each of 20 of them.
+        resamples: how many parts of the rows are scored, two of each split; as many as those of a baseline, if there is
+            one, and then with its seed. A metric that trains something is trained anew on each of 20 of them.
         margin: differences within it count as none: "equal" is said where the whole 90 % interval lies inside.
-        seed: decides halves, splits and whatever a metric draws.
+        seed: decides parts, splits and whatever a metric draws.
         jobs: number of processes; the numbers do not change.
-        progress: told how many halves are done.
+        progress: told how many parts are done.
 
     >>> import unknot
     >>> latents, factors = unknot.examples.toy_m2(copies=20)
@@ -168,7 +168,7 @@ def compare(
     values, refused = _all_values(work, tasks, jobs, progress)
     trained = [id_ for id_, of_each in values.items() if next(iter(of_each.values()))[1].size < resamples]
     if trained:
-        notes.append(f"{TRAINED} halves only, on each of which it is trained: {', '.join(trained)}.")
+        notes.append(f"{TRAINED} parts of the rows only, on each of which it is trained: {', '.join(trained)}.")
     notes += [f"{id_} is left out: {why}" for id_, why in refused.items()]
     measured = {id_: {name: _gathered(name, of_each) for name in names} for id_, of_each in values.items()}
     higher = {id_: METRICS[id_.partition("[")[0]].facts.higher_is_better for id_ in measured}
@@ -257,7 +257,7 @@ class _Work:
 def _all_values(
     work: _Work, tasks: Sequence[Task], jobs: int, progress: Progress
 ) -> tuple[dict[str, Values], dict[str, str]]:
-    """Metric -> of each representation its score and those of halves; and why metrics have none."""
+    """Metric -> of each representation its score and those of parts of its rows; and why metrics have none."""
     if jobs < 1:
         raise UnknotError(f"compare: jobs is {jobs}; expected at least one process.")
     parts = min(len(tasks), -(-jobs // len(work.plans)))
@@ -288,7 +288,7 @@ def _all_values(
 def _values(
     work: _Work, item: tuple[Place, Sequence[Task]], progress: Progress = silent
 ) -> tuple[Place, dict[str, tuple[float, Floats]], dict[str, str]]:
-    """A representation, its score by each of some metrics with those of halves, and why some have none."""
+    """A representation, its score by each of some metrics with those of parts, and why some have none."""
     place, tasks = item
     todo = work.plans[place]
     scores: dict[str, tuple[float, Floats]] = {}
@@ -298,7 +298,7 @@ def _values(
         for record in records
         if record.score is None or not np.isfinite(record.score.value)
     }
-    names = list(dict.fromkeys(name for name, _ in work.places))  # seeds of a setting share their halves
+    names = list(dict.fromkeys(name for name, _ in work.places))  # seeds of a setting share their parts
     seed = [work.seed, work.resamples, 0 if work.paired else names.index(place[0])]
     for trains in (False, True):
         own = {
@@ -308,7 +308,7 @@ def _values(
             and record.id not in refused
             and (METRICS[record.name].facts.cost_of(record.options) != "instant") == trains
         }
-        halves = min(TRAINED, work.resamples) if trains else work.resamples
-        draws = redrawn(todo, [metric for _, metric in own.values()], halves, seed, Data.halved, progress)
+        parts = min(TRAINED, work.resamples) if trains else work.resamples
+        draws = redrawn(todo, [metric for _, metric in own.values()], parts, seed, progress=progress)
         scores |= {id_: (value, row) for (id_, (value, _)), row in zip(own.items(), draws, strict=True)}
     return place, scores, refused

@@ -1,7 +1,7 @@
 """One metric on rows that are drawn anew: how far its value scatters and drifts, and what it gives by chance."""
 
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -19,11 +19,12 @@ from unknot.scoring.chance import Chance, permutations
 from unknot.scoring.gaps import score_with_gaps
 from unknot.scoring.rows import Data, whole
 from unknot.scoring.scorecard import Plan
+from unknot.statistics.scatter import of_half, scatter
 
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 WORTH_COMPILING = 1_000_000  # latents of all draws together, whose counting takes longer than importing numba
-HALVES = 20  # halves of the rows that a drift is measured by
-Draw = Callable[[Data, np.random.Generator], Data]
+FEWEST = 4  # parts of the rows, which are two splits of them
+Draw = Callable[[Data, np.random.Generator], Iterator[Data]]
 
 
 def cap(todo: Plan, name: str, options: Mapping[str, Any]) -> int | None:
@@ -73,7 +74,7 @@ def redrawn(
     metrics: Sequence[Drawn],
     n: int,
     seed: Sequence[int],
-    draw: Draw = Data.resampled,
+    draw: Draw = Data.parted,
     progress: Progress = silent,
 ) -> Floats:
     """The values (metrics, n) on rows drawn n times; NaN of a draw that cannot be scored.
@@ -92,9 +93,8 @@ def redrawn(
         if data.n * data.latents.shape[1] * n > WORTH_COMPILING:
             import numba  # noqa: F401  (from here on, counts are compiled)
         rng = np.random.default_rng(seed)
-        for i in range(n):
+        for i, rows in zip(range(n), draw(data, rng), strict=False):
             progress("resamples", i, n)
-            rows = draw(data, rng)
             rows = rows.capped(most, todo.seed) if gaps else rows
             for at in places:
                 # few rows can lose a factor's only other value; what cannot be scored tells nothing
@@ -124,29 +124,23 @@ def holds_out(result: Score) -> bool:
     return bool(result.parts.get("n_test_rows", 0))
 
 
-def interval(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> tuple[float, float] | None:
-    """How far the value would scatter on as many other rows like these: the spread of resamples, about the value.
+def interval_and_drift(
+    todo: Plan, name: str, options: Mapping[str, Any], result: Score
+) -> tuple[tuple[float, float] | None, float | None]:
+    """Where the value would lie on as many other rows like these, and how much it is above that of half of them.
 
-    Repeated rows add bias to counts, so the resamples' own mean is taken off; the value's bias stays, see `drift`.
+    The second is about its bias, where that falls as 1 / rows. None where most parts of the rows have no value.
     """
-    if not np.isfinite(result.value):
-        return None
+    from scipy.stats import t
+
     metric = Drawn(name, options, holds_out(result))
-    (values,) = redrawn(todo, [metric], todo.bootstrap, [todo.seed, todo.bootstrap])
-    draws = values[np.isfinite(values)]
-    if len(draws) < max(2, todo.bootstrap // 2):
-        return None
-    spread = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
-    ends = np.clip(result.value + spread, *METRICS[name].facts.bounds)
-    return float(ends[0]), float(ends[1])
-
-
-def drift(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> float | None:
-    """How much the value of all rows is above that of half of them: about its bias, where that falls as 1 / rows."""
-    n = min(HALVES, todo.bootstrap)
-    (values,) = redrawn(todo, [Drawn(name, options)], n, [todo.seed, n, 2], Data.halved)
-    halves = values[np.isfinite(values)]
-    return float(result.value - np.mean(halves)) if len(halves) > n // 2 and np.isfinite(result.value) else None
+    (draws,) = redrawn(todo, [metric], todo.bootstrap, [todo.seed, todo.bootstrap])
+    variance, freedom = scatter(draws)
+    if not np.isfinite(result.value) or np.isfinite(draws).sum() < todo.bootstrap / 2 or not freedom:
+        return None, None
+    half = float(t.ppf(0.975, freedom)) * variance**0.5
+    low, high = np.clip([result.value - half, result.value + half], *METRICS[name].facts.bounds)
+    return (float(low), float(high)), result.value - of_half(draws)
 
 
 def chance(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> Chance | None:

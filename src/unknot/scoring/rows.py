@@ -65,31 +65,30 @@ class Data:
             rest, latents_test=held_out.latents, factors_test=held_out.factors, groups_test=held_out.groups
         )
 
-    def resampled(self, rng: np.random.Generator) -> "Data":
-        """As many rows, or groups of them, drawn with replacement, training and test rows apart."""
-        train = _drawn(self.n, self.groups, rng)
-        if self.latents_test is None or self.factors_test is None:
-            return self.rows(train)
-        return self.rows(train, _drawn(self.latents_test.shape[0], self.groups_test, rng))
+    def parted(self, rng: np.random.Generator) -> Iterator["Data"]:
+        """A third of the rows, or of their groups, then all others; then another third, without end.
 
-    def halved(self, rng: np.random.Generator) -> "Data":
-        """Half of the rows, or of their groups, each once, training and test rows apart."""
-        train = _half(self.n, self.groups, rng)
-        if self.latents_test is None or self.factors_test is None:
-            return self.rows(train)
-        return self.rows(train, _half(self.latents_test.shape[0], self.groups_test, rng))
+        Training and test rows are split apart.
+        """
+        while True:
+            train = _parts(self.n, self.groups, rng)
+            if self.latents_test is None or self.factors_test is None:
+                yield from map(self.rows, train)
+            else:
+                yield from map(self.rows, train, _parts(self.latents_test.shape[0], self.groups_test, rng))
 
-    def torn(self, rng: np.random.Generator) -> "Data":
-        """The same latents with labels of other rows, training and test rows apart.
+    def torn(self, rng: np.random.Generator) -> Iterator["Data"]:
+        """The same latents with labels of other rows, training and test rows apart; again and again, without end.
 
         Rows change labels within their group; where no group has two, groups change theirs.
         """
-        factors, test = self.factors, self.factors_test
-        if factors is not None:
-            factors = factors[_exchanged(factors, self.groups, rng)]
-        if test is not None:
-            test = test[_exchanged(test, self.groups_test, rng)]
-        return replace(self, factors=factors, factors_test=test)
+        while True:
+            factors, test = self.factors, self.factors_test
+            if factors is not None:
+                factors = factors[_exchanged(factors, self.groups, rng)]
+            if test is not None:
+                test = test[_exchanged(test, self.groups_test, rng)]
+            yield replace(self, factors=factors, factors_test=test)
 
     def capped(self, cap: int | None, seed: int) -> "Data":
         """At most `cap` rows, two thirds of them training rows where there are held-out ones."""
@@ -140,22 +139,15 @@ def _only(labels: Labels | None, columns: list[int]) -> Labels | None:
     return None if labels is None else labels.only(columns)
 
 
-def _drawn(n: int, groups: Ints | None, rng: np.random.Generator) -> Ints:
-    """Rows drawn with replacement: as many as there are, or all of as many groups as there are."""
-    if groups is None:
-        return rng.integers(0, n, n)
-    codes = np.unique(groups, return_inverse=True)[1].reshape(-1)
-    order, starts = np.argsort(codes, kind="stable"), np.append(0, np.cumsum(np.bincount(codes)))
-    picks = rng.integers(0, len(starts) - 1, len(starts) - 1)
-    return np.concatenate([order[starts[pick] : starts[pick + 1]] for pick in picks])
-
-
-def _half(n: int, groups: Ints | None, rng: np.random.Generator) -> Ints:
-    """Half of the rows, or those of half of the groups, in their order; at least one."""
-    if groups is None:
-        return np.sort(rng.choice(n, size=max(1, n // 2), replace=False))
-    names = np.unique(groups)
-    return np.flatnonzero(np.isin(groups, rng.choice(names, size=max(1, len(names) // 2), replace=False)))
+def _parts(n: int, groups: Ints | None, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """A third of the rows, or those of a third of the groups, and the others, in their order; a third on average."""
+    names = np.arange(n) if groups is None else np.unique(groups)
+    size = max(1, int(len(names) / 3 + rng.random()))
+    inside = np.zeros(len(names), dtype=np.bool_)
+    inside[rng.choice(len(names), size=size, replace=False)] = True
+    of_row = inside if groups is None else inside[np.searchsorted(names, groups)]
+    others = ~of_row if len(names) > 1 else of_row  # a single row is in both
+    return np.flatnonzero(of_row), np.flatnonzero(others)
 
 
 def _exchanged(labels: Labels, groups: Ints | None, rng: np.random.Generator) -> Ints:

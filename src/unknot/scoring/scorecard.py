@@ -37,7 +37,7 @@ class Record:
         score: value and parts; None if the metric refused.
         seconds: wall time, resampling included.
         refused: why there is no score.
-        interval: 95 % bootstrap interval of the value on as many other rows, if asked for.
+        interval: 95 % interval of the value on as many other rows, if asked for.
         warnings: what was said while it ran.
         chance: what the metric gives by chance, as measured or by a formula; None where neither is known.
         drift: how much the value is above that of half of the rows, beside an interval.

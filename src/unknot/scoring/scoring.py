@@ -129,8 +129,9 @@ def plan(
         seed: decides splits, resamples and whatever a metric draws.
         limit: use at most this many rows. Without it, metrics that train something use at most the literature's
             10,000 training and 5,000 test rows, and the others all rows.
-        bootstrap: number of resamples for a 95 % interval of each training-free metric: where it would lie on as many
-            other rows. Beside it stands the drift, how much the value is above that of half of the rows.
+        bootstrap: on how many parts of the rows, thirds and the other two in turn, each training-free metric is scored
+            for a 95 % interval: where it would lie on as many other rows. Beside it stands the drift, how much the
+            value is above that of half of the rows.
         null: number of permutations that measure what each metric gives by chance: the same latents, with labels of
             other rows (of the same group, where there are groups). Metrics that take seconds get ten at most, those
             that take minutes none. Left out, training-free metrics get 10 where there are fewer than 1,000 rows;
@@ -140,9 +141,10 @@ def plan(
         raise UnknotError(f"score: seed is {seed}; expected 0 or more.")
     if limit is not None and limit < 2:
         raise UnknotError(f"score: limit is {limit}; at least two rows are needed.")
-    if bootstrap < 0 or bootstrap == 1:
+    if bootstrap and bootstrap < redrawn.FEWEST:
         raise UnknotError(
-            f"score: bootstrap is {bootstrap}; use 0 for none, or a number of resamples such as 200."
+            f"score: bootstrap is {bootstrap}; use 0 for none, or a number of resamples such as 200, "
+            f"{redrawn.FEWEST} at least."
         )
     if null is not None and (null < 0 or null == 1):
         raise UnknotError(f"score: null is {null}; use 0 for none, or a number of permutations such as 200.")
@@ -314,8 +316,7 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
                 )
             result = _score(todo, name, options, {} if shared is None else shared)
             if todo.bootstrap and metric.facts.cost_of(options) == "instant":
-                interval = redrawn.interval(todo, name, options, result)
-                drift = redrawn.drift(todo, name, options, result)
+                interval, drift = redrawn.interval_and_drift(todo, name, options, result)
             chance = redrawn.chance(todo, name, options, result)
         except UnknotError as error:
             refused = str(error)

@@ -1,6 +1,6 @@
-"""Differences between candidates, each measured with one or several seeds and on halves of its rows."""
+"""Differences between candidates, each measured with one or several seeds and on parts of its rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from unknot.metrics.arrays import Floats
 from unknot.statistics.correlations import holm
+from unknot.statistics.scatter import scatter
 
 LEVEL = 0.05  # of errors that are accepted
 SEEN = 2.8  # standard errors: a difference that 80 % of such comparisons would call one
@@ -55,12 +56,19 @@ class Measured:
     """One measure of one candidate.
 
     Attributes:
-        values: (s,) with each seed; candidates of as many seeds are compared seed by seed, in their order.
-        draws: (s, n) on n halves of the rows, the same halves for all that are paired; n is 0 if there are none.
+        values: (s,) with each seed.
+        draws: (s, n) on n parts of the rows as in `scatter`, the same for all that are paired; n may be 0.
+        seeds: what tells the seeds apart: candidates of the same are compared seed by seed; their places if left out.
     """
 
     values: Floats
     draws: Floats
+    seeds: tuple[Hashable, ...] | None = None
+
+    @property
+    def pairing(self) -> tuple[Hashable, ...]:
+        """What is equal of candidates that are compared seed by seed."""
+        return tuple(range(len(self.values))) if self.seeds is None else self.seeds
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,8 @@ class Error:
     @classmethod
     def of(cls, first: Measured, second: Measured) -> "Error":
         """That of the means over seeds: what other rows would change, and what other seeds would."""
-        parts = [_of_rows(first, second), *_of_seeds(first, second)]
+        of_rows = scatter(second.draws.mean(axis=0) - first.draws.mean(axis=0))
+        parts = [of_rows, *_of_seeds(first, second)]
         known = [(variance, freedom) for variance, freedom in parts if freedom >= 1]
         total = sum(variance for variance, _ in known)
         if not known:
@@ -83,20 +92,10 @@ class Error:
         return cls(float(np.sqrt(total)), total**2 / weighted if weighted > 0 else known[0][1])
 
 
-def _of_rows(first: Measured, second: Measured) -> tuple[float, float]:
-    """Variance of the difference that halves of the rows show, and its degrees of freedom.
-
-    A half drawn without replacement scatters about the whole as a whole scatters about the truth.
-    """
-    draws = second.draws.mean(axis=0) - first.draws.mean(axis=0)
-    draws = draws[np.isfinite(draws)]
-    return (float(draws.var(ddof=1)), len(draws) - 1.0) if len(draws) > 1 else (0.0, 0.0)
-
-
 def _of_seeds(first: Measured, second: Measured) -> Iterator[tuple[float, float]]:
     """Variances of the difference that seeds show, with their degrees of freedom; of one seed alone, nothing."""
     a, b = first.values, second.values
-    if len(a) == len(b) > 1:
+    if first.pairing == second.pairing and len(a) > 1:
         yield float((b - a).var(ddof=1)) / len(a), len(a) - 1.0
         return
     if (

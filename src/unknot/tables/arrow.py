@@ -71,6 +71,11 @@ def as_table(values: Any, who: str) -> "pa.Table":
 
     if isinstance(values, HuggingFace):
         table = values.with_format("arrow")[:]
+        if not isinstance(table, pa.Table):
+            raise UnknotError(
+                f"{who}: is a dataset that is streamed, which has no rows to choose from; take some, such as "
+                "datasets.Dataset.from_list(list(stream.take(1000)))."
+            )
         for name, feature in values.features.items():
             if isinstance(feature, ClassLabel):
                 place = table.column_names.index(name)

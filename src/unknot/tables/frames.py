@@ -17,7 +17,7 @@ from unknot.errors import UnknotError
 from unknot.factors import Kind
 from unknot.reading.arrays import Sparse
 from unknot.reading.guard import must_fit, parsing
-from unknot.tables.arrow import INDEX, Annotated, as_table, is_table
+from unknot.tables.arrow import INDEX, Annotated, HuggingFace, as_table, is_table
 from unknot.tables.latents import is_vector, latents_of
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def frame_of(source: Any, who: str = "table") -> Frame:
         table = as_table(source.obs, "AnnData.obs")
         return _beside("AnnData", table, {name: array for name, array in arrays.items() if array is not None})
     if isinstance(source, Mapping):
+        if several := [name for name, part in source.items() if isinstance(part, HuggingFace)]:
+            raise UnknotError(f"{who}: has several datasets, {', '.join(several)}; choose one: [{several[0]!r}].")
         arrays = {name: array for name, array in source.items() if len(np.shape(array)) > 1}
         return _beside(who, as_table({n: c for n, c in source.items() if n not in arrays}, who), arrays)
     if is_table(source):

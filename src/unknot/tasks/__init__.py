@@ -37,7 +37,7 @@ def controls_of(name: str) -> Sequence[str]:
     """The controls of a task; none of one that is not known here, such as one of a newer version.
 
     >>> controls_of("fairness"), "third_row" in controls_of("reasoning")
-    ((), True)
+    (('shuffled',), True)
     """
     return TASKS[name].controls if name in TASKS else ()
 

@@ -65,14 +65,14 @@ def compare_results(results: Mapping[str, Sequence[TaskResult]], *, margin: floa
             measure = f"{task}: {value}"
             all_numbers = {name: _repeated(by_setting[name][key], value) for name in names}
             own = _existing(all_numbers)
-            if gone := sum(map(len, all_numbers.values())) - sum(map(len, own.values())):
+            if gone := sum(map(len, all_numbers.values())) - sum(len(each.values) for each in own.values()):
                 missing[measure] = gone
-            if not all(len(numbers) for numbers in own.values()):
+            if not all(len(each.values) for each in own.values()):
                 continue
-            if len(set(np.concatenate(list(own.values())))) == 1:
+            if len(set(np.concatenate([each.values for each in own.values()]))) == 1:
                 same.append(measure)
             else:
-                measured[measure] = {name: Measured(x, np.empty((len(x), 0))) for name, x in own.items()}
+                measured[measure] = own
                 higher[measure] = value not in first.lower_is_better
     if missing:
         what = ", ".join(f"{count} of {measure}" for measure, count in missing.items())
@@ -112,10 +112,17 @@ def _repeated(results: Sequence[TaskResult], value: str) -> Floats:
     return np.array(numbers, dtype=np.float64)
 
 
-def _existing(numbers: Mapping[str, Floats]) -> dict[str, Floats]:
+def _existing(numbers: Mapping[str, Floats]) -> dict[str, Measured]:
     """Those that are finite: of as many each, and so paired, only where all others are too."""
     finite = {name: np.isfinite(own) for name, own in numbers.items()}
-    if len({len(own) for own in numbers.values()}) == 1:
+    paired = len({len(own) for own in numbers.values()}) == 1
+    if paired:
         everywhere = np.all(list(finite.values()), axis=0)
         finite = {name: everywhere for name in numbers}
-    return {name: own[finite[name]] for name, own in numbers.items()}
+    existing = {}
+    for name, own in numbers.items():
+        values = own[finite[name]]
+        # of other numbers, which may be as many once some are gone, none belong together
+        seeds = tuple((place, "" if paired else name) for place in np.flatnonzero(finite[name]))
+        existing[name] = Measured(values, np.empty((len(values), 0)), seeds)
+    return existing

@@ -274,8 +274,7 @@ def _right(column: Floats, rows: Ints, codes: Ints, lines: Floats) -> float:
         x[r] = column[rows[r]]
         low, high = min(low, x[r]), max(high, x[r])
     if len(lines) == 1:
-        share: float = accuracy(x, codes, lines)
-        return share
+        return float(accuracy(x, codes, lines))
     kept = _highest(lines, low, high)
     best, winner = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
     for c in kept:
@@ -338,6 +337,4 @@ def accuracy_beyond(column: Floats, order: Ints, column_test: Floats, part: Part
     for r in order:
         x[n], labels[n] = column[r], codes[r]
         n += codes[r] >= 0
-    lines = fit(x[:n], labels[:n], np.diff(starts), cost)
-    result: float = _right(column_test, rows_test, codes_test, lines)
-    return result
+    return float(_right(column_test, rows_test, codes_test, fit(x[:n], labels[:n], np.diff(starts), cost)))

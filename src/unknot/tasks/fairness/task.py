@@ -308,5 +308,6 @@ that lacks images, cannot be intervened on: then predictions are compared betwee
     measure=measure,
     table=table,
     page=section,
+    controls=("shuffled",),
 )
 fairness = FAIRNESS.function

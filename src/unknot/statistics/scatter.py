@@ -1,0 +1,54 @@
+"""How far a number would scatter on other rows, told from its values on parts of these."""
+
+import numpy as np
+
+from unknot.metrics.arrays import Floats
+
+
+def scatter(draws: Floats) -> tuple[float, float]:
+    """Variance of a value of all rows over other rows like these, and the degrees of freedom it was estimated with.
+
+    Rows are split into a third and the other two, again and again. A value of n rows has a linear part, whose variance
+    falls as 1 / n, here s; one of second order, whose variance falls as 1 / n², here v; and one that no two sets of
+    rows share, w: that of bins that follow extremes, of votes, of a lattice. Over splits, values of a third vary by
+    V1 = 2s + 8v + w and those of two thirds by V2 = s/2 + 5v/4 + w; their covariance is -C = -(s + v). What is
+    wanted, s + v + w, is therefore (8 V2 + 5 C - V1) / 7. It is at least 4/5 V2, below which few splits come by luck.
+
+    Args:
+        draws: (2 n,) values of n splits in turn: of a third of the rows, of the others, of the next third; splits of
+            which one is NaN are left out.
+
+    Returns:
+        Both; 0 degrees of freedom where fewer than two splits have values.
+
+    >>> from itertools import permutations
+    >>> rows = np.array([1.0, 2.0, 6.0])
+    >>> means = [part for first, *others in permutations(rows) for part in (first, np.mean(others))]
+    >>> f"{scatter(np.array(means))[0] * 5 / 6:.9f} {rows.var(ddof=1) / 3:.9f}"  # of all six splits there are
+    '2.333333333 2.333333333'
+    """
+    splits = _splits(draws)
+    n = len(splits)
+    if n < 2:
+        return 0.0, 0.0
+    third, others = (splits - splits.mean(axis=0)).T
+    terms = max((8 * others**2 - 5 * third * others - third**2) / 7, 0.8 * others**2, key=np.sum)
+    variance, error = float(terms.sum()) / (n - 1), float(terms.var(ddof=1)) / n
+    freedom = 2 * variance**2 / error if error > 0 else n - 1.0
+    return variance, float(np.clip(freedom, 1.0, n - 1.0))
+
+
+def of_half(draws: Floats) -> float:
+    """The value of half of the rows, from those of splits as in `scatter`; NaN where there are none.
+
+    In the mean of a third and twice the others, what rows add one by one falls out; a bias that falls as 1 / rows is
+    there what it is of half of the rows.
+    """
+    splits = _splits(draws)
+    return float(np.mean(splits @ [1 / 3, 2 / 3])) if len(splits) else np.nan
+
+
+def _splits(draws: Floats) -> Floats:
+    """Values (n, 2) of the splits of which both parts have one."""
+    splits = draws[: len(draws) // 2 * 2].reshape(-1, 2)
+    return splits[np.isfinite(splits).all(axis=1)]

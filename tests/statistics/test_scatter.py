@@ -1,0 +1,54 @@
+"""Parts of rows tell how far a value of all of them scatters: linear, of second order, or with noise of its own."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from unknot.metrics.arrays import Floats
+from unknot.statistics.scatter import of_half, scatter
+
+N = 60
+
+
+def _draws(rows: Floats, value: Callable[[Floats], float], splits: int, rng: np.random.Generator) -> Floats:
+    parts = []
+    for _ in range(splits):
+        order = rng.permutation(len(rows))
+        parts += [value(rows[order[: len(rows) // 3]]), value(rows[order[len(rows) // 3 :]])]
+    return np.array(parts)
+
+
+@pytest.mark.parametrize("kind", ["linear", "second order", "noise", "all three"])
+def test_the_variance_is_that_of_other_rows(kind: str) -> None:
+    rng = np.random.default_rng(0)
+
+    def value(rows: Floats) -> float:
+        mean = rows.mean(axis=0)
+        parts = {"linear": mean[0], "second order": 2 * (mean[1:] ** 2).sum(), "noise": 0.15 * rng.normal()}
+        return float(sum(parts.values()) if kind == "all three" else parts[kind])
+
+    tables = [rng.normal(size=(N, 9)) for _ in range(600)]
+    truth = np.var([value(rows) for rows in tables])
+    estimates = [scatter(_draws(rows, value, 60, rng))[0] for rows in tables[:200]]
+    # the least that is possible, 4/5 of the variance of two thirds, lifts what is of second order alone
+    least, most = (0.85, 1.6) if kind == "second order" else (0.85, 1.2)
+    assert least < np.mean(estimates) / truth < most
+
+
+def test_degrees_of_freedom_are_those_of_the_splits_of_a_linear_value_and_fewer_else() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(N, 9))
+    linear = scatter(_draws(rows, lambda part: part[:, 0].mean(), 40, rng))
+    bent = scatter(_draws(rows, lambda part: float(part[:, 0].mean() + 0.1 * rng.normal()), 40, rng))
+    assert linear[1] > 30 and bent[1] < linear[1]
+    assert scatter(np.array([1.0, 2.0, np.nan, 3.0])) == (0.0, 0.0)
+    assert scatter(np.ones(8)) == (0.0, 3.0)
+
+
+def test_the_value_of_half_of_the_rows_has_their_bias_and_no_luck_of_the_rows() -> None:
+    rng = np.random.default_rng(0)
+    draws = _draws(rng.normal(size=N), lambda rows: float(rows.mean() + 1 / len(rows)), 5, rng)
+    rows = np.random.default_rng(0).normal(size=N)
+    assert of_half(draws) == pytest.approx(rows.mean() + 2 / N)
+    assert np.isnan(of_half(np.array([np.nan, 1.0])))
