@@ -82,7 +82,7 @@ def test_rows_change_labels_within_groups_or_groups_change_theirs(mixed: bool) -
     groups = np.repeat(np.arange(30), 5)
     labels = rng.integers(0, 3, size=(150 if mixed else 30, 2))
     labels = labels if mixed else labels[groups]
-    torn = Data(np.zeros((150, 1)), labels_of(labels), groups=groups).torn(rng).factors.values
+    torn = next(Data(np.zeros((150, 1)), labels_of(labels), groups=groups).torn(rng)).factors.values
     assert np.any(torn != labels)
     for group in range(30):
         own, other = labels[groups == group], torn[groups == group]

@@ -127,3 +127,11 @@ def test_a_gallery_shows_all_its_drawings(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line_end", ["\r\n", "\n"])
 def test_text_with_any_line_ends_leaves_a_page_well_formed(tmp_path: Path, line_end: str) -> None:
     assert Outline(_page(tmp_path, Section("A", [f"one{line_end}two"])))
+
+
+def test_cells_of_every_kind_are_minor_where_their_column_is(tmp_path: Path) -> None:
+    cells = [1.5, None, Link("to", "place"), Command("unknot metrics"), "word"]
+    table = Grid([f"column {i}" for i in range(6)], [["kept", *cells]], minor=range(1, 6))
+    page = write_page(tmp_path / "page.html", "title", "", [Section("table", contents=[table])]).read_text()
+    classes = re.findall(r"<td(?: class=\"([^\"]*)\")?", page)
+    assert ["minor" in words.split() for words in classes] == [False, *[True] * 5]

@@ -160,7 +160,7 @@ class ExploredLatents:
         low, high = float(values.min()), float(values.max())
         row = () if shares is None else shares[index]
         knows = [f"{self.factors[j]} {row[j]:.0%}" for j in np.argsort(row)[::-1][:3] if row[j] >= TO_SPEAK_OF]
-        remark = f"{values.mean():.2f} ± {values.std():.2f}"
+        remark = f"{values.mean():z.2f} ± {values.std():.2f}"
         return Slider(index, f"z{index}", remark, low, high, off=low == high, carries=", ".join(knows))
 
     def bars(self, index: int) -> list[int]:

@@ -21,6 +21,14 @@
     return { low, high, at: (value) => from + ((value - low + rim) / (high - low + 2 * rim)) * (to - from) };
   };
 
+  const marks = ({ low, high }) => {  // two to five round numbers, with as many decimals as tell them apart
+    const least = (high - low) / 4, ten = 10 ** Math.floor(Math.log10(least));
+    const step = ten * [1, 2, 5, 10].find((times) => times * ten >= least);
+    const first = Math.ceil(low / step), last = Math.floor(high / step);
+    const decimals = Math.min(20, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+    return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step).map((value) => [value, value.toFixed(decimals).replace("-", "\u2212")]);
+  };
+
   let latest = "";
   const look = async (run, dot) => {
     document.querySelectorAll(".chosen").forEach((node) => node.classList.remove("chosen"));
@@ -59,13 +67,16 @@
     if (!runs.length) { find("status").textContent = "No run has both."; return; }
     const across = scale(runs.map((run) => run.values[x.column]), box.left, box.right);
     const up = scale(runs.map((run) => run.values[y.column]), box.bottom, box.top);
-    for (const part of [0, 0.5, 1]) {
-      const [a, b] = [across.low + part * (across.high - across.low), up.low + part * (up.high - up.low)];
+    for (const [a, label] of marks(across)) {
       chart.append(
         svg("line", { class: "grid", x1: across.at(a), x2: across.at(a), y1: box.top, y2: box.bottom, stroke: "var(--line)" }),
+        svg("text", { class: "mark", x: across.at(a), y: box.bottom + 18, "text-anchor": "middle", fill: "var(--soft)", "font-size": 12 }, label),
+      );
+    }
+    for (const [b, label] of marks(up)) {
+      chart.append(
         svg("line", { class: "grid", y1: up.at(b), y2: up.at(b), x1: box.left, x2: box.right, stroke: "var(--line)" }),
-        svg("text", { x: across.at(a), y: box.bottom + 18, "text-anchor": "middle", fill: "var(--soft)", "font-size": 12 }, nice(a)),
-        svg("text", { x: box.left - 6, y: up.at(b) + 4, "text-anchor": "end", fill: "var(--soft)", "font-size": 12 }, nice(b)),
+        svg("text", { class: "mark", x: box.left - 6, y: up.at(b) + 4, "text-anchor": "end", fill: "var(--soft)", "font-size": 12 }, label),
       );
     }
     const title = (m) => m.words + { true: "", false: " (lower is better)", null: " (control)" }[m.higher];
