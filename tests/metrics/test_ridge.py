@@ -88,3 +88,12 @@ def test_latents_that_are_nearly_nothing_predict_the_mean() -> None:
     x, y = rng.normal(size=(60, 2)) * 1e-160, rng.normal(size=(60, 1))
     predictions, _ = ridge(Gram.of(x, x), y)
     np.testing.assert_allclose(predictions, np.broadcast_to(y.mean(axis=0), y.shape), atol=1e-12)
+
+
+def test_of_many_rows_some_choose_a_penalty_that_predicts_as_well(monkeypatch):
+    z, y, z_test, y_test = _table(900, 12, noise=3.0)
+    every, penalties = ridge(Gram.of(z, z_test), y)
+    monkeypatch.setattr("unknot.metrics.ridge.LEFT_OUT", 300)
+    some, chosen = ridge(Gram.of(z, z_test), y)
+    assert np.all(np.abs(np.log10(chosen / penalties)) < 0.6)  # the same penalty, or the next
+    assert np.mean((some - y_test) ** 2) < 1.02 * np.mean((every - y_test) ** 2)

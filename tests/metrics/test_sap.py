@@ -155,3 +155,23 @@ def test_wrong_options_are_named() -> None:
         sap(latents, factors, mode="regresion")
     with pytest.raises(UnknotError, match="cost is 0"):
         sap(latents, factors, cost=0)
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_a_latent_predicts_alike_among_few_and_among_many(layout: str) -> None:
+    import scipy.sparse
+
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, [2, 3, 10], size=(900, 3))
+    latents = rng.normal(size=(900, 120)).astype(np.float32)
+    latents[:, :30] += 9 * factors[:, :1] + 3 * factors[:, 1:2] * (np.arange(30) % 2)  # beyond their margins
+    latents[:, 30:60] += 0.1 * factors[:, 2:]
+    latents[:, 60] = 2.0
+    latents[rng.random(latents.shape) < 0.2] = 0
+    form = scipy.sparse.csr_matrix if layout == "sparse" else np.asarray
+    many = sap(form(latents[:600]), factors[:600], latents_test=form(latents[600:]), factors_test=factors[600:])
+    few = [
+        sap(part[:600], factors[:600], latents_test=part[600:], factors_test=factors[600:]).parts["predictability"]
+        for part in (latents[:, :60], latents[:, 60:])
+    ]
+    np.testing.assert_array_equal(many.parts["predictability"], np.vstack(few))
