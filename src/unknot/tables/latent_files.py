@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, UnknotWarning, extras
 from unknot.files import written_whole
 from unknot.reading import npz
-from unknot.reading.arrays import Sparse
+from unknot.reading.arrays import is_sparse
 from unknot.reading.guard import must_fit, parsing
 from unknot.reading.tables import read_parquet
 from unknot.tables import sparse
@@ -95,7 +95,7 @@ def write_parquet(path: Path, arrays: Mapping[str, Any], labels: Labels | None) 
     import pyarrow.parquet as pq
 
     latents, others = arrays["latents"], [name for name in arrays if name not in ("latents", "factors")]
-    others += ["slots"] * (latents.ndim > 2) + ["a sparse matrix"] * isinstance(latents, Sparse)
+    others += ["slots"] * (latents.ndim > 2) + ["a sparse matrix"] * is_sparse(latents)
     if others:
         raise UnknotError(f"{path}: a table holds latents (n, d) and factors, not {others[0]}; write an .npz.")
     columns: dict[str, Any] = {f"latent_{i}": column for i, column in enumerate(latents.T)}
