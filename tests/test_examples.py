@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import unknot
 from unknot.errors import UnknotError
 from unknot.examples import entangled, toy_m1, toy_m2
 from unknot.metrics.linear_head import fit_linear
@@ -98,3 +99,8 @@ def test_drawn_rows_are_rows_of_the_table():
 def test_codes_that_cannot_be_made_are_refused(options, match):
     with pytest.raises(UnknotError, match=match):
         entangled(**options)
+
+
+def test_a_name_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(UnknotError, match=r"éé.*: cannot be looked for"):
+        unknot.score("é" * 300, metrics=["mig"])

@@ -115,8 +115,11 @@ def _toy(copies: int, right: int) -> Code:
 def located(path: Path | str) -> Path:
     """The path; or what ships with the package, if it is `example` or `zoo:NAME` and no such file is here."""
     path = Path(path)
-    if path.exists():
-        return path
+    try:
+        if path.exists():
+            return path
+    except OSError as error:  # such as a name that is too long
+        raise UnknotError(f"{str(path)[:60]}: cannot be looked for ({error.strerror}).") from None
     if is_of_zoo(path):
         return zoo_folder(path)
     return example_file() if str(path) == EXAMPLE else path
