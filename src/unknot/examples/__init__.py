@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.examples.misleading import misleading
 from unknot.examples.planted import PlantedDictionary, dictionary
+from unknot.reading.arguments import must_be_a_path
 from unknot.zoo import is_of_zoo, zoo_folder
 
 __all__ = [
@@ -114,12 +115,10 @@ def _toy(copies: int, right: int) -> Code:
 
 def located(path: Path | str) -> Path:
     """The path; or what ships with the package, if it is `example` or `zoo:NAME` and no such file is here."""
+    must_be_a_path("unknot", path)
     path = Path(path)
-    try:
-        if path.exists():
-            return path
-    except OSError as error:  # such as a name that is too long
-        raise UnknotError(f"{str(path)[:60]}: cannot be looked for ({error.strerror}).") from None
+    if path.exists():
+        return path
     if is_of_zoo(path):
         return zoo_folder(path)
     return example_file() if str(path) == EXAMPLE else path
