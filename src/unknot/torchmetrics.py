@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unknot.errors import UnknotError, extras, shown
+from unknot.errors import UnknotError, extras
 from unknot.metrics import METRICS
 from unknot.metrics.score import check_options
 from unknot.reading.arrays import as_array

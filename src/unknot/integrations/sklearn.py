@@ -27,10 +27,9 @@ def scorer(metric: str, **options: Any) -> Callable[[Any, Any, Any], float]:
     name, named = parse_identity(metric, METRICS)
     check_options(METRICS[name], options)
     if twice := sorted(named.keys() & options):
-        option = twice[0]
         raise UnknotError(
-            f"scorer: {option} of {metric} is given twice, as {named[option]} in the name and as {shown(options[option])} "
-            "beside it; give it once."
+            f"scorer: {twice[0]} of {metric} is given twice, as {named[twice[0]]} in the name and as "
+            f"{shown(options[twice[0]])} beside it; give it once."
         )
     sign = 1.0 if METRICS[name].facts.higher_is_better else -1.0
 
