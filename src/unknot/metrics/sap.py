@@ -31,6 +31,7 @@ NEARLY_DEAD = 1e-8  # variance, of latents of size 1, below which one is looked 
     chance=0.0,
     reference="Kumar et al. 2018, Variational Inference of Disentangled Latent Concepts, arXiv:1711.00848",
     per_factor=True,
+    version=2,
     identity=("mode",),
     invariances=frozenset({"rows", "latents", "sign"}),
     assumes=(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, UnknotWarning, extras
 from unknot.files import written_whole
 from unknot.reading import npz
+from unknot.reading.arguments import must_be_a_path
 from unknot.reading.arrays import is_sparse
 from unknot.reading.guard import must_fit, parsing
 from unknot.reading.tables import read_parquet
@@ -29,6 +30,7 @@ MAPPED = ("latents", "latents_test")  # stay on disk where an archive merely sto
 
 def must_exist(path: Path) -> None:
     """An error if a path is a folder, or nothing."""
+    must_be_a_path("latents", path)
     if path.is_dir():
         raise UnknotError(f"{path}: is a folder; expected a file of latents.")
     if not path.exists():

@@ -114,6 +114,9 @@ def test_a_representation_that_lacks_combinations_or_factors_is_refused() -> Non
         reasoning(Representation(classes * 1.0), steps=1)
     with pytest.raises(UnknotError, match="not classes"):
         reasoning(Representation(classes * 1.0, classes + 0.5, SMALL.names), steps=1)
+    for far in (-1.0, 1e19):
+        with pytest.raises(UnknotError, match="classes count from 0 up to 1,000,000"):
+            reasoning(Representation(classes * 1.0, np.where(classes == 0, far, classes), SMALL.names), steps=1)
     with pytest.raises(UnknotError, match="48 rows and 0 factors; puzzles need both"):
         reasoning(Representation(classes * 1.0, classes[:, :0], ()), steps=1)
     with pytest.raises(UnknotError, match="unknown factor 'z'"):

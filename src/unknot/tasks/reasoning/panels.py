@@ -27,6 +27,7 @@ from unknot.tasks.reasoning.options import WHO, ReasoningOptions
 from unknot.worlds.puzzles.quantised import Quantised, kept_classes, usual_classes
 
 Codes = NDArray[np.float32]
+MOST_CLASSES = 1_000_000  # of a factor
 
 
 @dataclass(frozen=True)
@@ -178,15 +179,19 @@ def representation_table(
 def _classes(representation: Representation) -> Classes:
     """The classes of the rows of a representation."""
     rows = np.asarray(representation.factors)
-    if rows.dtype.kind == "f" and not (np.isfinite(rows).all() and (rows == np.floor(rows)).all()):
-        raise UnknotError(f"{WHO}: factors of the representation are not classes (whole numbers from 0 up).")
-    rows = rows.astype(np.int64)
     if not rows.size:
         raise UnknotError(
             f"{WHO}: the representation has {len(rows)} rows and {rows.shape[1]} factors; puzzles need both."
         )
-    if rows.min() < 0:
-        raise UnknotError(f"{WHO}: a factor of the representation is {rows.min()}; classes count from 0 up.")
+    if rows.dtype.kind == "f" and not (np.isfinite(rows).all() and (rows == np.floor(rows)).all()):
+        raise UnknotError(f"{WHO}: factors of the representation are not classes (whole numbers from 0 up).")
+    low, high = rows.min(), rows.max()
+    if low < 0 or high >= MOST_CLASSES:
+        wrong = low if low < 0 else high
+        raise UnknotError(
+            f"{WHO}: a factor of the representation is {wrong:.0f}; classes count from 0 up to {MOST_CLASSES:,}."
+        )
+    rows = rows.astype(np.int64)
     return rows
 
 
