@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -171,6 +172,9 @@ def _by_setting(paths: Sequence[Path]) -> dict[str, list[tuple[Path, "Run | None
     return named
 
 
+WIDE = 100  # columns of a terminal that has room for all numbers
+
+
 def _show(result: "Comparison", console: "Console") -> None:
     from rich.text import Text
 
@@ -180,16 +184,18 @@ def _show(result: "Comparison", console: "Console") -> None:
     rows = "the same rows" if result.paired else "other rows"
     about = f"representations of {rows}, {result.resamples} parts of the rows" if result.resamples else "by tasks"
     console.print(Text(f"{len(result.names)} {about}", style="bold"))
-    numbers = ("first", "second", "difference", "95 % interval", "p (Holm)", "smallest seen")
-    pairs = len(result.names) > 2
-    columns = ("metric", *(["pair"] if pairs else []), *numbers, "the second is")
-    table = plain_table(*columns, right=list(numbers))
-    for each in result.differences:
-        pair = [Text(f"{_short(each.first)}, {_short(each.second)}")] if pairs else []
-        cells = [f"{value:.3f}" for value in (*each.values, each.difference)]
-        cells += [f"{each.low:.3f}..{each.high:.3f}", f"{each.p_holm:.3f}", f"{each.smallest:.3f}"]
-        table.add_row(Text(each.metric), *pair, *cells, each.verdict)
-    console.print(table)
+    wide, pairs = console.width >= WIDE, len(result.names) > 2
+    numbers = ["first", "second", "difference", "95 % interval", "p (Holm)", *["smallest seen"] * wide]
+    for first, second in combinations(result.names, 2):
+        title = f"{_short(first)} and {_short(second)}" if pairs else ""
+        whole = [*numbers, "second is"]
+        table = plain_table("metric", *whole, right=numbers, whole=whole, fold=["metric"], title=title)
+        for each in result.differences:
+            if (each.first, each.second) == (first, second):
+                cells = [f"{value:.3f}" for value in (*each.values, each.difference)]
+                cells += [f"{each.low:.3f}..{each.high:.3f}", f"{each.p_holm:.3f}"]
+                table.add_row(Text(each.metric), *cells, *[f"{each.smallest:.3f}"] * wide, each.verdict)
+        console.print(table)
     if pairs:
         for metric in result.metrics:
             places = sorted(result.ranks(metric).items(), key=lambda item: item[1])
