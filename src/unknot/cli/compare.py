@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.options import CSV, JSON, argument, option, takes
+from unknot.cli.options import CSV, FACTORS, GAPS, GROUPS, JSON, LATENTS, argument, option, takes
 from unknot.cli.output import check_targets, echo, plain_console, put, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from unknot.progress import Progress
+    from unknot.representation import Representation
     from unknot.runs.run import Run
     from unknot.scoring.comparison import Comparison
     from unknot.tasks.result import TaskResult
@@ -33,6 +34,10 @@ class CompareOptions:
         (), "Which, such as mig,mcc; else those of a baseline, or those that train nothing.", "--metrics,"
     )
     resamples: int = option(200, "Parts of the rows; a baseline has its own.")
+    latents: Sequence[str] = option((), LATENTS, "--latents,")
+    factors: Sequence[str] = option((), FACTORS, "--factors,")
+    groups: str = option("", GROUPS)
+    missing: Sequence[str] = option((), GAPS, "--missing,")
     tasks: bool = option(False, "Compare kept results of tasks (of runs, or files of them), not scores.")
     margin: float = option(0.0, "Differences up to this count as none.")
     fail_below: float | None = option(
@@ -84,7 +89,10 @@ def _of_scores(options: CompareOptions, progress: "Progress") -> "Comparison":
     from unknot.scoring.comparison import compare
 
     given = {
-        name: [path if run is None else representation_of(run, progress=progress) for path, run in seeds]
+        name: [
+            _columns(options, path) if run is None else representation_of(run, progress=progress)
+            for path, run in seeds
+        ]
         for name, seeds in _by_setting(options.representations).items()
     }
     return compare(
@@ -95,6 +103,23 @@ def _of_scores(options: CompareOptions, progress: "Progress") -> "Comparison":
         seed=options.seed,
         jobs=options.jobs,
         progress=progress,
+    )
+
+
+def _columns(options: CompareOptions, path: Path) -> "Path | Representation":
+    """A file, or what is chosen of its columns."""
+    from unknot.examples import located
+    from unknot.representation import from_table
+
+    named = any((options.latents, options.factors, options.groups, options.missing))
+    if not named or path.suffix == ".json":  # a baseline
+        return path
+    return from_table(
+        located(path),
+        latents=options.latents,
+        factors=options.factors,
+        groups=options.groups,
+        missing=options.missing,
     )
 
 
