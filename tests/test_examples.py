@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 
+import unknot
 from unknot.errors import UnknotError
 from unknot.examples import entangled, toy_m1, toy_m2
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.mig import mig
 from unknot.metrics.modularity import modularity
 from unknot.metrics.snc import snc
+from unknot.reading.decoders import read_decoder
 
 TOYS = [toy_m1, toy_m2]
 
@@ -98,3 +100,18 @@ def test_drawn_rows_are_rows_of_the_table():
 def test_codes_that_cannot_be_made_are_refused(options, match):
     with pytest.raises(UnknotError, match=match):
         entangled(**options)
+
+
+@pytest.mark.parametrize("name", ["é" * 200, "a\0b", "~nobody-has-this-home/x"])
+def test_a_name_that_no_file_can_have_is_refused(name: str) -> None:
+    asked = [
+        lambda: unknot.score(name, metrics=["mig"]),
+        lambda: unknot.from_table(name),
+        lambda: unknot.open_world(name),
+        lambda: read_decoder(name),
+    ]
+    for ask in asked:
+        with pytest.raises(
+            UnknotError, match=r"expected names of 255 bytes at most|expected a name that a file can"
+        ):
+            ask()

@@ -41,15 +41,15 @@ from unknot.tables.frames import HDF5, KINDS, Frame, file_frame, frame_of
 from unknot.tables.labels import Labels, group_codes, labels_of
 from unknot.tables.latent_files import (
     ARRAYS,
-    columns_of,
+    TABLES,
     counted_names,
     json_object,
     kinds_in,
     must_exist,
-    only,
     read_frame,
     read_npz,
     read_safetensors,
+    read_side,
     without_header,
     write_arrays,
     write_parquet,
@@ -60,8 +60,6 @@ from unknot.tables.shown import draw_latents, latent_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
-
-TABLES = (".csv", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -346,24 +344,55 @@ def from_table(
     [[0.0], [nan]]
     """
     columns = Columns(latents, factors, groups, join, missing)
-    chosen = choose(_frame(source), None if labels is None else _frame(labels), columns)
-    read = Representation(chosen.latents, chosen.factors, groups=chosen.groups, kinds=chosen.kinds)
+    first, archive = _frame(source)
+    second = None if labels is None else _frame(labels)[0]
+    chosen = choose(first, second, columns)
+    rest = {} if archive is None else _rest(archive, chosen.rows) | _held_out(archive, first, second, columns)
+    rest |= {"groups": chosen.groups} if columns.groups else {}
+    read = Representation(chosen.latents, chosen.factors, kinds=chosen.kinds, **rest)
     return read.with_kinds(kinds) if kinds else read
 
 
-def _frame(source: Any) -> Frame:
+def _frame(source: Any) -> tuple[Frame, Representation | None]:
+    """The columns of a table or file, and what a file of arrays holds besides."""
     if not isinstance(source, str | Path):
-        return frame_of(source)
+        return frame_of(source), None
     path = Path(source)
     must_exist(path)
     if path.suffix == ".csv":
-        return frame_of(read_frame(path, words=True), str(path))
+        return frame_of(read_frame(path, words=True), str(path)), None
     if path.suffix == ".parquet" or path.suffix in HDF5:
-        return file_frame(path)
-    representation = read_representation(path)
-    columns = representation.labels.by_name() if representation.labels else {}
-    frame = frame_of({"latents": representation.latents, **columns}, str(path))
-    return replace(frame, kinds=representation.kinds)
+        return file_frame(path), None
+    archive = read_representation(path)
+    return _columns_of(str(path), archive.latents, archive.labels), archive
+
+
+def _columns_of(who: str, latents: Any, labels: Labels | None) -> Frame:
+    columns = labels.by_name() if labels else {}
+    frame = frame_of({"latents": latents, **columns}, who)
+    return replace(frame, kinds=labels.kinds if labels else {}, factors=tuple(columns))
+
+
+def _rest(archive: Representation, rows: Any) -> dict[str, Any]:
+    """What an archive holds besides latents and factors, in some of its rows."""
+    by_row = {"groups": archive.groups, "logvars": archive.logvars}
+    some = {name: array if array is None or rows is None else array[rows] for name, array in by_row.items()}
+    return {**some, "kl": archive.kl, "source": archive.source}
+
+
+def _held_out(archive: Representation, first: Frame, second: Frame | None, columns: Columns) -> dict[str, Any]:
+    """The held-out rows of an archive, of whose columns the same are chosen."""
+    if archive.latents_test is None:
+        return {}
+    if second is not None:
+        raise UnknotError(
+            f"{first.who}: has held-out rows (latents_test), for which {second.who} has no labels; write the labels "
+            "into the file, as factors and factors_test."
+        )
+    if archive.labels_test is None:
+        return {"latents_test": archive.latents_test}
+    test = choose(_columns_of(first.who, archive.latents_test, archive.labels_test), None, columns)
+    return {"latents_test": test.latents, "factors_test": test.factors}
 
 
 def _read_table(path: Path) -> Representation:
@@ -376,21 +405,8 @@ def _read_table(path: Path) -> Representation:
 
 
 def _read_pair(latents: Path, factors: Path) -> Representation:
-    def values(path: Path, prefix: str) -> tuple[Any, tuple[str, ...]]:
-        if path.suffix == ".npy":
-            must_exist(path)
-            return npz.read_npy(path, mapped=True), ()
-        if path.suffix in TABLES:
-            frame = only(path, read_frame(path, words=prefix == "factor_"), prefix)
-            if any(frame[c].dtype.kind not in "fiub" for c in frame.columns):
-                return labels_of(frame, who=str(path)), ()
-            # pandas numbers the columns of a file without header by whole numbers, which are not names
-            named = not all(isinstance(c, int) for c in frame.columns)
-            return columns_of(frame), tuple(map(str, frame.columns)) if named else ()
-        raise UnknotError(f"{path}: of two files each must be .npy, .csv or .parquet.")
-
-    z, latent_names = values(latents, "latent_")
-    y, names = values(factors, "factor_")
+    z, latent_names = read_side(latents, "latent_")
+    y, names = read_side(factors, "factor_")
     try:
         return Representation(z, y, names, kinds=file_frame(factors).kinds if factors.suffix == ".parquet" else {})
     except UnknotError as error:

@@ -8,6 +8,11 @@ import unknot
 from unknot import UnknotError
 from unknot.errors import UnknotWarning
 from unknot.metrics import METRICS
+from unknot.metrics.score import Score
+from unknot.scoring import redrawn
+from unknot.scoring.redrawn import call
+from unknot.scoring.rows import Data
+from unknot.scoring.scorecard import Plan
 
 N = 600
 ALONE = [name for name, metric in METRICS.items() if metric.facts.per_factor]
@@ -161,3 +166,20 @@ def test_of_wide_codes_too_each_factor_has_the_score_of_its_known_rows(
         own = score.parts["n_rows_per_factor"][f"factor_{j}"]
         assert own == expected.parts["n_rows"]
         np.testing.assert_allclose(card.shares[:, j], alone.shares[:, 0], atol=1e-12)
+
+
+def test_parts_of_rows_are_of_those_that_a_limit_leaves_where_a_label_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng, counts = np.random.default_rng(0), []
+
+    def counted(todo: Plan, name: str, data: Data, options: dict[str, object]) -> Score:
+        counts.append(data.n)
+        return call(todo, name, data, options)
+
+    monkeypatch.setattr(redrawn, "call", counted)
+    y = rng.integers(0, 4, size=(3000, 2)).astype(float)
+    z = y + rng.normal(size=y.shape)
+    y[0, 0] = np.nan
+    unknot.score(z, y, metrics=["mig"], null=0, bootstrap=4, limit=600)
+    assert len(counts) == 8 and set(counts) <= {199, 200, 201, 399, 400, 401}

@@ -75,6 +75,10 @@ def score(options: ScoreOptions) -> None:
     targets["--save-baseline"] = options.save_baseline
     inputs = [options.file, options.factors_file, options.decoder, options.dense]
     check_targets([*inputs, *map(Path, (*options.others, *options.other_codes))], targets)
+    if options.save_baseline is not None and options.limit is not None:
+        raise UnknotError(
+            f"--save-baseline keeps scores of all rows, and --limit is {options.limit}; leave one of the two out."
+        )
     if options.decoder is None and (options.dense or options.others or options.other_codes):
         raise UnknotError(
             "--dense, --others and --other-codes are for dictionaries; name the decoder: --decoder FILE."

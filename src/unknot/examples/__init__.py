@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.examples.misleading import misleading
 from unknot.examples.planted import PlantedDictionary, dictionary
+from unknot.reading.arguments import must_be_a_path
 from unknot.zoo import is_of_zoo, zoo_folder
 
 __all__ = [
@@ -114,6 +115,7 @@ def _toy(copies: int, right: int) -> Code:
 
 def located(path: Path | str) -> Path:
     """The path; or what ships with the package, if it is `example` or `zoo:NAME` and no such file is here."""
+    must_be_a_path("unknot", path)
     path = Path(path)
     if path.exists():
         return path

@@ -54,17 +54,25 @@ def must_be(who: str, name: str, value: Any, annotation: Any) -> None:
     if not any(_is(value, kind) for kind in kinds) or (isinstance(value, Real) and value != value):
         raise UnknotError(who=who, field=name, value=value, expected=words_of(annotation) or "another type")
     if Path in kinds and isinstance(value, str | PathLike):
-        try:
-            longest = max((len(os.fsencode(part)) for part in Path(value).parts), default=0)
-        except UnicodeError:
-            raise UnknotError(who=who, field=name, value=value, expected="a name that a file can have") from None
-        if longest > LONGEST_NAME:
-            raise UnknotError(who=who, field=name, value=value, expected=f"names of {LONGEST_NAME} bytes at most")
+        must_be_a_path(who, value, name)
     if name in UNCOUNTED and isinstance(value, Integral) and value < 0:  # which no generator of numpy takes
         raise UnknotError(who=who, field=name, value=value, expected="a whole number from 0 up")
     counts = isinstance(value, Integral) and int in kinds and name not in UNCOUNTED
     if counts and abs(int(value)) > MOST:
         raise UnknotError(who=who, field=name, value=value, expected=f"a number up to {MOST:,}")
+
+
+def must_be_a_path(who: str, value: str | PathLike[str], name: str = "path") -> None:
+    """Refuse a name that no file can have, before a disk is asked for it."""
+    try:
+        path = Path(value).expanduser()
+        longest = max((len(os.fsencode(part)) for part in path.parts), default=0)
+    except (UnicodeError, RuntimeError):  # the latter of a home that nobody has
+        longest, path = 0, Path("\0")
+    if "\0" in str(path):
+        raise UnknotError(who=who, field=name, value=value, expected="a name that a file can have")
+    if longest > LONGEST_NAME:
+        raise UnknotError(who=who, field=name, value=value, expected=f"names of {LONGEST_NAME} bytes at most")
 
 
 _KINDS: dict[Any, Callable[[Any], bool]] = {

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.reading import npz
+from unknot.reading.arguments import must_be_a_path
 from unknot.reading.guard import load_json, must_fit, parsing
 
 IN_FOLDER = ("sae_weights.safetensors", "ae.pt")
@@ -34,6 +35,7 @@ ONLY_TENSORS = "Of files of torch only tensors are read, since anything else cou
 
 def read_decoder(path: Path | str) -> NDArray[np.float32]:
     """The decoder (latents, width) in a file, or in the folder of an autoencoder."""
+    must_be_a_path("decoder", path)
     path = Path(path)
     if path.is_dir():
         files = [path / name for name in IN_FOLDER if (path / name).exists()]

@@ -37,12 +37,14 @@ class Frame:
         vectors: name of each column -> whether it holds a vector in each row.
         read: the columns of some names.
         kinds: factor -> its kind, where the file says so.
+        factors: columns that are factors, whatever they are called.
     """
 
     who: str
     vectors: Mapping[str, bool]
     read: Callable[[Sequence[str]], Mapping[str, Any]]
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    factors: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -14,20 +14,23 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, UnknotWarning, extras
 from unknot.files import written_whole
 from unknot.reading import npz
+from unknot.reading.arguments import must_be_a_path
 from unknot.reading.arrays import is_sparse
 from unknot.reading.guard import must_fit, parsing
 from unknot.reading.tables import read_parquet
 from unknot.tables import sparse
 from unknot.tables.frames import METADATA
-from unknot.tables.labels import Labels
+from unknot.tables.labels import Labels, labels_of
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
+TABLES = (".csv", ".parquet")
 KEYS = (*ARRAYS, "factor_names", "words", "kinds", "source", *sparse.KEYS)
 MAPPED = ("latents", "latents_test")  # stay on disk where an archive merely stores them
 
 
 def must_exist(path: Path) -> None:
     """An error if a path is a folder, or nothing."""
+    must_be_a_path("latents", path)
     if path.is_dir():
         raise UnknotError(f"{path}: is a folder; expected a file of latents.")
     if not path.exists():
@@ -180,7 +183,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def only(path: Path, frame: Any, prefix: str) -> Any:
+def _only(path: Path, frame: Any, prefix: str) -> Any:
     """A table of latents and factors taken for one of the two: its columns, with a warning that names the others."""
     own = [c for c in frame.columns if str(c).startswith(prefix)]
     both = any(str(c).startswith("factor_" if prefix == "latent_" else "latent_") for c in frame.columns)
@@ -192,12 +195,27 @@ def only(path: Path, frame: Any, prefix: str) -> Any:
     return frame[own]
 
 
-def columns_of(frame: Any) -> NDArray[Any]:
+def _columns(frame: Any) -> NDArray[Any]:
     """A table of whole numbers stays one; anything else becomes real numbers."""
     kinds = {frame[c].dtype.kind for c in frame.columns}
     whole = np.uint64 if "u" in kinds and (frame >= 0).all(axis=None) else np.int64
     array: NDArray[Any] = frame.to_numpy(dtype=whole if kinds <= set("iub") else np.float64)
     return array
+
+
+def read_side(path: Path, prefix: str) -> tuple[Any, tuple[str, ...]]:
+    """What one of two files holds, latents or factors by the prefix of their columns, and the names it has for them."""
+    if path.suffix == ".npy":
+        must_exist(path)
+        return npz.read_npy(path, mapped=True), ()
+    if path.suffix in TABLES:
+        frame = _only(path, read_frame(path, words=prefix == "factor_"), prefix)
+        if any(frame[c].dtype.kind not in "fiub" for c in frame.columns):
+            return labels_of(frame, who=str(path)), ()
+        # pandas numbers the columns of a file without header by whole numbers, which are not names
+        named = not all(isinstance(c, int) for c in frame.columns)
+        return _columns(frame), tuple(map(str, frame.columns)) if named else ()
+    raise UnknotError(f"{path}: of two files each must be .npy, .csv or .parquet.")
 
 
 def json_object(written: NDArray[Any] | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from unknot.errors import UnknotError, unknown
 from unknot.factors import FactorSpace, numbered
-from unknot.reading.arguments import checked
+from unknot.reading.arguments import checked, must_be_a_path
 from unknot.worlds import image_folder
 from unknot.worlds.array_world import ArrayWorld, read_arrays
 from unknot.worlds.entry import Conventions, Entry, PublishedFile
@@ -55,6 +55,7 @@ def open_world(world: str | Path | KeylessWorld, *, data: Path | str | None = No
         entry = WORLDS[world]
         folder = None if data is None else Path(data).expanduser()
         return entry.open(require_files(world, entry, folder) if entry.files else ())
+    must_be_a_path("world", world)
     path = Path(world).expanduser()
     if path.is_dir():
         return _scene_folder(path) or image_folder.read(path)
