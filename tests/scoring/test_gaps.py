@@ -159,7 +159,9 @@ def test_of_wide_codes_too_each_factor_has_the_score_of_its_known_rows(
         alone = unknot.score(z[there].astype(float), y[there, j].astype(int), metrics=[name], null=0)
         (expected,) = (record.score for record in alone.records.values())
         np.testing.assert_allclose(score.parts["per_factor"][j], expected.value, atol=1e-12)
-        for part in {"predictability", "mutual_information", "penalty", "variance"} & {*score.by_factor}:
+        parts = {"predictability", "mutual_information", "penalty", "variance"} & {*score.by_factor}
+        assert parts
+        for part in parts:
             np.testing.assert_allclose(score.parts[part][..., j], expected.parts[part][..., 0], 1e-9, 1e-12)
         own = score.parts["n_rows_per_factor"][f"factor_{j}"]
         assert own == expected.parts["n_rows"]
