@@ -36,7 +36,7 @@ from unknot.reading import npz
 from unknot.reading.arguments import checked, must_be
 from unknot.reading.arrays import as_array
 from unknot.reading.guard import allowing
-from unknot.tables.choice import Columns, choose
+from unknot.tables.choice import Columns, choose, labelled_frame
 from unknot.tables.frames import HDF5, KINDS, Frame, file_frame, frame_of
 from unknot.tables.labels import Labels, group_codes, labels_of
 from unknot.tables.latent_files import (
@@ -46,11 +46,11 @@ from unknot.tables.latent_files import (
     json_object,
     kinds_in,
     must_exist,
+    must_name_columns,
     read_frame,
     read_npz,
     read_safetensors,
     read_side,
-    without_header,
     write_arrays,
     write_parquet,
 )
@@ -156,8 +156,7 @@ class Representation:
             raise UnknotError(
                 f"representation: factors has shape {labels.values.shape}; expected (n_samples, n_factors)."
             )
-        names = tuple(map(str, labels.columns))
-        width = labels.values.shape[1]
+        names, width = tuple(map(str, labels.columns)), labels.values.shape[1]
         if len(names) != width:
             raise UnknotError(
                 f"representation: {len(names)} factor names for {width} factors; give one name each."
@@ -227,8 +226,7 @@ class Representation:
         if self.factors is None:
             raise UnknotError("representation: has no factors to choose from.")
         for name in names:
-            if name not in self.factor_names:
-                raise unknown("factor", name, self.factor_names)
+            check_known("factor", name, self.factor_names)
         columns = [self.factor_names.index(name) for name in names]
         test = None if self.factors_test is None else self.factors_test[:, columns]
         return replace(self, factors=self.factors[:, columns], factors_test=test, factor_names=tuple(names))
@@ -284,7 +282,8 @@ def _read(path: Path, factors: Path | str | None) -> Representation:
     if path.suffix == ".safetensors":
         return _from_arrays(path, read_safetensors(path))
     if path.suffix in TABLES or path.suffix in HDF5:
-        return _read_table(path)
+        must_name_columns(path)
+        return from_table(path)
     if path.suffix == ".npy":
         return _from_arrays(path, {"latents": npz.read_npy(path, mapped=True)})
     raise UnknotError(
@@ -364,19 +363,13 @@ def _frame(source: Any) -> tuple[Frame, Representation | None]:
     if path.suffix == ".parquet" or path.suffix in HDF5:
         return file_frame(path), None
     archive = read_representation(path)
-    return _columns_of(str(path), archive.latents, archive.labels), archive
-
-
-def _columns_of(who: str, latents: Any, labels: Labels | None) -> Frame:
-    columns = labels.by_name() if labels else {}
-    frame = frame_of({"latents": latents, **columns}, who)
-    return replace(frame, kinds=labels.kinds if labels else {}, factors=tuple(columns))
+    return labelled_frame(str(path), archive.latents, archive.labels), archive
 
 
 def _rest(archive: Representation, rows: Any) -> dict[str, Any]:
     """What an archive holds besides latents and factors, in some of its rows."""
-    by_row = {"groups": archive.groups, "logvars": archive.logvars}
-    some = {name: array if array is None or rows is None else array[rows] for name, array in by_row.items()}
+    by_row = {name: array for name, array in archive.arrays.items() if name in ("groups", "logvars")}
+    some = by_row if rows is None else {name: array[rows] for name, array in by_row.items()}
     return {**some, "kl": archive.kl, "source": archive.source}
 
 
@@ -391,17 +384,8 @@ def _held_out(archive: Representation, first: Frame, second: Frame | None, colum
         )
     if archive.labels_test is None:
         return {"latents_test": archive.latents_test}
-    test = choose(_columns_of(first.who, archive.latents_test, archive.labels_test), None, columns)
+    test = choose(labelled_frame(first.who, archive.latents_test, archive.labels_test), None, columns)
     return {"latents_test": test.latents, "factors_test": test.factors}
-
-
-def _read_table(path: Path) -> Representation:
-    if path.suffix == ".csv" and without_header(path):
-        raise UnknotError(
-            f"{path}: its first line is all numbers, so nothing says which columns are latents; begin the file with a "
-            "line of names, latent_... and factor_<name>, or give latents and factors as two files."
-        )
-    return from_table(path)
 
 
 def _read_pair(latents: Path, factors: Path) -> Representation:

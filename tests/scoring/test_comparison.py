@@ -1,9 +1,11 @@
 """Differences between representations: found where they are, and not where they are luck."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -126,6 +128,33 @@ def test_metrics_give_the_same_by_themselves_as_together() -> None:
     together = unknot.compare(pair, metrics=["mig", "jemmig", "mcc", "snc", "sap"], resamples=20)
     for each in together.differences:
         assert unknot.compare(pair, metrics=[each.metric], resamples=20).differences[0].low == each.low
+
+
+def test_tables_are_compared_by_the_columns_that_are_named(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    kind, site = rng.choice(["ant", "owl"], 90), np.where(rng.random(90) < 0.3, "?", rng.choice(["n", "s"], 90))
+    for name in ("a", "b"):
+        codes = pd.DataFrame(rng.normal(size=(90, 2)) + (kind == "owl")[:, None], columns=["z0", "z1"])
+        codes.assign(kind=kind, site=site, patient=np.arange(90) // 3).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    words = [
+        "compare",
+        str(tmp_path / "a.csv"),
+        str(tmp_path / "b.csv"),
+        "--latents",
+        "z*",
+        "--factors",
+        "kind,site",
+    ]
+    words += ["--groups", "patient", "--missing", "?", "--metrics", "mig", "--resamples", "20"]
+    done = CliRunner().invoke(app, [*words, "--json", str(tmp_path / "c.json")])
+    assert done.exit_code == 0, done.output
+    named = {"latents": "z*", "factors": ["kind", "site"], "groups": "patient", "missing": ["?"]}
+    cells = {name: unknot.from_table(tmp_path / f"{name}.csv", **named) for name in ("a", "b")}
+    by_hand = unknot.compare(cells, metrics=["mig"], resamples=20).differences[0]
+    (row,) = json.loads((tmp_path / "c.json").read_text())["differences"]
+    assert (row["difference"], row["low"]) == (by_hand.difference, by_hand.low)
 
 
 def test_copies_in_one_representation_are_held_out_together_in_all() -> None:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -13,7 +13,7 @@ from unknot.errors import UnknotError, UnknotWarning, unknown
 from unknot.factors import Kind
 from unknot.reading.arrays import Sparse, is_sparse
 from unknot.tables.arrow import column_of
-from unknot.tables.frames import Frame, n_rows
+from unknot.tables.frames import Frame, frame_of, n_rows
 from unknot.tables.labels import Labels, labels_of
 from unknot.tables.latents import vectors
 
@@ -82,6 +82,13 @@ def choose(first: Frame, labels: Frame | None, columns: Columns) -> Chosen:
     chosen = {name: _plain(second.who, name, column) for name, column in named.items()}
     about = labels_of(chosen, who=second.who, missing=columns.missing) if chosen else None
     return Chosen(z if rows is None else z[rows], about, group, second.kinds, rows)
+
+
+def labelled_frame(who: str, latents: Any, labels: Labels | None) -> Frame:
+    """Latents and factors as the columns of a table, words as words."""
+    columns = labels.by_name() if labels else {}
+    frame = frame_of({"latents": latents, **columns}, who)
+    return replace(frame, kinds=labels.kinds if labels else {}, factors=tuple(columns))
 
 
 def _latents(frame: Frame, columns: Columns) -> list[str]:

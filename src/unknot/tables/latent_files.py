@@ -139,7 +139,7 @@ def _read_csv(path: Path) -> Any:
     import pandas as pd
 
     _refuse_other_separators(path)
-    header = None if without_header(path) else 0
+    header = None if _without_header(path) else 0
     with parsing(path, "a CSV table", "Write it separated by commas, in UTF-8."):
         return pd.read_csv(path, header=header, low_memory=False)
 
@@ -152,10 +152,19 @@ def _first_cells(path: Path) -> list[str]:
         return next(csv.reader([line]), [])
 
 
-def without_header(path: Path) -> bool:
+def _without_header(path: Path) -> bool:
     """Whether a CSV begins with a row of numbers; 0, 1, 2, ... is how pandas heads columns that have no names."""
     cells = _first_cells(path)
     return bool(cells) and all(map(_is_number, cells)) and cells != counted_names(cells)
+
+
+def must_name_columns(path: Path) -> None:
+    """An error if a file is a CSV without a line of names."""
+    if path.suffix == ".csv" and _without_header(path):
+        raise UnknotError(
+            f"{path}: its first line is all numbers, so nothing says which columns are latents; begin the file with a "
+            "line of names, latent_... and factor_<name>, or give latents and factors as two files."
+        )
 
 
 def counted_names(cells: Sequence[str]) -> list[str]:
