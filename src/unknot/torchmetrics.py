@@ -13,6 +13,7 @@ import numpy as np
 from unknot.errors import UnknotError, extras
 from unknot.metrics import METRICS
 from unknot.metrics.score import check_options
+from unknot.reading.arrays import as_array
 
 ABBREVIATIONS = frozenset({"dci", "es", "gbt", "irs", "lr", "mcc", "med", "mig", "mlp", "nk", "sap", "snc", "vae"})
 
@@ -67,26 +68,43 @@ def _made(name: str) -> Any:
             self.add_state("factors", default=[], dist_reduce_fx="cat")
 
         def update(self, latents: Any, factors: Any) -> None:
-            rows = [torch.as_tensor(latents).detach(), torch.as_tensor(factors).detach()]
-            if not rows[0].ndim or rows[0].shape[:1] != rows[1].shape[:1]:
-                shapes = " and ".join(str(tuple(each.shape)) for each in rows)
+            z, y = _tensor("latents", latents, self.latents), _tensor("factors", factors, self.factors)
+            if len(z) != len(y):
+                shapes = f"{tuple(z.shape)} and {tuple(y.shape)}"
                 raise UnknotError(f"{class_name(name)}: latents and factors are {shapes}; give one row each.")
-            self.latents.append(rows[0])
-            self.factors.append(rows[1])
+            self.latents.append(z)
+            self.factors.append(y)
 
         def compute(self) -> Any:
             if not len(self.latents):
                 raise UnknotError(
                     f"{class_name(name)}: has no rows to score; call update with latents and factors first."
                 )
-            latents, factors = _gathered(self.latents), _gathered(self.factors)
+            latents, factors = _gathered("latents", self.latents), _gathered("factors", self.factors)
             order = np.lexsort((*latents.T[::-1], *factors.T[::-1]))
             value = METRICS[name](latents[order], factors[order], **self.options).value
             return torch.tensor(value, dtype=torch.float64, device=self.device)
 
-    def _gathered(rows: Any) -> Any:
+    def _tensor(what: str, values: Any, before: Any) -> Any:
+        """A batch, whose rows are as long as those of batches before."""
+        try:
+            rows = torch.as_tensor(values).detach()
+        except (TypeError, ValueError, RuntimeError):
+            raise UnknotError(
+                who=class_name(name), field=what, value=values, expected="a tensor of numbers, a row each"
+            ) from None
+        if rows.ndim not in (1, 2) or 0 in rows.shape[1:]:
+            shape = tuple(rows.shape)
+            raise UnknotError(f"{class_name(name)}: {what} has shape {shape}; expected rows of numbers.")
+        if before and rows.shape[1:] != before[0].shape[1:]:
+            shapes = f"{tuple(rows.shape)} after {tuple(before[0].shape)}"
+            raise UnknotError(f"{class_name(name)}: {what} has shape {shapes}; expected rows of one length.")
+        return rows
+
+    def _gathered(what: str, rows: Any) -> Any:
         """The rows of all batches; torchmetrics has joined them already where there are several processes."""
-        array = (rows if isinstance(rows, torch.Tensor) else torch.cat(list(rows))).cpu().numpy()
+        joined = rows if isinstance(rows, torch.Tensor) else torch.cat(list(rows))
+        array = as_array(joined, class_name(name), what)
         return array[:, None] if array.ndim == 1 else array
 
     UnknotMetric.__name__ = UnknotMetric.__qualname__ = class_name(name)

@@ -69,5 +69,9 @@ def test_a_class_by_name_is_built_or_refused_in_words(tmp_path: Path, monkeypatc
 def test_a_scorer_refuses_wrong_options_and_what_transforms_nothing() -> None:
     with pytest.raises(UnknotError, match="unknown option of mig 'binz'; did you mean 'bins'"):
         scorer("mig", binz=3)
+    with pytest.raises(UnknotError, match=r"bins of mig\[bins=10\] is given twice, as 10 in the name and as 20"):
+        scorer("mig[bins=10]", bins=20)
+    with pytest.raises(UnknotError, match="scorer: metric is 3; expected a word"):
+        scorer(3)  # type: ignore[arg-type]
     with pytest.raises(UnknotError, match="scorer: object has no transform"):
         scorer("mig")(object(), [[0.0]], [[0]])

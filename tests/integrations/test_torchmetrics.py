@@ -71,3 +71,31 @@ def test_what_cannot_be_scored_is_refused_in_words() -> None:
         UnknotError, match=r"MIG: latents and factors are \(3, 2\) and \(4, 2\); give one row each"
     ):
         ours.MIG().update(torch.zeros(3, 2), torch.zeros(4, 2))
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        ([(["a"], ["b"])], r"MIG: latents is \['a'\]; expected a tensor of numbers, a row each"),
+        ([(None, None)], "MIG: latents is None; expected a tensor of numbers"),
+        ([(torch.zeros(3, 2), None)], "MIG: factors is None; expected a tensor of numbers"),
+        ([(torch.zeros(3, 2, 2), torch.zeros(3))], r"latents has shape \(3, 2, 2\); expected rows of numbers"),
+        ([(torch.zeros(3, 0), torch.zeros(3))], r"latents has shape \(3, 0\); expected rows of numbers"),
+        (
+            [(torch.zeros(4, 2), torch.zeros(4)), (torch.zeros(4, 3), torch.zeros(4))],
+            r"MIG: latents has shape \(4, 3\) after \(4, 2\); expected rows of one length",
+        ),
+    ],
+)
+def test_batches_that_are_no_rows_are_refused_in_words(batches: list[Any], message: str) -> None:
+    metric = ours.MIG()
+    with pytest.raises(UnknotError, match=message):
+        for latents, factors in batches:
+            metric.update(latents, factors)
+
+
+def test_latents_of_half_precision_are_scored() -> None:
+    metric, half = ours.MIG(), torch.from_numpy(LATENTS).bfloat16()
+    metric.update(half, torch.from_numpy(FACTORS))
+    value = METRICS["mig"](half.double().numpy(), FACTORS).value
+    assert float(metric.compute()) == pytest.approx(value, abs=1e-12)

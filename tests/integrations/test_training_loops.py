@@ -87,6 +87,8 @@ def test_the_last_step_is_scored_once() -> None:
     ("inputs", "factors", "options", "message"),
     [
         (None, None, {}, "needs held-out rows and their factors"),
+        (ROWS, np.array(5), {}, "factors is array(5), which has no rows"),
+        (torch.tensor(5), FACTORS, {}, "inputs is tensor(5), which has no rows"),
         (ROWS, FACTORS[:10], {}, "300 inputs for 10 rows of factors"),
         (ROWS, FACTORS, {"every": 0}, "every is 0"),
         (ROWS, FACTORS, {"metrics": ["migs"]}, "did you mean 'mig'"),
@@ -173,6 +175,11 @@ def test_keras_scores_while_it_trains(quiet: None, monkeypatch: pytest.MonkeyPat
     [
         (lambda rows: {"pooler_output": rows}, "the model returns pooler_output by name; choose with encode="),
         ("resnet18", "str cannot be called with rows; give encode="),
+        (lambda rows: None, "the model returns None; expected latents, a row for each input"),
+        (lambda rows: (), r"the model returns \(\); expected latents"),
+        (lambda rows: rows[:0], r"the model returns array\(\[\], .*; expected latents"),
+        (lambda rows: rows[:, :0], r"the model returns array\(\[\], .*; expected latents"),
+        (lambda rows: rows[:, : len(rows) // 40], r"the model gives rows of \[1, 6\] latents"),
     ],
 )
 def test_a_model_that_gives_no_latents_is_refused_in_words(model: object, message: str) -> None:

@@ -168,6 +168,21 @@ def test_of_wide_codes_too_each_factor_has_the_score_of_its_known_rows(
         np.testing.assert_allclose(card.shares[:, j], alone.shares[:, 0], atol=1e-12)
 
 
+def test_of_many_rows_the_same_ones_judge_penalties_as_of_each_factor_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("unknot.metrics.ridge.LEFT_OUT", 40)
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(400, 110))
+    y = np.round(z[:, :3] @ rng.normal(size=(3, 3)) + rng.normal(0, 3, (400, 3)))
+    y[rng.random(y.shape) < 0.3] = np.nan
+    score = METRICS["r2"](z, y, readout="ridge")
+    for j, there in enumerate(~np.isnan(y.T)):
+        alone = METRICS["r2"](z[there], y[there, j], readout="ridge")
+        np.testing.assert_allclose(score.parts["penalty"][j], alone.parts["penalty"][0], 1e-9)
+        assert score.parts["per_factor"][j] == pytest.approx(alone.value, abs=1e-12)
+
+
 def test_parts_of_rows_are_of_those_that_a_limit_leaves_where_a_label_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -13,14 +13,14 @@ import random
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from timeit import timeit
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unknot.errors import UnknotError, UnknotWarning
+from unknot.errors import UnknotError, UnknotWarning, shown
 from unknot.reading.arguments import checked
 from unknot.reading.arrays import as_array
 from unknot.scoring.scoring import score
@@ -61,8 +61,11 @@ class Monitor:
         share: float = 0.01,
         log: Callable[[Mapping[str, float], int], None] | None = None,
     ) -> None:
-        if not all(isinstance(rows, Sized) for rows in (inputs, factors)) or not len(inputs):
-            raise UnknotError("monitor: needs held-out rows and their factors, and there are none.")
+        for name, rows in (("inputs", inputs), ("factors", factors)):
+            if not _has_rows(rows):
+                raise UnknotError(
+                    f"monitor: needs held-out rows and their factors; {name} is {shown(rows)}, which has no rows."
+                )
         if len(inputs) != len(factors):
             raise UnknotError(f"monitor: {len(inputs)} inputs for {len(factors)} rows of factors; give one each.")
         if every < 1 or not 0 < share <= 1:
@@ -93,7 +96,10 @@ class Monitor:
         start = time.perf_counter()
         with undisturbed(model):
             batches = (self.inputs[at : at + AT_ONCE] for at in range(0, len(self.inputs), AT_ONCE))
-            values = self._values(np.concatenate([as_numpy(self._encode(model, rows)) for rows in batches]))
+            parts = [as_numpy(self._encode(model, rows)) for rows in batches]
+            if len(widths := sorted({part.shape[1] for part in parts})) > 1:
+                raise UnknotError(f"monitor: the model gives rows of {widths} latents; expected as many of each.")
+            values = self._values(np.concatenate(parts))
         self._last = time.perf_counter() - start
         self.seconds += self._last
         self.history.append({"step": step, **values})
@@ -135,8 +141,20 @@ def as_numpy(codes: Any) -> Any:
     """Codes (n, d) of any library; of several things the first, such as the means of means and log-variances."""
     if isinstance(codes, Mapping):
         raise UnknotError(f"monitor: the model returns {', '.join(map(str, codes))} by name; choose with encode=.")
-    codes = as_array(codes[0] if isinstance(codes, tuple | list) else codes, "monitor", "latents")
-    return codes.reshape(len(codes), -1)
+    first = codes[0] if isinstance(codes, tuple | list) and codes else codes
+    latents = as_array(first, "monitor", "latents")
+    if not latents.ndim or not latents.size:
+        raise UnknotError(
+            f"monitor: the model returns {shown(codes)}; expected latents, a row for each input. Choose with encode=."
+        )
+    return latents.reshape(len(latents), -1)
+
+
+def _has_rows(rows: Any) -> bool:
+    try:
+        return len(rows) > 0
+    except TypeError:  # which numbers, and arrays without an axis, answer with
+        return False
 
 
 def _outputs(model: Any, inputs: Any) -> Any:

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from unknot.encoders.encoder import Transformer
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, shown
 from unknot.metrics import METRICS, parse_identity
 from unknot.metrics.score import check_options
+from unknot.reading.arguments import checked
 
 
+@checked
 def scorer(metric: str, **options: Any) -> Callable[[Any, Any, Any], float]:
     """A function of a fitted transformer, rows X and their factors y, in which more is better.
 
@@ -24,6 +26,11 @@ def scorer(metric: str, **options: Any) -> Callable[[Any, Any, Any], float]:
     """
     name, named = parse_identity(metric, METRICS)
     check_options(METRICS[name], options)
+    if twice := sorted(named.keys() & options):
+        raise UnknotError(
+            f"scorer: {twice[0]} of {metric} is given twice, as {named[twice[0]]} in the name and as "
+            f"{shown(options[twice[0]])} beside it; give it once."
+        )
     sign = 1.0 if METRICS[name].facts.higher_is_better else -1.0
 
     def scored(estimator: Any, X: Any, y: Any = None) -> float:

@@ -39,8 +39,6 @@ def known_ridge(latents: Floats, targets: Floats, known: Sequence[KnownRows]) ->
         used[part.train, j] = True
     means = np.array([targets[part.train, j].mean() for j, part in enumerate(known)])
     y = np.where(used, targets - means, 0.0)
-    with one_thread():
-        sums, products = x.T @ used, x.T @ y
     weights, penalties = np.empty((d, len(known))), np.empty(len(known))
 
     def fit(some: Ints) -> None:
@@ -62,8 +60,9 @@ def known_ridge(latents: Floats, targets: Floats, known: Sequence[KnownRows]) ->
             means[j] -= mean @ weights[:, j]
 
     together = int(np.clip(np.log2(len(x) / (2 * d)), 1, TOGETHER))
-    side_by_side(fit, np.array_split(np.arange(len(known)), -(-len(known) // together)))
     with one_thread():
+        sums, products = x.T @ used, x.T @ y
+        side_by_side(fit, np.array_split(np.arange(len(known)), -(-len(known) // together)))
         guesses = x @ weights + means
     return [guesses[part.test, j] for j, part in enumerate(known)], penalties
 
@@ -74,13 +73,12 @@ def _grams(x: Floats, used: Bools) -> Floats:
     order = np.argsort(sets, kind="stable")
     ends = np.append(0, np.cumsum(np.bincount(sets, minlength=1 << used.shape[1])))
     result = np.zeros((used.shape[1], x.shape[1], x.shape[1]))
-    with one_thread():
-        for number in range(1, len(ends) - 1):
-            for first in range(ends[number], ends[number + 1], CHUNK):
-                rows = x[order[first : min(first + CHUNK, ends[number + 1])]]
-                product = rows.T @ rows
-                for j in np.flatnonzero(number >> np.arange(len(result)) & 1):
-                    result[j] += product
+    for number in range(1, len(ends) - 1):
+        for first in range(ends[number], ends[number + 1], CHUNK):
+            rows = x[order[first : min(first + CHUNK, ends[number + 1])]]
+            product = rows.T @ rows
+            for j in np.flatnonzero(number >> np.arange(len(result)) & 1):
+                result[j] += product
     return result
 
 

@@ -142,7 +142,8 @@ def _accuracy(rows: Rows, cost: float) -> Floats:
 def _known_accuracy(rows: Rows, known: Sequence[KnownRows], cost: float) -> Floats:
     """The same where labels are missing, each factor in rows of its own."""
     parts = []
-    for codes, (train, test) in zip(rows.factors.T, known, strict=True):
+    for codes, drawn in zip(rows.factors.T, known, strict=True):
+        train, test = map(np.sort, drawn)  # which memory is read fastest in
         classes, own = np.unique(codes[train], return_inverse=True)
         at = np.minimum(np.searchsorted(classes, codes[test]), len(classes) - 1)
         parts.append(_part(own, train, np.where(classes[at] == codes[test], at, -1), test))

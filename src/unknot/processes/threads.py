@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import parent_process
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from unknot.errors import UnknotError
@@ -34,17 +34,58 @@ def threads_of_torch(n: int = 1) -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread of BLAS and OpenMP."""
-    with _libraries(len(sys.modules)).limit(limits=1):
-        yield
+    """One thread of BLAS and OpenMP; it may be entered again, and by several threads at once."""
+    shared, own = _libraries(len(sys.modules))
+    _SHARED.enter(shared)
+    try:
+        with own.limit(limits=1):
+            yield
+    finally:
+        _SHARED.leave()
 
 
 @lru_cache(maxsize=1)
-def _libraries(_: int) -> Any:
-    """What is loaded that has threads; looked for anew, which takes milliseconds, when modules were imported."""
+def _libraries(_: int) -> tuple[Any, Any]:
+    """What is loaded that has one size for the whole process, and what has one for each thread that calls it.
+
+    Looked for anew, which takes milliseconds, when modules were imported.
+    """
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    libraries = ThreadpoolController()
+    own = libraries.select(user_api="openmp", threading_layer="openmp")
+    paths = {each["filepath"] for each in libraries.info()} - {each["filepath"] for each in own.info()}
+    return libraries.select(filepath=list(paths)), own
+
+
+class _Shared:
+    """Libraries of one size for the whole process: 1 from the first that enters until the last has left."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside = Lock(), 0
+        self.limited: Any = None
+        self.limits: list[Any] = []
+
+    def enter(self, libraries: Any) -> None:
+        with self.lock:
+            self.inside += 1
+            if libraries is not self.limited:  # nobody was inside, or more was loaded since
+                self.limited = libraries
+                self.limits.append(libraries.limit(limits=1))
+                with libraries.limit(limits=None):  # after which any thread may set sizes, not this one alone
+                    pass
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.limited = None
+                while self.limits:
+                    with self.limits.pop():  # whose end brings former sizes back
+                        pass
+
+
+_SHARED = _Shared()
 
 
 def side_by_side(work: Callable[..., T], *items: Iterable[Any]) -> list[T]:
