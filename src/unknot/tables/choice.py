@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
-from unknot.factors import Kind
 from unknot.reading.arrays import Sparse, is_sparse
 from unknot.tables.arrow import column_of
 from unknot.tables.frames import Frame, n_rows
 from unknot.tables.labels import Labels, labels_of
 from unknot.tables.latents import vectors
+from unknot.tables.metadata import FACTOR, About
 
-LATENT, FACTOR = "latent_", "factor_"  # how columns are called that need not be chosen
+LATENT = "latent_"  # how columns are called that need not be chosen, as those of factors
 WILD = "*?["
 
 
@@ -58,7 +58,7 @@ class Chosen:
     latents: Any
     factors: Labels | None
     groups: Any
-    kinds: Mapping[str, Kind]
+    about: Mapping[str, Mapping[str, Any]]  # kinds of the factors, and the source of the latents
 
 
 def choose(first: Frame, labels: Frame | None, columns: Columns) -> Chosen:
@@ -79,8 +79,18 @@ def choose(first: Frame, labels: Frame | None, columns: Columns) -> Chosen:
     group = own.get(columns.groups, theirs.get(columns.groups)) if columns.groups else None
     given = {name.removeprefix(FACTOR): theirs[name] for name in factors}
     chosen = {name: _plain(second.who, name, column) for name, column in given.items()}
-    about = labels_of(chosen, who=second.who, missing=columns.missing) if chosen else None
-    return Chosen(z, about, group, second.kinds)
+    about = _about(second, [] if columns.latents or both else latents)
+    y = labels_of(chosen, who=second.who, missing=columns.missing).numbered(about.words) if chosen else None
+    return Chosen(z, y, group, {"kinds": about.kinds, "source": first.about.source})
+
+
+def _about(frame: Frame, latents: Sequence[str]) -> About:
+    """What a table says of its factors, by their names."""
+    about = frame.about.by_column(frame.who, set(frame.names) - set(latents))
+    kinds, words = (
+        {name.removeprefix(FACTOR): own for name, own in part.items()} for part in (about.kinds, about.words)
+    )
+    return replace(about, kinds=kinds, words=words)
 
 
 def _latents(frame: Frame, columns: Columns) -> list[str]:
