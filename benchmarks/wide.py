@@ -111,10 +111,22 @@ def dense_code(n: int, d: int, sizes: Sequence[int], noise: float) -> tuple[np.n
     return np.maximum(hidden @ rng.normal(size=(64, d)) / 4 + apart, 0), y
 
 
+def timed(todo: Any) -> tuple[dict[str, float], list[Any]]:
+    """CPU seconds of each metric of a plan, one at a time, and their records."""
+    from unknot.scoring.scoring import run
+
+    times, records, start = {}, [], time.process_time()
+    for record in run(todo):
+        times[record.id] = time.process_time() - start
+        records.append(record)
+        start = time.process_time()
+    return times, records
+
+
 def suite(d: int) -> list[str]:
     """Each metric of the default suite on 10,000 + 5,000 rows of d latents and five factors, one at a time."""
     import unknot
-    from unknot.scoring.scoring import plan, run
+    from unknot.scoring.scoring import plan
 
     z, y = dense_code(15_000, d, (10, 10, 10, 8, 4), 1.0)
     z = z.astype(np.float32)
@@ -126,19 +138,16 @@ def suite(d: int) -> list[str]:
         )
         return plan(rows)
 
-    list(run(planned(300, 500, 120)))  # compiles, or loads what was compiled before
+    timed(planned(300, 500, 120))  # compiles, or loads what was compiled before
     todo = planned(10_000, 15_000, d)
-    times, start = {}, time.process_time()
-    for record in run(todo):
-        times[record.id] = time.process_time() - start
-        start = time.process_time()
+    times, _ = timed(todo)
     lines = [f"  {name:40} {spent:6.1f} s" for name, spent in times.items()]
     whole = f"the default suite of {len(times)} metrics at {d} latents: {sum(times.values()):.0f} s of one core"
     return [whole, *lines, *todo.notes]
 
 
-def trees(n: int) -> list[str]:
-    """`dci[gbt]` of 768 latents and ten factors; of two of them, fewer rows and rounds, beside trees of all latents."""
+def trees(n: int, rounds: int) -> list[str]:
+    """`dci[gbt]` of 768 latents and ten factors; of two of them, a fifth of rows and rounds, beside all latents."""
     from unittest.mock import patch
 
     from unknot.metrics.dci import dci
@@ -146,22 +155,24 @@ def trees(n: int) -> list[str]:
     z, y = dense_code(n + 5_000, 768, [10] * 10, 1.0)
     dci(z[:300], y[:300, :2], rounds=2)
     start = time.perf_counter()
-    spent, score = seconds(lambda: dci(z[:n], y[:n], latents_test=z[n:], factors_test=y[n:]))
+    spent, score = seconds(lambda: dci(z[:n], y[:n], latents_test=z[n:], factors_test=y[n:], rounds=rounds))
     wall = time.perf_counter() - start
-    few = {"latents_test": z[n:], "factors_test": y[n:, :2], "rounds": 20}
-    some, screened = seconds(lambda: dci(z[:2_000], y[:2_000, :2], **few))
+    fifth = n // 5
+    few = {"latents_test": z[n:], "factors_test": y[n:, :2], "rounds": rounds // 5}
+    some, screened = seconds(lambda: dci(z[:fifth], y[:fifth, :2], **few))
     with patch("unknot.metrics.screening.screen", lambda *_: None):
-        slow, every = seconds(lambda: dci(z[:2_000], y[:2_000, :2], **few))
+        slow, every = seconds(lambda: dci(z[:fifth], y[:fifth, :2], **few))
     three = [
         (result.value, result.parts["completeness"], result.parts["informativeness"])
         for result in (score, screened, every)
     ]
     apart = np.abs(np.subtract(*three[1:]))
     return [
-        f"dci[gbt], {n} x 768 x 10 factors of 10 values: {spent:.0f} s of CPU, {wall:.0f} s; D, C, I "
+        f"dci[gbt], {n} x 768 x 10 factors of 10 values, {rounds} rounds: {spent:.0f} s of CPU, {wall:.0f} s; D, C, I "
         f"{', '.join(f'{value:.4f}' for value in three[0])}",
-        f"2,000 rows, two factors, 20 rounds: {some:.1f} s, {slow:.1f} s on all latents, {slow / some:.1f} x; D, C, I "
-        f"{', '.join(f'{value:.4f}' for value in three[1])}, apart by {', '.join(f'{value:.5f}' for value in apart)}",
+        f"{fifth} rows, two factors, {rounds // 5} rounds: {some:.1f} s, {slow:.1f} s on all latents, "
+        f"{slow / some:.1f} x; D, C, I {', '.join(f'{value:.4f}' for value in three[1])}, "
+        f"apart by {', '.join(f'{value:.5f}' for value in apart)}",
     ]
 
 
@@ -185,6 +196,7 @@ def noise(n: int, d: int, active: int = 0) -> list[str]:
 def gaps(n: int) -> list[str]:
     """Metrics that train nothing, of 512 latents and 40 factors whose labels are missing in 30 % of the rows."""
     import unknot
+    from unknot.scoring.scoring import plan
 
     rng = np.random.default_rng(0)
     y = rng.integers(0, 10, size=(n, 40)).astype(np.float64)
@@ -193,19 +205,22 @@ def gaps(n: int) -> list[str]:
     y[rng.random(y.shape) < 0.3] = np.nan
     unknot.score(z[:400, :120], y[:400, :3], metrics="quick")
     start = time.perf_counter()
-    spent, card = seconds(lambda: unknot.score(z, y, metrics="quick"))
+    spent, (times, records) = seconds(lambda: timed(plan(unknot.Representation(z, y), metrics="quick")))
     wall, there = time.perf_counter() - start, ~np.isnan(y[:, 0])
-    names = [name for name, record in card.records.items() if record.score and "per_factor" in record.score.parts]
+    firsts = {
+        record.id: record.score.parts["per_factor"][0]
+        for record in records
+        if record.score and "per_factor" in record.score.parts
+    }
+    names = [*firsts]
     slow, alone = seconds(lambda: unknot.score(z[there], y[there, 0], metrics=names))
-    apart = max(
-        abs(card.records[name].score.parts["per_factor"][0] - alone.records[name].score.value) for name in names
-    )
-    times = ", ".join(f"{name} {record.seconds:.1f}" for name, record in card.records.items() if record.score)
-    left_out = ", ".join(name for name, record in card.records.items() if record.refused)
+    apart = max(abs(first - alone.records[name].score.value) for name, first in firsts.items())
+    scored = ", ".join(f"{record.id} {times[record.id]:.1f}" for record in records if record.score)
+    left_out = ", ".join(record.id for record in records if record.refused)
     return [
-        f"the quick suite, {n} x 512 x 40 factors, 30 % of labels missing: {spent:.0f} s of CPU, {wall:.0f} s, "
-        f"{gigabytes():.1f} GB",
-        f"  by the clock: {times}; refused, as no row has all labels: {left_out}",
+        f"the quick suite, {n} x 512 x 40 factors, 30 % of labels missing: {spent:.0f} s of CPU, {wall:.0f} s by the "
+        f"clock, {gigabytes():.1f} GB",
+        f"  in seconds of CPU: {scored}; refused, as no row has all labels: {left_out}",
         f"  {', '.join(names)} of one factor on its known rows: {slow:.0f} s; largest difference {apart:.0e}",
     ]
 
@@ -274,13 +289,16 @@ def main(arguments: list[str] | None = None) -> None:
             (thresholds, n),
             (probes, 2_000, 1_280),
             (suite, 768),
-            (trees, 10_000 if full else 1_000),
+            (trees, 10_000, 100) if full else (trees, 1_000, 10),
             (noise, 10_000, 1_024),
             (noise, n // 10 if full else 10_000, 65_536, 64),
             (gaps, n // 5),
         ]
         jobs += [(suite, 4_096)] if full else []
-        wanted = {*options.jobs} or {job.__name__ for job, *_ in jobs}
+        names = dict.fromkeys(job.__name__ for job, *_ in jobs if job is not write)
+        if wrong := [name for name in options.jobs if name not in names]:
+            parser.error(f"no job {', '.join(wrong)}; there are {', '.join(names)}")
+        wanted = {*(options.jobs or names)}
         wanted |= {"write"} if "information" in wanted else set()
         for job, *sizes in (job for job in jobs if job[0].__name__ in wanted):
             with ProcessPoolExecutor(1, get_context("spawn")) as process:

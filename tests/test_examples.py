@@ -112,6 +112,6 @@ def test_a_name_that_no_file_can_have_is_refused(name: str) -> None:
     ]
     for ask in asked:
         with pytest.raises(
-            UnknotError, match="expected names of 255 bytes at most|expected a name that a file can"
+            UnknotError, match=r"expected names of 255 bytes at most|expected a name that a file can"
         ):
             ask()

@@ -18,6 +18,7 @@ PAIRS, GATES, RESAMPLES, ROWS = 1_000, 100, 60, 500
 SIZES = (3, 6, 8)
 GATED, LOSS = ("mcc", "mig"), 0.02
 VOTES, EVERY = "factor_vae_score", 5
+WAY = "thirds"  # how rows are drawn and differences judged; results of each way lie in a folder of their own
 
 
 def code(factors: NDArray[np.int64], noise: float, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -34,12 +35,16 @@ def run(folder: Path, jobs: int, pairs: int = PAIRS) -> str:
     return report(folder, pairs, gates)
 
 
+def _file(folder: Path, kind: str, seed: int) -> Path:
+    return folder / WAY / kind / f"{seed}.json"
+
+
 def measure(folder: Path, seed: int) -> None:
     """p of each metric for one pair, kept in a file."""
     from unknot import Representation, compare
     from unknot.metrics import METRICS
 
-    path = folder / "pairs" / f"{seed}.json"
+    path = _file(folder, "pairs", seed)
     if path.is_file():
         return
     warnings.simplefilter("ignore")
@@ -63,7 +68,7 @@ def gate(folder: Path, seed: int) -> dict[str, bool]:
     from unknot import Representation, compare
     from unknot.metrics import METRICS
 
-    path = folder / "gates" / f"{seed}.json"
+    path = _file(folder, "gates", seed)
     if path.is_file():
         kept: dict[str, bool] = json.loads(path.read_text())
         return kept
@@ -92,7 +97,7 @@ def gate(folder: Path, seed: int) -> dict[str, bool]:
 
 def report(folder: Path, pairs: int, gates: list[dict[str, bool]]) -> str:
     """Both tables."""
-    ps = [json.loads((folder / "pairs" / f"{seed}.json").read_text()) for seed in range(pairs)]
+    ps = [json.loads(_file(folder, "pairs", seed).read_text()) for seed in range(pairs)]
     rows: list[dict[str, Any]] = [
         {"metric": f"`{metric}`", "pairs": len(own), "p < 0.05": f"{np.mean(np.array(own) < 0.05):.1%}"}
         for metric in ps[0]

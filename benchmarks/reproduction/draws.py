@@ -1,10 +1,24 @@
-"""Results of draws, each in a file of its own beside the CPU seconds that it took, so that a run can go on."""
+"""Results of draws, each in a file of its own beside the CPU seconds that it took, so that a run can go on.
+
+They lie in a folder named after the code that they come from: results of other metrics or rules are not read.
+"""
 
 import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+
+def of_this_code(folder: Path) -> Path:
+    """The folder of results of metrics, cards and generators as they are now."""
+    import unknot
+    from unknot.files import file_hash, json_hash
+
+    package, here = Path(unknot.__file__).parent, Path(__file__).parent
+    sources = [*(package / "metrics").rglob("*.py"), *(package / "scoring").rglob("*.py")]
+    sources += [here / f"{name}.py" for name in ("draws", "generators", "joshi2026", "validity")]
+    return folder / json_hash([file_hash(path) for path in sorted(sources)])
 
 
 def kept(path: Path, work: Callable[[], dict[str, Any]]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from reproduce import table, workers
 
 from reproduction import joshi2026
-from reproduction.draws import cpu_seconds, kept, path_of, read
+from reproduction.draws import cpu_seconds, kept, of_this_code, path_of, read
 from reproduction.generators import GENERATORS, HELD_OUT, ROWS, TUNED, codes
 
 SEEDS = range(20)
@@ -53,6 +53,7 @@ ASKED_OF_PARTS = ("modularity", "robustness")  # what can be asked where a code 
 
 def run(folder: Path, jobs: int, seeds: int = len(SEEDS)) -> str:
     """Tables of what metrics make of the codes, and of what the warnings catch."""
+    folder = of_this_code(folder)
     with workers(jobs) as pool:
         draws = [
             pool.submit(work, folder, name, seed)

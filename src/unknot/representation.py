@@ -36,21 +36,21 @@ from unknot.reading import npz
 from unknot.reading.arguments import checked, must_be
 from unknot.reading.arrays import as_array
 from unknot.reading.guard import allowing
-from unknot.tables.choice import Columns, choose
+from unknot.tables.choice import Columns, choose, labelled_frame
 from unknot.tables.frames import HDF5, Frame, file_about, file_frame, frame_of
 from unknot.tables.labels import Labels, group_codes, labels_of
 from unknot.tables.latent_files import (
     ARRAYS,
-    columns_of,
+    TABLES,
     counted_names,
     json_object,
     kinds_in,
     must_exist,
-    only,
+    must_name_columns,
     read_frame,
     read_npz,
     read_safetensors,
-    without_header,
+    read_side,
     write_arrays,
     write_parquet,
 )
@@ -61,8 +61,6 @@ from unknot.tables.shown import draw_latents, latent_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
-
-TABLES = (".csv", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -159,8 +157,7 @@ class Representation:
             raise UnknotError(
                 f"representation: factors has shape {labels.values.shape}; expected (n_samples, n_factors)."
             )
-        names = tuple(map(str, labels.columns))
-        width = labels.values.shape[1]
+        names, width = tuple(map(str, labels.columns)), labels.values.shape[1]
         if len(names) != width:
             raise UnknotError(
                 f"representation: {len(names)} factor names for {width} factors; give one name each."
@@ -208,7 +205,7 @@ class Representation:
             return rows if rows is None or rows.ndim == 2 else rows.reshape(len(rows), -1)
 
         kl = None if self.kl is None else np.broadcast_to(self.kl, self.latents.shape[1:]).ravel()
-        rows = {name: flat(getattr(self, name)) for name in ("latents", "latents_test", "logvars")}
+        rows: dict[str, Any] = {name: flat(vars(self)[name]) for name in ("latents", "latents_test", "logvars")}
         return replace(self, **rows, kl=kl)
 
     def pooled(self) -> "Representation":
@@ -228,8 +225,7 @@ class Representation:
         if self.factors is None:
             raise UnknotError("representation: has no factors to choose from.")
         for name in names:
-            if name not in self.factor_names:
-                raise unknown("factor", name, self.factor_names)
+            check_known("factor", name, self.factor_names)
         columns = [self.factor_names.index(name) for name in names]
         test = None if self.factors_test is None else self.factors_test[:, columns]
         return replace(self, factors=self.factors[:, columns], factors_test=test, factor_names=tuple(names))
@@ -284,7 +280,8 @@ def _read(path: Path, factors: Path | str | None) -> Representation:
     if path.suffix == ".safetensors":
         return _from_arrays(path, read_safetensors(path))
     if path.suffix in TABLES or path.suffix in HDF5:
-        return _read_table(path)
+        must_name_columns(path)
+        return from_table(path)
     if path.suffix == ".npy":
         return _from_arrays(path, {"latents": npz.read_npy(path, mapped=True)})
     raise UnknotError(
@@ -344,51 +341,55 @@ def from_table(
     [[0.0], [nan]]
     """
     columns = Columns(latents, factors, groups, join, missing)
-    chosen = choose(_frame(source), None if labels is None else _frame(labels), columns)
-    read = Representation(chosen.latents, chosen.factors, groups=chosen.groups, **chosen.about)
+    first, archive = _frame(source)
+    second = None if labels is None else _frame(labels)[0]
+    chosen = choose(first, second, columns)
+    rest = {} if archive is None else _rest(archive, chosen.rows) | _held_out(archive, first, second, columns)
+    rest |= {"groups": chosen.groups} if columns.groups else {}
+    rest |= {} if archive else {"source": first.about.source}
+    read = Representation(chosen.latents, chosen.factors, kinds=chosen.kinds, **rest)
     return read.with_kinds(kinds) if kinds else read
 
 
-def _frame(source: Any) -> Frame:
+def _frame(source: Any) -> tuple[Frame, Representation | None]:
+    """The columns of a table or file, and what a file of arrays holds besides."""
     if not isinstance(source, str | Path):
-        return frame_of(source)
+        return frame_of(source), None
     path = Path(source)
     must_exist(path)
     if path.suffix == ".csv":
-        return frame_of(read_frame(path, words=True), str(path))
+        return frame_of(read_frame(path, words=True), str(path)), None
     if path.suffix == ".parquet" or path.suffix in HDF5:
-        return file_frame(path)
-    read = read_representation(path)
-    columns = read.labels.by_name() if read.labels else {}
-    frame = frame_of({"latents": read.latents, **columns}, str(path))
-    return replace(frame, about=About(read.kinds, read.words, read.source))
+        return file_frame(path), None
+    archive = read_representation(path)
+    return labelled_frame(str(path), archive.latents, archive.labels), archive
 
 
-def _read_table(path: Path) -> Representation:
-    if path.suffix == ".csv" and without_header(path):
+def _rest(archive: Representation, rows: Any) -> dict[str, Any]:
+    """What an archive holds besides latents and factors, in some of its rows."""
+    by_row = {name: array for name, array in archive.arrays.items() if name in ("groups", "logvars")}
+    some = by_row if rows is None else {name: array[rows] for name, array in by_row.items()}
+    return {**some, "kl": archive.kl, "source": archive.source}
+
+
+def _held_out(archive: Representation, first: Frame, second: Frame | None, columns: Columns) -> dict[str, Any]:
+    """The held-out rows of an archive, of whose columns the same are chosen."""
+    if archive.latents_test is None:
+        return {}
+    if second is not None:
         raise UnknotError(
-            f"{path}: its first line is all numbers, so nothing says which columns are latents; begin the file with a "
-            "line of names, latent_... and factor_<name>, or give latents and factors as two files."
+            f"{first.who}: has held-out rows (latents_test), for which {second.who} has no labels; write the labels "
+            "into the file, as factors and factors_test."
         )
-    return from_table(path)
+    if archive.labels_test is None:
+        return {"latents_test": archive.latents_test}
+    test = choose(labelled_frame(first.who, archive.latents_test, archive.labels_test), None, columns)
+    return {"latents_test": test.latents, "factors_test": test.factors}
 
 
 def _read_pair(latents: Path, factors: Path) -> Representation:
-    def values(path: Path, prefix: str) -> tuple[Any, tuple[str, ...]]:
-        if path.suffix == ".npy":
-            must_exist(path)
-            return npz.read_npy(path, mapped=True), ()
-        if path.suffix in TABLES:
-            frame = only(path, read_frame(path, words=prefix == "factor_"), prefix)
-            if any(frame[c].dtype.kind not in "fiub" for c in frame.columns):
-                return labels_of(frame, who=str(path)), ()
-            # pandas numbers the columns of a file without header by whole numbers, which are not names
-            named = not all(isinstance(c, int) for c in frame.columns)
-            return columns_of(frame), tuple(map(str, frame.columns)) if named else ()
-        raise UnknotError(f"{path}: of two files each must be .npy, .csv or .parquet.")
-
-    z, latent_names = values(latents, "latent_")
-    y, names = values(factors, "factor_")
+    z, latent_names = read_side(latents, "latent_")
+    y, names = read_side(factors, "factor_")
     try:
         return Representation(z, y, names, kinds=file_about(factors).kinds)
     except UnknotError as error:

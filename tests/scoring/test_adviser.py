@@ -1,14 +1,19 @@
 """Each warning of a card is raised by its example, says which metrics it is about, and not by a code that is fine."""
 
+import itertools
+from typing import Any
+
 import numpy as np
 import pytest
 
 import unknot
 from unknot.examples.misleading import MISLEADING, misleading
 from unknot.metrics import METRICS
-from unknot.scoring.adviser import RULES
+from unknot.scoring import observed
+from unknot.scoring.adviser import ROWS, RULES
 from unknot.scoring.record import scorecard_record
 from unknot.scoring.scoring import plan, scorecard
+from unknot.scoring.yardsticks import drawn
 
 SUPERVISED = [name for name, metric in METRICS.items() if metric.facts.assumes]
 TASKS = [*SUPERVISED, "dci[lasso]"]
@@ -90,3 +95,49 @@ def test_gaps_constants_and_single_rows_are_looked_over() -> None:
     nearly = factors[:, :2].astype(float)
     nearly[200:, 0], nearly[:199, 1] = np.nan, np.nan  # one row has both labels
     assert plan(unknot.Representation(latents, nearly), metrics=["sap"]).advice == []
+
+
+def test_where_no_row_has_all_labels_there_is_no_advice() -> None:
+    rng = np.random.default_rng(0)
+    latents, factors = rng.normal(size=(200, 4)), rng.integers(0, 3, size=(200, 2)).astype(float)
+    factors[:100, 0], factors[100:, 1] = np.nan, np.nan
+    assert plan(unknot.Representation(latents, factors), metrics=["mig"]).advice == []
+
+
+def test_a_grid_in_order_has_the_advice_of_its_rows_in_any_order() -> None:
+    rng = np.random.default_rng(0)
+    grid = np.array(list(itertools.product(range(5), range(10), range(5), range(20))) * 2)
+    assumptions = [
+        [each.assumption for each in plan(unknot.Representation(rows * 1.0, rows), metrics=["sap"]).advice]
+        for rows in (grid, rng.permutation(grid))
+    ]
+    assert assumptions == [["classes at the ends"]] * 2
+
+
+def test_a_factor_that_hardly_ever_varies_does_not_silence_the_others() -> None:
+    latents, factors = misleading("unmixed latents", n=6000)
+    rare = np.zeros((6000, 1), dtype=np.int64)
+    rare[int(np.setdiff1d(np.arange(6000), drawn(6000, ROWS))[0])] = 1
+    advice = plan(unknot.Representation(latents, np.hstack([factors, rare])), metrics=["mcc"]).advice
+    assert "unmixed latents" in {each.assumption for each in advice}
+
+
+def test_known_codes_are_scored_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    latents, factors = misleading("independent factors")
+    calls: list[Any] = []
+    original = observed.yardstick
+    monkeypatch.setattr(
+        observed, "yardstick", lambda metric, *others: calls.append(metric) or original(metric, *others)
+    )
+    assert plan(unknot.Representation(latents, factors), metrics=["sap", "sap[regression]"]).advice
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize(("k", "classes"), [(30, 16), (16, 3)])
+def test_of_many_factors_nothing_slow_is_looked_at(k: int, classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    factors = np.random.default_rng(0).integers(0, classes, size=(2000, k))
+    monkeypatch.setattr(observed, "yardstick", None)
+    if classes == 16:
+        monkeypatch.setattr(observed, "given_others", None)
+    (advice,) = plan(unknot.Representation(factors * 1.0, factors), metrics=["sap"]).advice
+    assert advice.assumption == "classes at the ends"

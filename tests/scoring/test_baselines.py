@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import unknot
 from unknot import Representation, UnknotError
 from unknot.cli import app
+from unknot.scoring.baselines import baseline
 
 FACTORS = np.column_stack([np.random.default_rng(9).integers(0, size, 800) for size in (4, 5)])
 NOISE = np.random.default_rng(4).normal(size=FACTORS.shape)
@@ -76,3 +77,20 @@ def test_a_baseline_needs_something_to_compare_it_with(kept: Path) -> None:
         unknot.compare({"a": kept, "b": Representation(FACTORS * 1.0, FACTORS, ("p", "q"))})
     result = unknot.compare({"a": kept, "b": _code(0.3)}, metrics=["mcc", "snc"])
     assert result.metrics == ["mcc[pearson]"] and "a has no score of it" in result.notes[0]
+
+
+def test_scores_of_some_rows_are_no_baseline(kept: Path) -> None:
+    with pytest.raises(UnknotError, match="at most 60 rows"):
+        baseline(unknot.score(_code(0.3), metrics=["mig"], null=0, limit=60))
+    result = CliRunner().invoke(app, ["score", "old.npz", "--limit", "60", "--save-baseline", "b.json"])
+    assert result.exit_code == 1 and "--limit is 60; leave one of the two out" in str(result.exception)
+    assert not Path("b.json").exists()
+
+
+def test_a_baseline_of_other_copies_is_of_other_rows() -> None:
+    factors = np.vstack([FACTORS[:200]] * 3)
+    copied = Representation(np.vstack([(FACTORS + 0.3 * NOISE)[:200]] * 3), factors)
+    moved = Representation(copied.latents + 1e-6 * NOISE[:600], factors)
+    old = baseline(unknot.score(copied, metrics=["mcc"], null=0), resamples=20)
+    assert unknot.compare({"old": old, "new": copied}).paired
+    assert not unknot.compare({"old": old, "new": moved}).paired

@@ -1,14 +1,18 @@
 """Differences between representations: found where they are, and not where they are luck."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import unknot
 from unknot import Representation, UnknotError
 from unknot.cli import app
+from unknot.statistics.scatter import untold
 
 FACTORS = np.column_stack([np.random.default_rng(9).integers(0, size, 600) for size in (4, 5)])
 
@@ -124,3 +128,59 @@ def test_metrics_give_the_same_by_themselves_as_together() -> None:
     together = unknot.compare(pair, metrics=["mig", "jemmig", "mcc", "snc", "sap"], resamples=20)
     for each in together.differences:
         assert unknot.compare(pair, metrics=[each.metric], resamples=20).differences[0].low == each.low
+
+
+def test_tables_are_compared_by_the_columns_that_are_named(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    kind, site = rng.choice(["ant", "owl"], 90), np.where(rng.random(90) < 0.3, "?", rng.choice(["n", "s"], 90))
+    for name in ("a", "b"):
+        codes = pd.DataFrame(rng.normal(size=(90, 2)) + (kind == "owl")[:, None], columns=["z0", "z1"])
+        codes.assign(kind=kind, site=site, patient=np.arange(90) // 3).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    words = [
+        "compare",
+        str(tmp_path / "a.csv"),
+        str(tmp_path / "b.csv"),
+        "--latents",
+        "z*",
+        "--factors",
+        "kind,site",
+    ]
+    words += ["--groups", "patient", "--missing", "?", "--metrics", "mig", "--resamples", "20"]
+    done = CliRunner().invoke(app, [*words, "--json", str(tmp_path / "c.json")])
+    assert done.exit_code == 0, done.output
+    named = {"latents": "z*", "factors": ["kind", "site"], "groups": "patient", "missing": ["?"]}
+    cells = {name: unknot.from_table(tmp_path / f"{name}.csv", **named) for name in ("a", "b")}
+    by_hand = unknot.compare(cells, metrics=["mig"], resamples=20).differences[0]
+    (row,) = json.loads((tmp_path / "c.json").read_text())["differences"]
+    assert (row["difference"], row["low"]) == (by_hand.difference, by_hand.low)
+
+
+def test_copies_in_one_representation_are_held_out_together_in_all() -> None:
+    rng = np.random.default_rng(0)
+    rows, noise = rng.normal(size=(300, 8)), rng.normal(size=(900, 8))
+    factors = np.vstack([rows[:, :2] + rng.normal(size=(300, 2))] * 3)
+    copied = np.vstack([rows] * 3)
+    pair = {"a": Representation(copied, factors), "b": Representation(copied + 1e-6 * noise, factors)}
+    result = unknot.compare(pair, metrics="r2", resamples=20)
+    assert result.paired and "held out and resampled together in all" in result.notes[0]
+    assert abs(result.differences[0].difference) < 1e-4 and result.differences[0].verdict == "undecided"
+
+
+def test_what_tells_nothing_of_other_rows_has_no_interval_and_a_note() -> None:
+    groups = np.arange(600) % 3
+    pair = {name: replace(_code(0.4, seed), groups=groups) for name, seed in (("a", 0), ("b", 1))}
+    few = unknot.compare(pair, metrics=["mig", "modularity"], resamples=20)
+    assert np.isnan([each.p for each in few.differences]).all()
+    assert few.notes == ("no interval and no p of mig[bins=20], modularity[bins=20]: " + untold(3) + ".",)
+    record = unknot.score(pair["a"], metrics=["mig"], null=0, bootstrap=20).records["mig[bins=20]"]
+    assert record.interval is None and record.warnings == (f"no interval: {untold(3)}.",)
+    rare = np.zeros((600, 1), dtype=np.int64)
+    rare[0] = 1  # which one part of the rows has, and the other does not
+    pair = {
+        name: Representation(rare + 0.4 * np.random.default_rng(seed).normal(size=(600, 2)), rare)
+        for seed, name in enumerate("ab")
+    }
+    undecided = unknot.compare(pair, metrics="mig", resamples=20)
+    assert "mig[bins=20]: fewer than half of the splits" in undecided.notes[-1]

@@ -8,6 +8,11 @@ import unknot
 from unknot import UnknotError
 from unknot.errors import UnknotWarning
 from unknot.metrics import METRICS
+from unknot.metrics.score import Score
+from unknot.scoring import redrawn
+from unknot.scoring.redrawn import call
+from unknot.scoring.rows import Data
+from unknot.scoring.scorecard import Plan
 
 N = 600
 ALONE = [name for name, metric in METRICS.items() if metric.facts.per_factor]
@@ -154,8 +159,27 @@ def test_of_wide_codes_too_each_factor_has_the_score_of_its_known_rows(
         alone = unknot.score(z[there].astype(float), y[there, j].astype(int), metrics=[name], null=0)
         (expected,) = (record.score for record in alone.records.values())
         np.testing.assert_allclose(score.parts["per_factor"][j], expected.value, atol=1e-12)
-        for part in {"predictability", "mutual_information", "penalty", "variance"} & {*score.by_factor}:
+        parts = {"predictability", "mutual_information", "penalty", "variance"} & {*score.by_factor}
+        assert parts
+        for part in parts:
             np.testing.assert_allclose(score.parts[part][..., j], expected.parts[part][..., 0], 1e-9, 1e-12)
         own = score.parts["n_rows_per_factor"][f"factor_{j}"]
         assert own == expected.parts["n_rows"]
         np.testing.assert_allclose(card.shares[:, j], alone.shares[:, 0], atol=1e-12)
+
+
+def test_parts_of_rows_are_of_those_that_a_limit_leaves_where_a_label_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng, counts = np.random.default_rng(0), []
+
+    def counted(todo: Plan, name: str, data: Data, options: dict[str, object]) -> Score:
+        counts.append(data.n)
+        return call(todo, name, data, options)
+
+    monkeypatch.setattr(redrawn, "call", counted)
+    y = rng.integers(0, 4, size=(3000, 2)).astype(float)
+    z = y + rng.normal(size=y.shape)
+    y[0, 0] = np.nan
+    unknot.score(z, y, metrics=["mig"], null=0, bootstrap=4, limit=600)
+    assert counts and set(counts) <= {199, 200, 201, 399, 400, 401}

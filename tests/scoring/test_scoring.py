@@ -183,6 +183,16 @@ def test_one_name_needs_no_list_and_a_scorecard_prints_one_line_for_each_metric(
     assert "mig" not in {name for name, _ in plan(Representation(latents, factors), exclude="mig").tasks}
 
 
+@pytest.mark.parametrize(("limit", "held_out", "rows"), [(90, False, 90), (90, True, 60), (9000, False, 600)])
+def test_a_scorecard_counts_the_rows_that_were_scored(limit: int, held_out: bool, rows: int) -> None:
+    latents, factors = _code()
+    test = {"latents_test": latents, "factors_test": factors} if held_out else {}
+    card = unknot.score(latents, factors, **test, metrics="mig", limit=limit)
+    assert repr(card).startswith(f"Scorecard of {rows} rows, ")
+    whole = plan(Representation(latents, factors), metrics="mig").seconds
+    assert card.plan.seconds == pytest.approx(whole * rows / 600)
+
+
 def test_a_representation_or_its_file_scores_like_its_arrays(tmp_path: "pytest.TempPathFactory") -> None:
     latents, factors = _code()
     expected = unknot.score(latents, factors, metrics=["mig"])["mig"].value

@@ -22,5 +22,13 @@ def test_mixtures_get_much_of_mcc_and_little_of_mig() -> None:
     assert of_mcc.given_away > 0.6 and of_mig.given_away < 0.3
 
 
-def test_a_metric_that_refuses_has_none() -> None:
-    assert yardstick(METRICS["mig"], {"bins": 0}, np.arange(20)[:, None] % 3) is None
+def test_what_a_metric_refuses_is_neither_above_nor_below_a_threshold() -> None:
+    refused = yardstick(METRICS["mig"], {"bins": 0}, np.arange(20)[:, None] % 3)
+    assert np.isnan([refused.perfect, refused.apart, refused.mixed, refused.noise]).all()
+    assert not refused.kept < 1 and not refused.given_away > 0
+
+
+def test_a_factor_that_is_constant_in_the_rows_drawn_is_left_out() -> None:
+    factors = np.random.default_rng(0).integers(0, 6, size=(1500, 3))
+    constant = np.hstack([factors, np.zeros((1500, 1), dtype=np.int64)])
+    assert yardstick(METRICS["sap"], {}, constant) == yardstick(METRICS["sap"], {}, factors)

@@ -42,3 +42,14 @@ def test_seeds_that_tie_tell_nothing_of_how_they_scatter() -> None:
     )
     assert np.isnan([tied.p, tied.low, tied.smallest]).all() and tied.verdict == "undecided"
     assert same.p == 1 and same.difference == 0
+
+
+def test_seeds_do_not_stand_in_for_rows_that_tell_nothing() -> None:
+    rng = np.random.default_rng(0)
+    values, draws = rng.normal(size=(2, 3)), rng.normal(size=(2, 3, 200))
+    draws[..., 4:] = np.nan  # two of a hundred splits
+    few = {name: Measured(*own) for name, own in zip("ab", zip(values, draws, strict=True), strict=True)}
+    (difference,) = differences({"x": few}, "ab", {"x": True})
+    assert (
+        np.isnan([difference.p, difference.low, difference.smallest]).all() and difference.verdict == "undecided"
+    )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from unknot.metrics.arrays import Floats
 from unknot.statistics.scatter import of_half, scatter
@@ -52,3 +53,27 @@ def test_the_value_of_half_of_the_rows_has_their_bias_and_no_luck_of_the_rows() 
     rows = np.random.default_rng(0).normal(size=N)
     assert of_half(draws) == pytest.approx(rows.mean() + 2 / N)
     assert np.isnan(of_half(np.array([np.nan, 1.0])))
+
+
+@pytest.mark.parametrize("units", [4, 8])
+def test_few_units_miss_as_often_as_the_level_says(units: int) -> None:
+    rng = np.random.default_rng(0)
+    missed = 0
+    for values in rng.normal(size=(400, units)):
+        draws = []
+        for _ in range(20):
+            order, size = rng.permutation(units), int(units / 3 + rng.random())
+            draws += [values[order[:size]].mean(), values[order[size:]].mean()]
+        variance, freedom = scatter(np.array(draws), units)
+        assert freedom <= units - 1
+        missed += abs(values.mean()) > t.ppf(0.975, freedom) * variance**0.5
+    assert missed / 400 < 0.075
+
+
+def test_fewer_than_four_units_or_half_of_the_splits_tell_nothing() -> None:
+    draws = np.random.default_rng(0).normal(size=40)
+    assert scatter(draws, 4)[1] > 0 and scatter(draws, 3) == (0.0, 0.0)
+    draws[:20:2] = np.nan
+    assert scatter(draws)[1] > 0
+    draws[20] = np.nan
+    assert scatter(draws) == (0.0, 0.0)

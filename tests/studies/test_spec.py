@@ -68,6 +68,7 @@ def test_a_model_can_stand_twice_in_a_list_with_other_values(tmp_path: Path) -> 
         (GOOD + "limit: many\n", 4, "limit is 'many'"),
         (GOOD + "metrics: [4]\n", 4, "metrics is"),
         (GOOD + "name: a/b\n", 4, "is no name of a folder"),
+        (GOOD + f"name: {'n' * 300}\n", 4, "the name has 300 bytes"),
         (GOOD + "ranking: {methods: [udr_laso]}\n", 4, "did you mean 'udr_lasso'"),
         (GOOD + "ranking:\n  scope: all\n", 5, "did you mean 'scopes'"),
         (GOOD + "ranking:\n  scopes: [none]\n", 5, "unknown scope of ranking 'none'"),

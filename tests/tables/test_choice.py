@@ -206,3 +206,52 @@ def test_datasets_of_an_hdf5_file_are_columns(tmp_path: Path) -> None:
     (tmp_path / "bad.h5").write_bytes(b"no HDF5")
     with pytest.raises(UnknotError, match=r"bad\.h5: cannot be read as an HDF5 file"):
         read_representation(tmp_path / "bad.h5")
+
+
+def archive(path: Path, **more: Any) -> Path:
+    """Four rows of two factors, one of words with `?` among them, the other with -1 where it is unknown."""
+    words = np.array([["owl", "7"], ["?", "-1"], ["ant", "9"], ["owl", "9"]])
+    factors = pd.DataFrame({"kind": words[:, 0], "age": words[:, 1].astype(int)})
+    read = Representation(Z, factors, kinds={"kind": "categorical"}, kl=np.ones(2), logvars=-Z, **more)
+    return read.write(path / "latents.npz")
+
+
+UNKNOWN = [[2, 7], [np.nan, np.nan], [1, 9], [2, 9]]  # classes keep their numbers
+
+
+def test_values_that_stand_for_nothing_leave_the_groups_of_an_archive_and_all_else_of_it(tmp_path: Path) -> None:
+    path = archive(tmp_path, groups=[3, 3, 5, 5], source={"model": "mine"})
+    read = from_table(path, missing=["?", "-1"])
+    np.testing.assert_array_equal(read.factors, UNKNOWN)
+    assert read.factor_names == ("kind", "age") and read.words == {"kind": ("?", "ant", "owl")}
+    assert read.groups.tolist() == [3, 3, 5, 5] and read.source == {"model": "mine"}
+    assert read.kinds == {"kind": "categorical"} and read.kl.tolist() == [1, 1]
+    np.testing.assert_array_equal(read.logvars, -Z)
+
+
+def test_values_that_stand_for_nothing_are_unknown_in_held_out_rows_too(tmp_path: Path) -> None:
+    held_out = pd.DataFrame({"kind": ["?", "owl"], "age": [8, -1]})
+    path = archive(tmp_path, latents_test=Z[:2], factors_test=held_out)
+    read = from_table(path, missing=["?", "-1"])
+    np.testing.assert_array_equal(read.latents_test, Z[:2])
+    np.testing.assert_array_equal(read.factors_test, [[np.nan, 8], [2, np.nan]])
+    ages = from_table(path, factors="age", missing=["-1"])
+    assert ages.factor_names == ("age",) and ages.factors_test.shape == (2, 1)
+    labels = pd.DataFrame({"age": [1, 2, 3, 4]})
+    with pytest.raises(UnknotError, match=r"has held-out rows \(latents_test\), for which table has no labels"):
+        from_table(path, labels, factors="age")
+
+
+def test_factors_that_an_archive_does_not_name_keep_their_numbers(tmp_path: Path) -> None:
+    path = Representation(Z, np.array([[0, 1], [1, -1], [2, 1], [0, 0]])).write(tmp_path / "latents.npz")
+    assert from_table(path, missing=["-1"]).factor_names == ("factor_0", "factor_1")
+
+
+def test_rows_of_an_archive_without_labels_lose_their_groups_with_them(tmp_path: Path) -> None:
+    ids = np.array([10, 11, 12, 13])
+    path = Representation(Z, ids, ("id",), groups=[3, 3, 5, 5], logvars=-Z).write(tmp_path / "latents.npz")
+    labels = pd.DataFrame({"id": [13, 12, 10], "age": [1, 2, 3]})
+    with pytest.warns(UnknotWarning, match="1 of 4 rows have no id"):
+        read = from_table(path, labels, factors="age", join="id")
+    assert read.factors.ravel().tolist() == [3, 2, 1] and read.groups.tolist() == [3, 5, 5]
+    np.testing.assert_array_equal(read.logvars, -Z[[0, 2, 3]])

@@ -149,6 +149,15 @@ def test_metrics_that_regress_say_in_which_order_words_count() -> None:
     ]
 
 
+@pytest.mark.parametrize("metric", ["mig[neighbours=3]", "modularity[neighbours=3]", "infomec[neighbours]"])
+def test_metrics_that_take_words_as_classes_count_nothing(metric: str) -> None:
+    rng = np.random.default_rng(0)
+    factors = {"kind": ["a", "b", "c"] * 20, "age": rng.uniform(size=60)}
+    notes = unknot.score(rng.normal(size=(60, 2)), factors, metrics=[metric])[metric].parts["notes"]
+    assert any("'age' is continuous" in note for note in notes)
+    assert not any("'kind'" in note or "bins" in note for note in notes)
+
+
 def test_a_factor_is_scored_by_its_kind_whatever_its_values_look_like() -> None:
     rng = np.random.default_rng(0)
     turn, year = rng.integers(0, 12, 600), rng.integers(0, 50, 600)

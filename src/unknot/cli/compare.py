@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,13 +10,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.options import CSV, JSON, argument, option, takes
+from unknot.cli.options import CSV, FACTORS, GAPS, GROUPS, JSON, LATENTS, argument, option, takes
 from unknot.cli.output import check_targets, echo, plain_console, put, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from unknot.progress import Progress
+    from unknot.representation import Representation
     from unknot.runs.run import Run
     from unknot.scoring.comparison import Comparison
     from unknot.tasks.result import TaskResult
@@ -33,6 +35,10 @@ class CompareOptions:
         (), "Which, such as mig,mcc; else those of a baseline, or those that train nothing.", "--metrics,"
     )
     resamples: int = option(200, "Parts of the rows; a baseline has its own.")
+    latents: Sequence[str] = option((), LATENTS, "--latents,")
+    factors: Sequence[str] = option((), FACTORS, "--factors,")
+    groups: str = option("", GROUPS)
+    missing: Sequence[str] = option((), GAPS, "--missing,")
     tasks: bool = option(False, "Compare kept results of tasks (of runs, or files of them), not scores.")
     margin: float = option(0.0, "Differences up to this count as none.")
     fail_below: float | None = option(
@@ -84,7 +90,10 @@ def _of_scores(options: CompareOptions, progress: "Progress") -> "Comparison":
     from unknot.scoring.comparison import compare
 
     given = {
-        name: [path if run is None else representation_of(run, progress=progress) for path, run in seeds]
+        name: [
+            _columns(options, path) if run is None else representation_of(run, progress=progress)
+            for path, run in seeds
+        ]
         for name, seeds in _by_setting(options.representations).items()
     }
     return compare(
@@ -95,6 +104,23 @@ def _of_scores(options: CompareOptions, progress: "Progress") -> "Comparison":
         seed=options.seed,
         jobs=options.jobs,
         progress=progress,
+    )
+
+
+def _columns(options: CompareOptions, path: Path) -> "Path | Representation":
+    """A file, or what is chosen of its columns."""
+    from unknot.examples import located
+    from unknot.representation import from_table
+
+    named = any((options.latents, options.factors, options.groups, options.missing))
+    if not named or path.suffix == ".json":  # a baseline
+        return path
+    return from_table(
+        located(path),
+        latents=options.latents,
+        factors=options.factors,
+        groups=options.groups,
+        missing=options.missing,
     )
 
 
@@ -146,6 +172,9 @@ def _by_setting(paths: Sequence[Path]) -> dict[str, list[tuple[Path, "Run | None
     return named
 
 
+WIDE = 100  # columns of a terminal that has room for all numbers
+
+
 def _show(result: "Comparison", console: "Console") -> None:
     from rich.text import Text
 
@@ -155,16 +184,18 @@ def _show(result: "Comparison", console: "Console") -> None:
     rows = "the same rows" if result.paired else "other rows"
     about = f"representations of {rows}, {result.resamples} parts of the rows" if result.resamples else "by tasks"
     console.print(Text(f"{len(result.names)} {about}", style="bold"))
-    numbers = ("first", "second", "difference", "95 % interval", "p (Holm)", "smallest seen")
-    pairs = len(result.names) > 2
-    columns = ("metric", *(["pair"] if pairs else []), *numbers, "the second is")
-    table = plain_table(*columns, right=list(numbers))
-    for each in result.differences:
-        pair = [Text(f"{_short(each.first)}, {_short(each.second)}")] if pairs else []
-        cells = [f"{value:.3f}" for value in (*each.values, each.difference)]
-        cells += [f"{each.low:.3f}..{each.high:.3f}", f"{each.p_holm:.3f}", f"{each.smallest:.3f}"]
-        table.add_row(Text(each.metric), *pair, *cells, each.verdict)
-    console.print(table)
+    wide, pairs = console.width >= WIDE, len(result.names) > 2
+    numbers = ["first", "second", "difference", "95 % interval", "p (Holm)", *["smallest seen"] * wide]
+    for first, second in combinations(result.names, 2):
+        title = f"{_short(first)} and {_short(second)}" if pairs else ""
+        whole = [*numbers, "second is"]
+        table = plain_table("metric", *whole, right=numbers, whole=whole, fold=["metric"], title=title)
+        for each in result.differences:
+            if (each.first, each.second) == (first, second):
+                cells = [f"{value:.3f}" for value in (*each.values, each.difference)]
+                cells += [f"{each.low:.3f}..{each.high:.3f}", f"{each.p_holm:.3f}"]
+                table.add_row(Text(each.metric), *cells, *[f"{each.smallest:.3f}"] * wide, each.verdict)
+        console.print(table)
     if pairs:
         for metric in result.metrics:
             places = sorted(result.ranks(metric).items(), key=lambda item: item[1])

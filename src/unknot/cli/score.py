@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.options import CSV, JSON, LOG, argument, option, takes
+from unknot.cli.options import CSV, FACTORS, GAPS, GROUPS, JSON, LATENTS, LOG, argument, option, takes
 from unknot.cli.output import check_targets, echo, keep_with_run, plain_console, put
 from unknot.errors import UnknotError, UnknotWarning
 
@@ -38,13 +38,11 @@ class ScoreOptions:
         (), "Only these, such as mig,dci\\[lasso]; or quick, default, all.", "--metrics,"
     )
     exclude: Sequence[str] = option((), "All but these.", "--exclude,")
-    factors: Sequence[str] = option((), "Only these factors, by name, such as scale,shape.", "--factors,")
-    latents: Sequence[str] = option(
-        (), "Columns of a table that are latents, such as embedding or z*.", "--latents,"
-    )
-    groups: str = option("", "Column: rows of one group, such as a patient, are held out together.")
+    factors: Sequence[str] = option((), FACTORS, "--factors,")
+    latents: Sequence[str] = option((), LATENTS, "--latents,")
+    groups: str = option("", GROUPS)
     join: str = option("", "Column by which two tables are joined.")
-    missing: Sequence[str] = option((), "Values that stand for an unknown label, such as ?,-1.", "--missing,")
+    missing: Sequence[str] = option((), GAPS, "--missing,")
     kinds: Sequence[str] = option((), "Kinds of factors, such as hue=circular,year=continuous.", "--kinds,")
     decoder: Path | None = option(None, "Decoder of a sparse autoencoder: its file or folder; adds a card.")
     dense: Path | None = option(None, "With --decoder: activations of the same rows, to score beside.")
@@ -75,6 +73,10 @@ def score(options: ScoreOptions) -> None:
     targets["--save-baseline"] = options.save_baseline
     inputs = [options.file, options.factors_file, options.decoder, options.dense]
     check_targets([*inputs, *map(Path, (*options.others, *options.other_codes))], targets)
+    if options.save_baseline is not None and options.limit is not None:
+        raise UnknotError(
+            f"--save-baseline keeps scores of all rows, and --limit is {options.limit}; leave one of the two out."
+        )
     if options.decoder is None and (options.dense or options.others or options.other_codes):
         raise UnknotError(
             "--dense, --others and --other-codes are for dictionaries; name the decoder: --decoder FILE."

@@ -134,7 +134,10 @@ class Source:
         if self.chosen_world is None and self.run is not None:
             return self.home
         if not self.world_name:
-            raise UnknotError(f"{self.who}: needs a world; name one, such as dsprites_rendered.", field="world")
+            raise UnknotError(
+                f"{self.who}: needs a world; name one, such as dsprites_rendered (--world on the command line).",
+                field="world",
+            )
         return open_world(self.chosen_world or self.world_name, data=self.opening.data)
 
     @property

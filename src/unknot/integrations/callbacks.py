@@ -1,7 +1,7 @@
 """A `Monitor` as a callback of Lightning, of the `Trainer` of Hugging Face, and of Keras.
 
 All take held-out rows, as the model takes them, their factors, and the options of `Monitor`. Scores are called
-`unknot/mig.bins_20` in the framework's own log. The trained model is scored once more, whatever that takes.
+`unknot/mig.bins_20` in the framework's own log. The trained model is scored too, whatever that takes.
 """
 
 import sys
@@ -35,7 +35,7 @@ def lightning_monitor(inputs: Any, factors: Any, **options: Any) -> Any:
 
         def on_train_end(self, trainer: Any, pl_module: Any) -> None:
             if trainer.is_global_zero:
-                self._log(trainer, self.monitor.score(pl_module, trainer.global_step))
+                self._log(trainer, self.monitor.last(pl_module, trainer.global_step))
 
         def _log(self, trainer: Any, values: dict[str, float] | None) -> None:
             for logger in trainer.loggers if values else ():
@@ -64,7 +64,7 @@ def trainer_monitor(inputs: Any, factors: Any, **options: Any) -> Any:
 
         def on_train_end(self, args: Any, state: Any, control: Any, model: Any = None, **more: Any) -> None:
             if state.is_world_process_zero:
-                self._log(state, self.monitor.score(model, state.global_step))
+                self._log(state, self.monitor.last(model, state.global_step))
 
         def _log(self, state: Any, values: dict[str, float] | None) -> None:
             if values:
@@ -97,7 +97,7 @@ def keras_monitor(inputs: Any, factors: Any, **options: Any) -> Any:
                 logs |= _named({name: v for name, v in self.monitor.history[-1].items() if name != "step"})
 
         def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-            self.monitor.score(self.model, self.step)
+            self.monitor.last(self.model, self.step)
 
     return KerasMonitor()
 

@@ -4,6 +4,7 @@
     for step, batch in enumerate(loader, 1):
         ...
         monitor(model, step)
+    monitor.last(model, step)
 
 `unknot.integrations.lightning`, `.trainer` and `.keras` are the same as callbacks.
 """
@@ -83,15 +84,16 @@ class Monitor:
             return None
         return self.score(model, step)
 
+    def last(self, model: Any, step: int) -> dict[str, float] | None:
+        """Score the trained model, whatever that takes; None if its last step was scored already."""
+        return None if self.history and self.history[-1]["step"] == step else self.score(model, step)
+
     def score(self, model: Any, step: int) -> dict[str, float]:
         """Score now."""
         start = time.perf_counter()
         with undisturbed(model):
-            parts = [
-                as_numpy(self._encode(model, self.inputs[at : at + AT_ONCE]))
-                for at in range(0, len(self.inputs), AT_ONCE)
-            ]
-            values = self._values(np.concatenate(parts))
+            batches = (self.inputs[at : at + AT_ONCE] for at in range(0, len(self.inputs), AT_ONCE))
+            values = self._values(np.concatenate([as_numpy(self._encode(model, rows)) for rows in batches]))
         self._last = time.perf_counter() - start
         self.seconds += self._last
         self.history.append({"step": step, **values})

@@ -100,7 +100,7 @@ def dci(
     continuous: Literal["keep", "bin"] = "keep" if model in REGRESSIONS else "bin"
     rows = prepare("dci", latents, factors, latents_test, factors_test, rng=rng, continuous=continuous)
     if model in REGRESSIONS:
-        rows.note_continuous("predicted as a number")
+        rows.note_numbers("predicted as a number")
     fitted = _fit(rows, model, above_chance, rounds, scaling, rng)
     total = fitted.importance.sum()
     value, per_latent = disentanglement(fitted.importance + TINY)

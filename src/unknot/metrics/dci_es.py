@@ -80,7 +80,7 @@ def dci_es(
     """
     check_known("probe of dci_es", probe, ("random_features",))
     rows = prepare("dci_es", latents, factors, latents_test, factors_test, rng=rng, continuous="keep")
-    rows.note_continuous("predicted as a number")
+    rows.note_numbers("predicted as a number")
     numbers = _numbers(largest, len(rows.latents))
     losses = _losses(rows, numbers, _indicated(rows, categorical), np.random.default_rng(rng))
     capacity = np.log2(1.0 + rows.latents.shape[1] + numbers)

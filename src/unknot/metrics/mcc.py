@@ -71,7 +71,7 @@ def mcc(
     affine = mode == "affine"
     of_split = rng if affine else None
     rows = prepare("mcc", latents, factors, latents_test, factors_test, rng=of_split, continuous="keep")
-    rows.note_continuous("used as real numbers")
+    rows.note_numbers("used as real numbers")
     matrix = _affine(rows) if affine else _correlation(rows, mode)
     latent, factor = linear_sum_assignment(np.abs(matrix), maximize=True)
     matched = np.full(rows.n_factors, -1)

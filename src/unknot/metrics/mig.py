@@ -90,7 +90,8 @@ def mig(
     rows, information, shares = shared_information("mig", latents, factors, how, gaps=True)
     ranked = np.sort(np.vstack([np.zeros(rows.n_factors), shares]), axis=0)
     per_factor = ranked[-1] - ranked[-2]
-    rows.notes.extend(_ceilings(rows, how.bins_of(rows)))
+    if neighbours is None:
+        rows.notes.extend(_ceilings(rows, how.bins_of(rows)))
     if len(information) == 1:
         rows.notes.append("one latent only: there is no runner-up, so the gap is all that the latent knows.")
     entropy = factor_entropies(rows).copy()

@@ -249,7 +249,7 @@ def r2(
         predicted = (_linear if readout == "linear" else _mlp)(x, y, x_test, generator)
     variance = full_variance(np.concatenate([y, y_test]))
     per_factor = r2_per_factor(predicted, y_test, variance)
-    rows.note_continuous("regressed as it is")
+    rows.note_numbers("regressed as it is")
     return rows.score(per_factor.mean(), {"per_factor": per_factor, "variance": variance, **more})
 
 
@@ -264,7 +264,7 @@ def _known_r2(rows: Rows, known: Sequence[KnownRows]) -> Score:
         for j, (guess, part) in enumerate(zip(predicted, known, strict=True))
     ]
     per_factor = 1 - np.array(errors) / variance
-    rows.note_continuous("regressed as it is")
+    rows.note_numbers("regressed as it is")
     parts = {"per_factor": per_factor, "variance": variance, "penalty": penalties}
     return rows.score(per_factor.mean(), parts, **counts_of(rows, known))
 

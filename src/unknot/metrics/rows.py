@@ -113,8 +113,12 @@ class Rows:
         return Score(float(value), {**self.about(), **by_column, **parts}, tuple(by_column))
 
     def note_continuous(self, how: str) -> None:
-        """Note what is done with each factor that was given as real numbers, or whose classes are not in a line."""
+        """Note what is done with each factor that was given as real numbers."""
         self.notes.extend(f"factor '{self.names[j]}' is continuous: {how}." for j in self.kept[self.continuous])
+
+    def note_numbers(self, how: str) -> None:
+        """Note that all factors are taken as numbers, real ones and those whose classes are not in a line."""
+        self.note_continuous(how)
         for j, size in zip(self.kept, self.sizes, strict=True):
             name = self.names[j]
             kind = "words" if name in self.worded else self.kinds.get(name, "")

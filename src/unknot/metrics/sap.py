@@ -97,7 +97,7 @@ def sap(
     about: dict[str, Any] = {}
     if mode == "regression":
         rows = prepare("sap", latents, factors, *test, continuous="keep", gaps=True)
-        rows.note_continuous("correlated as it is")
+        rows.note_numbers("correlated as it is")
         matrix = _squared_correlation(rows)
     else:
         try:

@@ -16,7 +16,7 @@ from unknot.reports.kit.charts import hinton
 from unknot.reports.kit.page import Cell, Content, Drawing, Grid, Section, write_page
 from unknot.scoring.answers import Answer, answers, in_a_sentence
 from unknot.scoring.record import score_rows
-from unknot.scoring.score_row import ScoreRow
+from unknot.scoring.score_row import ScoreRow, said_by
 
 Number = float | Literal["inf", "-inf"] | None  # as JSON has those that it has no number for
 
@@ -203,11 +203,12 @@ def _left_out(record: Mapping[str, Any]) -> Iterator[str]:
         yield f"Factor {name} was scored as {kind}, as --kinds says."
     for name, why in record["input"].get("skipped_factors", {}).items():
         yield f"Factor {name} was left out: {why}."
-    yield from record["input"].get("notes", [])
+    general = record["input"].get("notes", [])
+    yield from general
     yield from (f"Refused: {why}" for why in record.get("refused", {}).values())  # which begins with the metric
-    for metric, score in record["scores"].items():
-        for text in [*score.get("warnings", []), *score["parts"].get("notes", [])]:
-            yield f"{metric}: {text}"
+    scores = record["scores"].items()
+    own = {metric: [*score.get("warnings", []), *score["parts"].get("notes", [])] for metric, score in scores}
+    yield from said_by(own, general)
     if not record.get("complete", True):
         yield "Scoring was interrupted: metrics are missing."
 

@@ -13,7 +13,7 @@ from unknot.reports.kit.hinton import hinton_text
 from unknot.reports.kit.terminal import plain_table
 from unknot.scoring.answers import Answer, in_a_sentence
 from unknot.scoring.record import score_rows
-from unknot.scoring.score_row import ScoreRow
+from unknot.scoring.score_row import ScoreRow, said_by
 from unknot.scoring.scorecard import Scorecard
 
 QUESTIONS: dict[Measure, str] = {
@@ -108,12 +108,9 @@ def _notes(card: Scorecard) -> list[str]:
         notes += [f"factor '{name}' was left out: {why}." for name, why in card.plan.rows.skipped.items()]
     general = card.plan.notes  # that a factor was cut into bins is said once, not by each metric again
     notes += general
-    for record in card.records.values():
-        notes += [f"{record.id}: {text}" for text in record.warnings]
-        if record.score is not None:
-            said = record.score.parts.get("notes", [])
-            notes += [f"{record.id}: {text}" for text in said if text not in general]
-    return list(dict.fromkeys(notes))
+    parts = {id_: {} if record.score is None else record.score.parts for id_, record in card.records.items()}
+    own = {id_: [*card.records[id_].warnings, *parts[id_].get("notes", [])] for id_ in parts}
+    return list(dict.fromkeys([*notes, *said_by(own, general)]))
 
 
 def _number(value: float) -> Text:

@@ -15,7 +15,7 @@ from unknot.metrics.score import Assumption
 from unknot.metrics.verdict import FOUND, least_shares
 from unknot.reading.arrays import is_sparse
 from unknot.scoring.observed import BINS, FEW, Observed
-from unknot.scoring.yardsticks import Yardstick
+from unknot.scoring.yardsticks import Yardstick, drawn
 
 ROWS = 5_000  # are enough to look at
 DEPENDENT = 0.05  # of a factor, known from another one
@@ -98,14 +98,24 @@ def advise(
     """
     if is_sparse(latents) or latents.shape[1] > WIDE:
         return []
-    step = -(-len(latents) // ROWS)
-    there = (rows.factors[::step] != UNKNOWN).all(axis=1)
-    z, codes = np.asarray(latents[::step][there], dtype=np.float64), rows.factors[::step][there]
-    alive = ~dead(z)
-    if len(z) < 2 or not alive.any() or not (codes != codes[0]).any(axis=0).all():
+    complete = np.flatnonzero((rows.factors != UNKNOWN).all(axis=1))
+    if len(complete) < 2:
         return []
-    few = replace(rows, latents=z, factors=codes, given=rows.given[::step][there])
-    observed = Observed(few, alive, dependence)
+    few = complete[drawn(len(complete), ROWS)]
+    z, codes = np.asarray(latents[few], dtype=np.float64), rows.factors[few]
+    alive, vary = ~dead(z), (codes != codes[0]).any(axis=0)
+    if not alive.any() or not vary.any():
+        return []
+    looked_at = replace(
+        rows,
+        latents=z,
+        factors=codes[:, vary],
+        sizes=rows.sizes[vary],
+        given=rows.given[few],
+        kept=rows.kept[vary],
+        continuous=rows.continuous[vary],
+    )
+    observed = Observed(looked_at, alive, dependence[np.ix_(vary, vary)])
     advice = []
     for assumption, rule in RULES.items():
         own = [task for task in metrics if assumption in METRICS[task[0]].facts.assumed(task[1])]

@@ -10,7 +10,8 @@ import numpy as np
 from unknot.errors import UnknotError
 from unknot.files import array_hash, plain, write_json
 from unknot.metrics import METRICS, parse_identity
-from unknot.metrics.arrays import Floats
+from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.held_out import copies
 from unknot.reading.guard import load_json, parsing
 from unknot.representation import Representation
 from unknot.scoring.redrawn import Drawn, holds_out, redrawn
@@ -22,11 +23,12 @@ RESAMPLES = 200
 
 @dataclass(frozen=True)
 class KeptScore:
-    """One metric of a baseline: its value and version, and the values on parts of the rows, as in `scatter`."""
+    """One metric of a baseline: its value and version, and values on parts of the rows and units, as in `scatter`."""
 
     value: float
     version: int
     draws: Floats
+    units: int
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Baseline:
     """Scores of a representation that is not here any more.
 
     Attributes:
-        rows: a hash of labels and groups, by which the same rows in the same order are known.
+        rows: a hash of labels, groups and copies, by which the same rows in the same order are known.
         factor_names: of the representation.
         seed: of the parts and of whatever a metric draws.
         resamples: how many parts.
@@ -51,6 +53,11 @@ class Baseline:
 def baseline(card: Scorecard, resamples: int = RESAMPLES) -> Baseline:
     """The scores of a card that train nothing, with those of parts of its rows."""
     todo = card.plan
+    if todo.limit is not None:
+        raise UnknotError(
+            f"baseline: the scores are of at most {todo.limit} rows, and others are compared on all of theirs; score "
+            "without a limit, or keep fewer rows in the file."
+        )
     scored = {
         id_: (record.score, Drawn(record.name, record.options, holds_out(record.score)))
         for id_, record in card.records.items()
@@ -62,19 +69,27 @@ def baseline(card: Scorecard, resamples: int = RESAMPLES) -> Baseline:
         raise UnknotError(
             "baseline: no score that trains nothing is on the card; take --metrics quick, for example."
         )
-    draws = redrawn(todo, [metric for _, metric in scored.values()], resamples, [todo.seed, resamples, 0])
+    draws, units = redrawn(todo, [metric for _, metric in scored.values()], resamples, [todo.seed, resamples, 0])
     kept = {
-        id_: KeptScore(score.value, METRICS[metric.name].facts.version, own)
-        for (id_, (score, metric)), own in zip(scored.items(), draws, strict=True)
+        id_: KeptScore(score.value, METRICS[metric.name].facts.version, own, int(parted))
+        for (id_, (score, metric)), own, parted in zip(scored.items(), draws, units, strict=True)
     }
     names = todo.representation.factor_names
     return Baseline(rows_hash(todo.representation), names, todo.seed, resamples, kept)
 
 
 def rows_hash(representation: Representation) -> str:
-    """Labels and groups in their order, as a hash."""
-    parts = (representation.factors, representation.factors_test, representation.groups)
+    """Labels, groups and copies of rows, which are held out together, in their order, as a hash."""
+    parts = [representation.factors, representation.factors_test, representation.groups]
+    copied = copies_held_out(representation)
+    parts += [] if copied is None else [copied]
     return array_hash(*(np.zeros(0) if part is None else np.asarray(part, dtype=np.float64) for part in parts))
+
+
+def copies_held_out(representation: Representation) -> Ints | None:
+    """Which rows are one row copied, as codes (n,) that decide which are held out; None where nothing hangs on it."""
+    decided = representation.groups is not None or representation.latents_test is not None
+    return None if decided else copies(representation.latents)
 
 
 def write_baseline(kept: Baseline, path: Path | str) -> Path:
@@ -108,4 +123,4 @@ def read_baseline(path: Path | str) -> Baseline:
 
 def _score(record: Mapping[str, Any]) -> KeptScore:
     draws = [np.nan if draw is None else float(draw) for draw in record["draws"]]
-    return KeptScore(float(record["value"]), int(record["version"]), np.array(draws))
+    return KeptScore(float(record["value"]), int(record["version"]), np.array(draws), int(record["units"]))

@@ -6,22 +6,23 @@ Where the rows are the same, both are given the same parts, so that what they sh
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
-from unknot.metrics.arrays import Floats
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.score import identity
 from unknot.progress import Progress, silent, within
 from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
-from unknot.scoring.baselines import Baseline, read_baseline, rows_hash
+from unknot.scoring.baselines import Baseline, copies_held_out, read_baseline, rows_hash
 from unknot.scoring.redrawn import Drawn, holds_out, redrawn
 from unknot.scoring.scorecard import Plan
 from unknot.scoring.scoring import plan, run
 from unknot.statistics.differences import Difference, Measured, differences
+from unknot.statistics.scatter import untold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +32,17 @@ TRAINED = 20  # parts of the rows that a metric which trains something is traine
 FEWEST = 20  # parts
 Task = tuple[str, Mapping[str, Any]]  # a metric with its options
 Place = tuple[str, int]  # a name, and which of its representations
-Values = dict[Place, tuple[float, Floats]]  # representation -> its score, and those of parts of the rows
+
+
+class Parted(NamedTuple):
+    """A score, those of parts of the rows, and how many rows, or groups of rows, were parted."""
+
+    value: float
+    draws: Floats
+    units: int
+
+
+Values = dict[Place, Parted]  # of each representation
 
 
 @dataclass(frozen=True)
@@ -163,17 +174,38 @@ def compare(
         place: _plan(place[0], source, chosen, seed) for place, source in sources.items() if place not in kept
     }
     paired, notes = _pairing(plans, kept)
+    groups = _copies_in_any(plans) if paired else None
+    if groups is not None and kept:
+        paired, notes = False, ["rows are copies of each other in some representations only: resampled apart."]
+    elif groups is not None:
+        plans = {
+            place: replace(todo, representation=replace(todo.representation, groups=groups))
+            for place, todo in plans.items()
+        }
+        notes = [
+            "rows that are copies of each other in one representation are held out and resampled together in all."
+        ]
     tasks = next(iter(plans.values())).tasks
     work = _Work(tuple(sources), plans, kept, resamples, seed, paired)
     values, refused = _all_values(work, tasks, jobs, progress)
-    trained = [id_ for id_, of_each in values.items() if next(iter(of_each.values()))[1].size < resamples]
+    trained = [id_ for id_, of_each in values.items() if next(iter(of_each.values())).draws.size < resamples]
     if trained:
         notes.append(f"{TRAINED} parts of the rows only, on each of which it is trained: {', '.join(trained)}.")
     notes += [f"{id_} is left out: {why}" for id_, why in refused.items()]
     measured = {id_: {name: _gathered(name, of_each) for name in names} for id_, of_each in values.items()}
     higher = {id_: METRICS[id_.partition("[")[0]].facts.higher_is_better for id_ in measured}
     found = tuple(differences(measured, names, higher, margin))
-    return Comparison(names, found, paired, resamples, tuple(notes))
+    return Comparison(names, found, paired, resamples, (*notes, *_untold(found, measured)))
+
+
+def _untold(found: Sequence[Difference], measured: Mapping[str, Mapping[str, Measured]]) -> list[str]:
+    """Which metrics have differences without interval and p, and why."""
+    why: dict[str, list[str]] = {}
+    for each in found:
+        if np.isnan(each.p):
+            units = min(measured[each.metric][name].units for name in (each.first, each.second))
+            why.setdefault(untold(units), []).append(each.metric)
+    return [f"no interval and no p of {', '.join(dict.fromkeys(ids))}: {text}." for text, ids in why.items()]
 
 
 def _seeds(name: str, given: Any) -> Sequence[Any]:
@@ -184,10 +216,10 @@ def _seeds(name: str, given: Any) -> Sequence[Any]:
     return seeds
 
 
-def _gathered(name: str, of_each: Mapping[Place, tuple[float, Floats]]) -> Measured:
+def _gathered(name: str, of_each: Values) -> Measured:
     """The scores of all seeds of a name."""
-    own = [scores for (whose, _), scores in of_each.items() if whose == name]
-    return Measured(np.array([value for value, _ in own]), np.stack([draws for _, draws in own]))
+    values, draws, units = zip(*(each for (whose, _), each in of_each.items() if whose == name), strict=True)
+    return Measured(np.array(values), np.stack(draws), units=min(units))
 
 
 def _source(name: str, source: Any) -> Representation | Baseline:
@@ -234,6 +266,21 @@ def _pairing(plans: Mapping[Place, Plan], kept: Mapping[Place, Baseline]) -> tup
     return True, []
 
 
+def _copies_in_any(plans: Mapping[Place, Plan]) -> Ints | None:
+    """Groups (n,) of rows that are copies in any of the representations; None where all hold out the same rows."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    of_each = [copies_held_out(todo.representation) for todo in plans.values()]
+    known = [codes for codes in of_each if codes is not None]
+    if not known or (len(known) == len(of_each) and all(np.array_equal(known[0], codes) for codes in known)):
+        return None
+    n = len(known[0])
+    first = np.concatenate([np.unique(codes, return_index=True)[1][codes] for codes in known])
+    links = coo_array((np.ones(len(first)), (np.tile(np.arange(n), len(known)), first)), shape=(n, n))
+    return np.asarray(connected_components(links, directed=False)[1])
+
+
 def _check_names(first: str, of_first: Sequence[str], second: str, of_second: Sequence[str]) -> None:
     if tuple(of_first) != tuple(of_second):
         raise UnknotError(
@@ -267,7 +314,8 @@ def _all_values(
     for place, baseline in work.kept.items():
         for id_, of_each in values.items():
             if id_ in baseline.scores:
-                of_each[place] = baseline.scores[id_].value, baseline.scores[id_].draws
+                score = baseline.scores[id_]
+                of_each[place] = Parted(score.value, score.draws, score.units)
             else:
                 refused.setdefault(id_, f"{place[0]} has no score of it")
     if jobs > 1 and len(items) > 1:
@@ -278,8 +326,8 @@ def _all_values(
         results = (_values(work, item, within(progress, item[0][0])) for item in items)
     for done, (place, scores, unscored) in enumerate(results, 1):
         progress("comparing", done, len(items), representation=place[0])
-        for id_, score in scores.items():
-            values[id_][place] = score
+        for id_, parted in scores.items():
+            values[id_][place] = parted
         for id_, why in unscored.items():
             refused.setdefault(id_, f"{place[0]}: {why}")
     return {id_: of_each for id_, of_each in values.items() if id_ not in refused}, refused
@@ -287,11 +335,11 @@ def _all_values(
 
 def _values(
     work: _Work, item: tuple[Place, Sequence[Task]], progress: Progress = silent
-) -> tuple[Place, dict[str, tuple[float, Floats]], dict[str, str]]:
+) -> tuple[Place, dict[str, Parted], dict[str, str]]:
     """A representation, its score by each of some metrics with those of parts, and why some have none."""
     place, tasks = item
     todo = work.plans[place]
-    scores: dict[str, tuple[float, Floats]] = {}
+    scores: dict[str, Parted] = {}
     records = list(run(replace(todo, tasks=tuple(tasks), null=0)))
     refused = {
         record.id: record.refused or "the score is undefined"
@@ -309,6 +357,9 @@ def _values(
             and (METRICS[record.name].facts.cost_of(record.options) != "instant") == trains
         }
         parts = min(TRAINED, work.resamples) if trains else work.resamples
-        draws = redrawn(todo, [metric for _, metric in own.values()], parts, seed, progress=progress)
-        scores |= {id_: (value, row) for (id_, (value, _)), row in zip(own.items(), draws, strict=True)}
+        draws, units = redrawn(todo, [metric for _, metric in own.values()], parts, seed, progress=progress)
+        scores |= {
+            id_: Parted(value, row, int(parted))
+            for (id_, (value, _)), row, parted in zip(own.items(), draws, units, strict=True)
+        }
     return place, scores, refused

@@ -20,8 +20,8 @@ from unknot.scoring.yardsticks import Yardstick, yardstick
 
 BINS, COARSE = 20, (3, 8)  # of one latent, and of each of two together
 ENOUGH = 5  # rows for each class and pair of bins
-MOST_CLASSES = 500  # of all factors together, for which an additive model takes no time
-MOST_FACTORS = 30  # for which known codes take no time
+MOST_WORK = 5 * 10**9  # factors x classes^2 x rows of an additive model, which take about 0.3 s
+MOST_FACTORS = 15  # for which known codes of all metrics take about 0.2 s
 TELLING = 0.3  # share of what the other factors leave of a latent, from which it tells of a factor
 FEW = 0.25  # of the latents
 PART = 0.15  # of a factor, that a second latent adds to what the first one knows
@@ -73,7 +73,9 @@ class Observed:
     @cached_property
     def tells(self) -> Bools:
         """Which latent tells of which factor (d, k); unless classes are many, beyond what other factors tell of it."""
-        told = given_others(self.rows) if self.rows.sizes.sum() <= MOST_CLASSES else self.by_width
+        classes = int(self.rows.sizes.sum())
+        work = len(self.names) * classes**2 * (len(self.rows.factors) + 10 * classes)
+        told = given_others(self.rows) if work <= MOST_WORK else self.by_width
         tells: Bools = told > TELLING
         return tells
 
@@ -110,4 +112,7 @@ class Observed:
         """What a metric gives for known codes of these factors; None where that would take time."""
         metric = METRICS[name]
         slow = metric.facts.cost_of(options) != "instant" or len(self.names) > MOST_FACTORS
-        return None if slow else yardstick(metric, options, self.rows.factors)
+        if slow:
+            return None
+        factors, what = self.rows.factors, (name, repr(sorted(options.items())))
+        return self.rows.kept_once(what, lambda: yardstick(metric, options, factors), factors)

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from inspect import signature
 from typing import Any, cast
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
-from unknot.metrics.arrays import Floats
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.score import Metric, Score
 from unknot.progress import Progress, silent
 from unknot.scoring.chance import Chance, permutations
 from unknot.scoring.gaps import score_with_gaps
 from unknot.scoring.rows import Data, whole
 from unknot.scoring.scorecard import Plan
-from unknot.statistics.scatter import of_half, scatter
+from unknot.statistics.scatter import of_half, scatter, untold
 
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 WORTH_COMPILING = 1_000_000  # latents of all draws together, whose counting takes longer than importing numba
@@ -51,7 +51,7 @@ class Drawn:
     Attributes:
         name: its key.
         options: those of the variant.
-        held_out: whether rows are held out before any draw, so that copies of a row do not come to stand on both sides.
+        held_out: whether rows are held out before any draw, so that training and test rows are drawn apart.
     """
 
     name: str
@@ -76,31 +76,35 @@ def redrawn(
     seed: Sequence[int],
     draw: Draw = Data.parted,
     progress: Progress = silent,
-) -> Floats:
-    """The values (metrics, n) on rows drawn n times; NaN of a draw that cannot be scored.
+) -> tuple[Floats, Ints]:
+    """The values (metrics, n) on rows drawn n times, and of how many units (`Data.units`) each metric's draws are.
 
-    Representations of as many rows are given the same draws by the same seed. Metrics that look at the same rows
-    share each draw and what they make of it; the numbers are those of each metric by itself.
+    NaN is the value of draws that cannot be scored, and of those that few units have none of. Representations of as
+    many rows are given the same draws by the same seed. Metrics that look at the same rows share each draw and what
+    they make of it; the numbers are those of each metric by itself.
     """
-    values = np.full((len(metrics), n), np.nan)
+    values, units = np.full((len(metrics), n), np.nan), np.zeros(len(metrics), dtype=np.int64)
     alike: dict[tuple[Any, ...], list[int]] = {}
     for at, metric in enumerate(metrics):
         alike.setdefault(_looks_at(todo, metric), []).append(at)
     for (tested, most, apart, gaps), places in alike.items():
         data = whole(todo.representation, tested)
-        data = data if gaps else data.capped(most, todo.seed)
+        # with gaps, as many as hold the most complete rows: those that a value is of
+        drawn_from = -(-most * data.n // max(1, data.complete().n)) if gaps and most else most
+        data = data.capped(drawn_from, todo.seed)
         data = data.split(todo.seed) if apart else data
         if data.n * data.latents.shape[1] * n > WORTH_COMPILING:
             import numba  # noqa: F401  (from here on, counts are compiled)
+        units[places] = data.units
         rng = np.random.default_rng(seed)
         for i, rows in zip(range(n), draw(data, rng), strict=False):
             progress("resamples", i, n)
-            rows = rows.capped(most, todo.seed) if gaps else rows
+            part = most and -(-most * rows.n // data.n)  # of the rows that a value with gaps is cut to
             for at in places:
                 # few rows can lose a factor's only other value; what cannot be scored tells nothing
                 with suppress(UnknotError), warnings.catch_warnings(action="ignore", category=UnknotWarning):
-                    values[at, i] = _value(todo, metrics[at], rows, gaps)
-    return values
+                    values[at, i] = _value(todo, metrics[at], rows, gaps, part)
+    return values, units
 
 
 def _looks_at(todo: Plan, metric: Drawn) -> tuple[bool, int | None, bool, bool]:
@@ -112,10 +116,13 @@ def _looks_at(todo: Plan, metric: Drawn) -> tuple[bool, int | None, bool, bool]:
     return takes_test and tested, cap(todo, metric.name, metric.options), apart, gaps
 
 
-def _value(todo: Plan, metric: Drawn, rows: Data, gaps: bool) -> float:
+def _value(todo: Plan, metric: Drawn, rows: Data, gaps: bool, most: int | None) -> float:
     if not gaps:
         return call(todo, metric.name, rows, metric.options).value
-    again = partial(call, todo, metric.name, options=metric.options)
+
+    def again(known: Data) -> Score:
+        return call(todo, metric.name, known.capped(most, todo.seed), metric.options)
+
     return score_with_gaps(metric.name, METRICS[metric.name].facts, rows, again).value
 
 
@@ -126,21 +133,24 @@ def holds_out(result: Score) -> bool:
 
 def interval_and_drift(
     todo: Plan, name: str, options: Mapping[str, Any], result: Score
-) -> tuple[tuple[float, float] | None, float | None]:
+) -> tuple[tuple[float, float] | None, float | None, str]:
     """Where the value would lie on as many other rows like these, and how much it is above that of half of them.
 
-    The second is about its bias, where that falls as 1 / rows. None where most parts of the rows have no value.
+    The second is about its bias, where that falls as 1 / rows. None where parts of the rows do not tell; why, comes
+    third.
     """
     from scipy.stats import t
 
     metric = Drawn(name, options, holds_out(result))
-    (draws,) = redrawn(todo, [metric], todo.bootstrap, [todo.seed, todo.bootstrap])
-    variance, freedom = scatter(draws)
-    if not np.isfinite(result.value) or np.isfinite(draws).sum() < todo.bootstrap / 2 or not freedom:
-        return None, None
+    (draws,), (units,) = redrawn(todo, [metric], todo.bootstrap, [todo.seed, todo.bootstrap])
+    variance, freedom = scatter(draws, units)
+    if not np.isfinite(result.value):
+        return None, None, ""
+    if not freedom:
+        return None, None, f"no interval: {untold(units)}."
     half = float(t.ppf(0.975, freedom)) * variance**0.5
     low, high = np.clip([result.value - half, result.value + half], *METRICS[name].facts.bounds)
-    return (float(low), float(high)), result.value - of_half(draws)
+    return (float(low), float(high)), result.value - of_half(draws), ""
 
 
 def chance(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> Chance | None:
@@ -151,5 +161,5 @@ def chance(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> 
     n = permutations(todo.null, todo.representation.latents.shape[0], facts.cost_of(options))
     if not n:
         return Chance.by_formula(result, facts)
-    (values,) = redrawn(todo, [Drawn(name, options)], n, [todo.seed, n, 1], Data.torn)
+    (values,), _ = redrawn(todo, [Drawn(name, options)], n, [todo.seed, n, 1], Data.torn)
     return Chance.measured(result.value, values, facts)

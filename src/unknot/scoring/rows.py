@@ -11,6 +11,7 @@ from unknot.metrics.arrays import Bools, Ints
 from unknot.metrics.held_out import third, third_of_groups
 from unknot.metrics.latents import Checked
 from unknot.representation import Representation
+from unknot.statistics.scatter import LEAST_UNITS
 from unknot.tables.labels import Labels, known
 
 
@@ -44,6 +45,15 @@ class Data:
         """How many rows there are, held-out ones not counted."""
         return int(self.latents.shape[0])
 
+    @property
+    def units(self) -> int:
+        """How many rows, or groups of them, `parted` chooses from: of training and held-out ones, the fewer."""
+        units = self.n if self.groups is None else len(np.unique(self.groups))
+        if self.latents_test is None or self.factors_test is None:
+            return units
+        tested = self.latents_test.shape[0] if self.groups_test is None else len(np.unique(self.groups_test))
+        return min(units, int(tested))
+
     def rows(self, train: Any, test: Any = slice(None)) -> "Data":
         """Some of the rows, and some of the held-out ones."""
         return Data(
@@ -56,7 +66,7 @@ class Data:
         )
 
     def split(self, seed: int) -> "Data":
-        """A third of the rows held out, whole groups of them; before resampling puts copies of a row on both sides."""
+        """A third of the rows held out, whole groups of them; before `parted`, which parts both sides by themselves."""
         if self.factors is None or self.latents_test is not None:
             return self
         test, train = third(self.latents, seed) if self.groups is None else third_of_groups(self.groups, seed)
@@ -68,9 +78,10 @@ class Data:
     def parted(self, rng: np.random.Generator) -> Iterator["Data"]:
         """A third of the rows, or of their groups, then all others; then another third, without end.
 
-        Training and test rows are split apart.
+        Training and test rows are split apart. Nothing where one of them has fewer than four rows or groups.
         """
-        while True:
+        enough = self.units >= LEAST_UNITS
+        while enough:
             train = _parts(self.n, self.groups, rng)
             if self.latents_test is None or self.factors_test is None:
                 yield from map(self.rows, train)
@@ -142,12 +153,11 @@ def _only(labels: Labels | None, columns: list[int]) -> Labels | None:
 def _parts(n: int, groups: Ints | None, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """A third of the rows, or those of a third of the groups, and the others, in their order; a third on average."""
     names = np.arange(n) if groups is None else np.unique(groups)
-    size = max(1, int(len(names) / 3 + rng.random()))
+    size = int(len(names) / 3 + rng.random())
     inside = np.zeros(len(names), dtype=np.bool_)
     inside[rng.choice(len(names), size=size, replace=False)] = True
     of_row = inside if groups is None else inside[np.searchsorted(names, groups)]
-    others = ~of_row if len(names) > 1 else of_row  # a single row is in both
-    return np.flatnonzero(of_row), np.flatnonzero(others)
+    return np.flatnonzero(of_row), np.flatnonzero(~of_row)
 
 
 def _exchanged(labels: Labels, groups: Ints | None, rng: np.random.Generator) -> Ints:

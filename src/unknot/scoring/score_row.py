@@ -1,7 +1,7 @@
 """A scorecard as flat rows: the headline of each metric, and the scalars that belong beside it."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,6 +80,21 @@ def rows_of(entries: Iterable[Entry]) -> Iterator[ScoreRow]:
                 yield replace(
                     headline, part=part, value=parts[part], measures=measures, interval=None, **NO_CHANCE
                 )
+
+
+def said_by(notes: Mapping[str, Iterable[str]], general: Container[str]) -> Iterator[str]:
+    """What metrics note, each sentence once with all that say it, but for what holds for all.
+
+    >>> list(said_by({"mig": ["few rows."], "sap": ["few rows.", "one latent."]}, ()))
+    ['mig, sap: few rows.', 'sap: one latent.']
+    """
+    metrics: dict[str, list[str]] = {}
+    for metric, texts in notes.items():
+        for text in texts:
+            if text not in general:
+                metrics.setdefault(text, []).append(metric)
+    for text, names in metrics.items():
+        yield f"{', '.join(dict.fromkeys(names))}: {text}"
 
 
 def _chance(facts: Facts) -> str:

@@ -84,10 +84,17 @@ class Plan:
         return [identity(METRICS[name], **options) for name, options in self.tasks]
 
     @property
+    def n_rows(self) -> int:
+        """How many rows are scored at most, held-out ones not counted."""
+        rows, held_out = self.representation.latents.shape[0], self.representation.latents_test is not None
+        limit = self.limit and -(-self.limit * 2 // 3) if held_out else self.limit
+        return int(rows if limit is None else min(rows, limit))
+
+    @property
     def seconds(self) -> float:
         """About how long one process takes, on the machine that the costs of metrics were measured on."""
-        rows, width = self.representation.latents.shape
-        tenths: float = rows / 10_000  # metrics that train see about so many rows at most
+        width = self.representation.latents.shape[1]
+        tenths: float = self.n_rows / 10_000  # metrics that train see about so many rows at most
         facts = [METRICS[name].facts for name, _ in self.tasks]
         return sum(
             max(SECONDS[each.cost], each.seconds(width)) * (tenths if each.cost == "instant" else min(tenths, 1.5))
@@ -256,9 +263,8 @@ class Scorecard:
 
     def __repr__(self) -> str:
         """One line for what was scored, and one for each metric."""
-        rows, width = self.plan.representation.latents.shape
-        factors = len(self.plan.representation.factor_names)
-        lines = [f"Scorecard of {rows} rows, {width} latents, {factors} factors"]
+        width, factors = self.plan.representation.latents.shape[1], len(self.plan.representation.factor_names)
+        lines = [f"Scorecard of {self.plan.n_rows} rows, {width} latents, {factors} factors"]
         wide = max(map(len, self.records), default=0)
         for id_, record in self.records.items():
             result = f"refused: {record.refused}" if record.score is None else f"{float(record.score):.3f}"

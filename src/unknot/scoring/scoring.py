@@ -305,7 +305,7 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
     metric = METRICS[name]
     id_ = identity(metric, **options)
     start = time.perf_counter()
-    refused, interval, drift, chance, result = "", None, None, None, None
+    refused, interval, drift, untold, chance, result = "", None, None, "", None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -316,14 +316,15 @@ def _run_one(todo: Plan, name: str, options: Mapping[str, Any], shared: dict[Any
                 )
             result = _score(todo, name, options, {} if shared is None else shared)
             if todo.bootstrap and metric.facts.cost_of(options) == "instant":
-                interval, drift = redrawn.interval_and_drift(todo, name, options, result)
+                interval, drift, untold = redrawn.interval_and_drift(todo, name, options, result)
             chance = redrawn.chance(todo, name, options, result)
         except UnknotError as error:
             refused = str(error)
     # constant factors are announced once, by `plan`, not by each metric again
     texts = dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, UnknotWarning))
+    notes = (*texts, *filter(None, [untold]))
     seconds = time.perf_counter() - start
-    return Record(id_, name, dict(options), result, seconds, refused, interval, tuple(texts), chance, drift)
+    return Record(id_, name, dict(options), result, seconds, refused, interval, notes, chance, drift)
 
 
 def _run_task(todo: Plan, task: tuple[str, Mapping[str, Any]]) -> Record:

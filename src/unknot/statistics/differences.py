@@ -59,11 +59,13 @@ class Measured:
         values: (s,) with each seed.
         draws: (s, n) on n parts of the rows as in `scatter`, the same for all that are paired; n may be 0.
         seeds: what tells the seeds apart: candidates of the same are compared seed by seed; their places if left out.
+        units: how many rows, or groups of rows, the parts are made of.
     """
 
     values: Floats
     draws: Floats
     seeds: tuple[Hashable, ...] | None = None
+    units: float = np.inf
 
     @property
     def pairing(self) -> tuple[Hashable, ...]:
@@ -81,7 +83,9 @@ class Error:
     @classmethod
     def of(cls, first: Measured, second: Measured) -> "Error":
         """That of the means over seeds: what other rows would change, and what other seeds would."""
-        of_rows = scatter(second.draws.mean(axis=0) - first.draws.mean(axis=0))
+        of_rows = scatter(second.draws.mean(axis=0) - first.draws.mean(axis=0), min(first.units, second.units))
+        if first.draws.size and not of_rows[1]:
+            return cls(np.nan, np.nan)  # seeds alone would pass over what other rows change
         parts = [of_rows, *_of_seeds(first, second)]
         known = [(variance, freedom) for variance, freedom in parts if freedom >= 1]
         total = sum(variance for variance, _ in known)

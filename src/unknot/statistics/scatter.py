@@ -4,8 +4,10 @@ import numpy as np
 
 from unknot.metrics.arrays import Floats
 
+LEAST_UNITS = 4  # rows, or groups of rows, below which nothing is told of others
 
-def scatter(draws: Floats) -> tuple[float, float]:
+
+def scatter(draws: Floats, units: float = np.inf) -> tuple[float, float]:
     """Variance of a value of all rows over other rows like these, and the degrees of freedom it was estimated with.
 
     Rows are split into a third and the other two, again and again. A value of n rows has a linear part, whose variance
@@ -17,9 +19,12 @@ def scatter(draws: Floats) -> tuple[float, float]:
     Args:
         draws: (2 n,) values of n splits in turn: of a third of the rows, of the others, of the next third; splits of
             which one is NaN are left out.
+        units: how many rows there are, or groups of rows that are drawn together: they know one degree of freedom
+            less, however often they are split.
 
     Returns:
-        Both; 0 degrees of freedom where fewer than two splits have values.
+        Both; 0 degrees of freedom where fewer than two splits, or fewer than half of them, have values, or units are
+        fewer than four (`untold` says which).
 
     >>> from itertools import permutations
     >>> rows = np.array([1.0, 2.0, 6.0])
@@ -29,13 +34,20 @@ def scatter(draws: Floats) -> tuple[float, float]:
     """
     splits = _splits(draws)
     n = len(splits)
-    if n < 2:
+    if n < 2 or n < len(draws) // 2 / 2 or units < LEAST_UNITS:
         return 0.0, 0.0
     third, others = (splits - splits.mean(axis=0)).T
     terms = max((8 * others**2 - 5 * third * others - third**2) / 7, 0.8 * others**2, key=np.sum)
     variance, error = float(terms.sum()) / (n - 1), float(terms.var(ddof=1)) / n
     freedom = 2 * variance**2 / error if error > 0 else n - 1.0
-    return variance, float(np.clip(freedom, 1.0, n - 1.0))
+    return variance, float(np.clip(freedom, 1.0, min(n, units) - 1.0))
+
+
+def untold(units: float) -> str:
+    """Why `scatter` knows no degrees of freedom, as a clause."""
+    if units < LEAST_UNITS:
+        return f"{units:g} groups or rows, training and held-out ones apart, are too few: {LEAST_UNITS} are needed"
+    return "fewer than half of the splits of the rows have a value"
 
 
 def of_half(draws: Floats) -> float:

@@ -25,7 +25,7 @@ from typing import Any
 from unknot.errors import UnknotError, shown, unknown
 from unknot.papers import renamed
 from unknot.processes.trust import read_from
-from unknot.reading.arguments import MOST
+from unknot.reading.arguments import LONGEST_NAME, MOST
 from unknot.runs.spec import RunSpec
 from unknot.studies._yaml import Where, YamlSource, read_yaml
 
@@ -161,6 +161,8 @@ def parse_spec(data: Any, source: YamlSource, *, default_name: str = "study") ->
     name = str(data.get("name") or default_name)
     if not re.fullmatch(r"[\w][\w.-]*", name):
         raise source.fault(("name",), f"the name '{name}' is no name of a folder; use letters, digits, _ and -.")
+    if (size := len(name.encode())) > LONGEST_NAME:
+        raise source.fault(("name",), f"the name has {size} bytes; that of a folder has {LONGEST_NAME} at most.")
     return StudySpec(
         name=name,
         about=str(data.get("about") or "").strip(),

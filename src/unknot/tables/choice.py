@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, UnknotWarning, unknown
+from unknot.factors import Kind
 from unknot.reading.arrays import Sparse, is_sparse
 from unknot.tables.arrow import column_of
-from unknot.tables.frames import Frame, n_rows
+from unknot.tables.frames import Frame, frame_of, n_rows
 from unknot.tables.labels import Labels, labels_of
 from unknot.tables.latents import vectors
 from unknot.tables.metadata import FACTOR, About
@@ -58,7 +59,8 @@ class Chosen:
     latents: Any
     factors: Labels | None
     groups: Any
-    about: Mapping[str, Mapping[str, Any]]  # kinds of the factors, and the source of the latents
+    kinds: Mapping[str, Kind]
+    rows: Any  # of the first table that have labels; None for all
 
 
 def choose(first: Frame, labels: Frame | None, columns: Columns) -> Chosen:
@@ -71,26 +73,28 @@ def choose(first: Frame, labels: Frame | None, columns: Columns) -> Chosen:
     first_too = [name for name in (columns.groups, columns.join) if name and (name in first.vectors or not both)]
     own = _read(first, [*latents, *first_too, *([] if both else factors)])
     z = _stacked(first.who, [own[name] for name in latents])
-    theirs = own
+    theirs, rows = own, None
     if both:
         keys = [name for name in (columns.groups, columns.join) if name and name not in own]
         theirs = _read(second, [*factors, *keys, *([columns.join] if columns.join else [])])
-        own, theirs, z = _joined(first, second, own, theirs, z, columns.join)
+        own, theirs, rows = _joined(first, second, own, theirs, n_rows(z), columns.join)
     group = own.get(columns.groups, theirs.get(columns.groups)) if columns.groups else None
-    given = {name.removeprefix(FACTOR): theirs[name] for name in factors}
-    chosen = {name: _plain(second.who, name, column) for name, column in given.items()}
-    about = _about(second, [] if columns.latents or both else latents)
-    y = labels_of(chosen, who=second.who, missing=columns.missing).numbered(about.words) if chosen else None
-    return Chosen(z, y, group, {"kinds": about.kinds, "source": first.about.source})
+    names = {name: name if name in second.factors else name.removeprefix(FACTOR) for name in factors}
+    chosen = {names[name]: _plain(second.who, names[name], theirs[name]) for name in factors}
+    about = second.about.by_column(second.who, set(second.names) - set([] if columns.latents or both else latents))
+    own_names = {name: names.get(name, name.removeprefix(FACTOR)) for name in (*about.kinds, *about.words)}
+    words = {own_names[name]: own for name, own in about.words.items()}
+    kinds = {own_names[name]: kind for name, kind in about.kinds.items()}
+    y = labels_of(chosen, who=second.who, missing=columns.missing).numbered(words) if chosen else None
+    return Chosen(z if rows is None else z[rows], y, group, kinds, rows)
 
 
-def _about(frame: Frame, latents: Sequence[str]) -> About:
-    """What a table says of its factors, by their names."""
-    about = frame.about.by_column(frame.who, set(frame.names) - set(latents))
-    kinds, words = (
-        {name.removeprefix(FACTOR): own for name, own in part.items()} for part in (about.kinds, about.words)
-    )
-    return replace(about, kinds=kinds, words=words)
+def labelled_frame(who: str, latents: Any, labels: Labels | None) -> Frame:
+    """Latents and factors as the columns of a table, words as words."""
+    columns = labels.by_name() if labels else {}
+    frame = frame_of({"latents": latents, **columns}, who)
+    about = About(labels.kinds, labels.words) if labels else About()
+    return replace(frame, about=about, factors=tuple(columns))
 
 
 def _latents(frame: Frame, columns: Columns) -> list[str]:
@@ -114,7 +118,8 @@ def _factors(frame: Frame, columns: Columns, others: set[str]) -> list[str]:
             for name in columns.factors
         ]
         return [name for name in _matching(frame, prefixed, "factors") if name not in others]
-    own = [name for name in frame.names if name.startswith(FACTOR)]
+    own = [name for name in frame.factors if name not in others]
+    own = own or [name for name in frame.names if name.startswith(FACTOR)]
     left = [name for name in frame.names if name not in others and name not in own]
     if left and not (own and columns.chosen):
         raise UnknotError(
@@ -163,17 +168,17 @@ def _plain(who: str, name: str, column: Any) -> Any:
 
 
 def _joined(
-    first: Frame, second: Frame, own: Mapping[str, Any], theirs: Mapping[str, Any], z: Any, join: str
+    first: Frame, second: Frame, own: Mapping[str, Any], theirs: Mapping[str, Any], rows: int, join: str
 ) -> tuple[dict[str, Any], dict[str, Any], Any]:
-    """Rows of the first table with those of the second that have the same key; row by row if there is none."""
+    """The columns of both where rows have the same key, and which rows of the first these are; None for all."""
     if not join:
-        counts = n_rows(z), *{n_rows(column) for column in theirs.values()}
+        counts = rows, *{n_rows(column) for column in theirs.values()}
         if len(set(counts)) > 1:
             raise UnknotError(
                 f"{first.who} has {counts[0]} rows, {second.who} has {counts[1]}; both need one row per sample, or a "
                 "column that says which belong together: --join NAME."
             )
-        return dict(own), dict(theirs), z
+        return dict(own), dict(theirs), None
     mine, keys = _keys(first, own, join), _keys(second, theirs, join)
     order = {key: i for i, key in enumerate(keys)}
     if len(order) < len(keys):
@@ -193,8 +198,8 @@ def _joined(
             f"{first.who}: {np.sum(~there)} of {len(mine)} rows have no {join} in {second.who} and are left out."
         )
         warnings.warn(text, UnknotWarning, stacklevel=5)
-        own, z = {name: _taken(column, np.flatnonzero(there)) for name, column in own.items()}, z[there]
-    return dict(own), dict(theirs), z
+        own = {name: _taken(column, np.flatnonzero(there)) for name, column in own.items()}
+    return dict(own), dict(theirs), None if there.all() else there
 
 
 def _keys(frame: Frame, columns: Mapping[str, Any], join: str) -> list[str]:

@@ -33,12 +33,14 @@ class Frame:
         vectors: name of each column -> whether it holds a vector in each row.
         read: the columns of some names.
         about: what the file says beside its columns.
+        factors: columns that are factors, whatever they are called.
     """
 
     who: str
     vectors: Mapping[str, bool]
     read: Callable[[Sequence[str]], Mapping[str, Any]]
     about: About = field(default_factory=About)
+    factors: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

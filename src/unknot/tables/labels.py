@@ -77,11 +77,11 @@ class Labels:
         both = zip(self.columns, first.columns, strict=False)
         return self.numbered({name: first.words[own] for name, own in both if own in first.words})
 
-    def numbered(self, words: Mapping[str, Sequence[str]]) -> "Labels":
+    def numbered(self, words: Mapping[str, tuple[str, ...]]) -> "Labels":
         """The same with classes numbered as in words of factors; those that are new come after them."""
         values, words = (
             self.values.copy(),
-            {**self.words, **{n: tuple(words[n]) for n in self.columns if n in words}},
+            {**self.words, **{n: words[n] for n in self.columns if n in words}},
         )
         for j, name in enumerate(self.columns):
             own = self.words.get(name, ())

@@ -19,10 +19,11 @@ from unknot.reading.arrays import is_sparse
 from unknot.reading.guard import must_fit, parsing
 from unknot.reading.tables import read_parquet
 from unknot.tables import sparse
-from unknot.tables.labels import Labels
+from unknot.tables.labels import Labels, labels_of
 from unknot.tables.metadata import FACTOR, About
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
+TABLES = (".csv", ".parquet")
 KEYS = (*ARRAYS, "factor_names", "words", "kinds", "source", *sparse.KEYS)
 MAPPED = ("latents", "latents_test")  # stay on disk where an archive merely stores them
 
@@ -137,7 +138,7 @@ def _read_csv(path: Path) -> Any:
     import pandas as pd
 
     _refuse_other_separators(path)
-    header = None if without_header(path) else 0
+    header = None if _without_header(path) else 0
     with parsing(path, "a CSV table", "Write it separated by commas, in UTF-8."):
         return pd.read_csv(path, header=header, low_memory=False)
 
@@ -150,10 +151,19 @@ def _first_cells(path: Path) -> list[str]:
         return next(csv.reader([line]), [])
 
 
-def without_header(path: Path) -> bool:
+def _without_header(path: Path) -> bool:
     """Whether a CSV begins with a row of numbers; 0, 1, 2, ... is how pandas heads columns that have no names."""
     cells = _first_cells(path)
     return bool(cells) and all(map(_is_number, cells)) and cells != counted_names(cells)
+
+
+def must_name_columns(path: Path) -> None:
+    """An error if a file is a CSV without a line of names."""
+    if path.suffix == ".csv" and _without_header(path):
+        raise UnknotError(
+            f"{path}: its first line is all numbers, so nothing says which columns are latents; begin the file with a "
+            "line of names, latent_... and factor_<name>, or give latents and factors as two files."
+        )
 
 
 def counted_names(cells: Sequence[str]) -> list[str]:
@@ -181,7 +191,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def only(path: Path, frame: Any, prefix: str) -> Any:
+def _only(path: Path, frame: Any, prefix: str) -> Any:
     """A table of latents and factors taken for one of the two: its columns, with a warning that names the others."""
     own = [c for c in frame.columns if str(c).startswith(prefix)]
     both = any(str(c).startswith("factor_" if prefix == "latent_" else "latent_") for c in frame.columns)
@@ -193,12 +203,27 @@ def only(path: Path, frame: Any, prefix: str) -> Any:
     return frame[own]
 
 
-def columns_of(frame: Any) -> NDArray[Any]:
+def _columns(frame: Any) -> NDArray[Any]:
     """A table of whole numbers stays one; anything else becomes real numbers."""
     kinds = {frame[c].dtype.kind for c in frame.columns}
     whole = np.uint64 if "u" in kinds and (frame >= 0).all(axis=None) else np.int64
     array: NDArray[Any] = frame.to_numpy(dtype=whole if kinds <= set("iub") else np.float64)
     return array
+
+
+def read_side(path: Path, prefix: str) -> tuple[Any, tuple[str, ...]]:
+    """What one of two files holds, latents or factors by the prefix of their columns, and the names it has for them."""
+    if path.suffix == ".npy":
+        must_exist(path)
+        return npz.read_npy(path, mapped=True), ()
+    if path.suffix in TABLES:
+        frame = _only(path, read_frame(path, words=prefix == "factor_"), prefix)
+        if any(frame[c].dtype.kind not in "fiub" for c in frame.columns):
+            return labels_of(frame, who=str(path)), ()
+        # pandas numbers the columns of a file without header by whole numbers, which are not names
+        named = not all(isinstance(c, int) for c in frame.columns)
+        return _columns(frame), tuple(map(str, frame.columns)) if named else ()
+    raise UnknotError(f"{path}: of two files each must be .npy, .csv or .parquet.")
 
 
 def json_object(written: NDArray[Any] | None) -> dict[str, Any]:

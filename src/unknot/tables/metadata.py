@@ -30,18 +30,18 @@ class About:
     """
 
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     source: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, who: str, schema: "pa.Schema") -> "About":
         """What the schema of a table has."""
-        written, about = (schema.metadata or {}).get(KEY, b"{}"), None
+        written = (schema.metadata or {}).get(KEY, b"{}")
+        about: Any = None
         with suppress(ValueError, RecursionError):
             about = json.loads(written)
-        parts = (
-            [about.get(name, {}) for name in ("kinds", "words", "source")] if isinstance(about, dict) else [None]
-        )
+        names = ("kinds", "words", "source")
+        parts: list[Any] = [about.get(name, {}) for name in names] if isinstance(about, dict) else [None]
         if all(isinstance(part, dict) for part in parts):
             kinds, words, source = parts
             lists = all(isinstance(own, list) for own in words.values())
