@@ -100,7 +100,10 @@ def test_a_parquet_table_keeps_words_gaps_and_kinds(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read.latents, kept.latents)
     np.testing.assert_array_equal(read.factors, kept.factors)
     assert (read.factor_names, read.words, read.kinds) == (kept.factor_names, kept.words, kept.kinds)
-    assert json.loads(pq.read_schema(path).metadata[b"unknot"]) == {"kinds": {"angle": "circular"}}
+    assert json.loads(pq.read_schema(path).metadata[b"unknot"]) == {
+        "kinds": {"angle": "circular"},
+        "words": {"species": ["ant", "owl"]},
+    }
     assert from_table(pq.read_table(path), factors="angle").kinds == {"angle": "circular"}
     np.save(tmp_path / "z.npy", LATENTS)
     angles = pa.table({"angle": labels["angle"]}).replace_schema_metadata(pq.read_schema(path).metadata)
@@ -117,6 +120,65 @@ def test_kinds_in_a_table_that_are_none_are_refused(written: str, tmp_path: Path
     pq.write_table(table, tmp_path / "r.parquet")
     with pytest.raises(UnknotError, match=r"r\.parquet: its metadata 'unknot' is .*expected JSON such as"):
         read_representation(tmp_path / "r.parquet")
+
+
+SIZES = Representation(
+    np.arange(8.0).reshape(4, 2),
+    np.array([0, 1, 3, 3]),
+    ("size",),
+    words={"size": ("s", "m", "l", "xl")},
+    kinds={"size": "ordinal"},
+    source={"encoder": "mine"},
+)
+
+
+def test_codes_words_and_source_come_back_from_files_and_tables_as_they_were(tmp_path: Path) -> None:
+    archive, parquet = SIZES.write(tmp_path / "r.npz"), SIZES.write(tmp_path / "r.parquet")
+    for read in (
+        read_representation(archive),
+        read_representation(parquet),
+        from_table(archive, latents="latents", factors="size"),
+        from_table(pq.read_table(parquet)),
+    ):
+        assert read.factors.tolist() == SIZES.factors.tolist()
+        assert (read.words, read.kinds, read.source) == (SIZES.words, SIZES.kinds, SIZES.source)
+    gaps = from_table(archive, latents="latents", factors="size", missing=["m"]).factors
+    np.testing.assert_array_equal(gaps, [[0], [np.nan], [3], [3]])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["x", "y", "x "], "two classes of factor 'size' are called 'x'"),
+        (["x", " "], "class 1 of factor 'size' has an empty word"),
+    ],
+)
+def test_words_that_do_not_tell_classes_apart_are_refused(words: list[str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UnknotError, match=message):
+        replace(SIZES, words={"size": words})
+    table = pa.table({"latent_0": [0.0], "factor_size": ["x"]})
+    table = table.replace_schema_metadata({"unknot": json.dumps({"words": {"size": words}})})
+    pq.write_table(table, tmp_path / "r.parquet")
+    with pytest.raises(UnknotError, match=rf"r\.parquet: {message}"):
+        read_representation(tmp_path / "r.parquet")
+
+
+def test_kinds_in_a_table_are_of_its_factors() -> None:
+    def read(name: str) -> Representation:
+        table = pa.table({"latent_0": [0.0, 1.0], "factor_c": [0, 1]})
+        return from_table(table.replace_schema_metadata({"unknot": json.dumps({"kinds": {name: "circular"}})}))
+
+    assert read("c").kinds == read("factor_c").kinds == {"c": "circular"}
+    for name in ("nope", "latent_0"):
+        with pytest.raises(UnknotError, match=f"unknown factor in the metadata of table '{name}'"):
+            read(name)
+
+
+def test_constant_is_no_kind_of_a_representation_and_dropped_from_older_archives(tmp_path: Path) -> None:
+    with pytest.raises(UnknotError, match="unknown kind of factor 'constant'"):
+        SIZES.with_kinds({"size": "constant"})
+    np.savez(tmp_path / "r.npz", latents=LATENTS, factors=FACTORS, kinds='{"factor_0": "constant"}')
+    assert read_representation(tmp_path / "r.npz").kinds == {}
 
 
 def test_kinds_in_an_archive_that_cannot_be_read_are_refused(tmp_path: Path) -> None:

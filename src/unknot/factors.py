@@ -200,8 +200,8 @@ class FactorSpace:
 
     @property
     def kinds(self) -> dict[str, Kind]:
-        """Factor -> its kind."""
-        return {factor.name: factor.kind for factor in self.factors}
+        """Factor -> its kind, of those that vary."""
+        return {factor.name: factor.kind for factor in self.factors if factor.kind != "constant"}
 
     def scaled(self, classes: ArrayLike) -> NDArray[np.float64]:
         """Classes divided by size - 1, so that every factor spans [0, 1]; constants are 0."""

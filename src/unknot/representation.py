@@ -15,9 +15,9 @@ One `.npz` that any framework can write:
 | `kinds` | () string | which factors are ordinal, categorical, circular or continuous, as JSON: factor -> kind |
 | `source` | () string | how the latents were made, as JSON |
 
-`.safetensors` files use the same keys, with names and source as JSON in the header. A `.csv` or `.parquet` table
-has columns `latent_...` and `factor_<name>`, a `.parquet` also kinds in its metadata; a pair of `.npy`, `.csv` or
-`.parquet` files holds latents and factors apart.
+`.safetensors` files use the same keys, with names and source as JSON in the header. A `.csv` or `.parquet` table has
+columns `latent_...` and `factor_<name>`, a `.parquet` also words, kinds and source in its metadata; a pair of `.npy`,
+`.csv` or `.parquet` files holds latents and factors apart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ from unknot.reading.arguments import checked, must_be
 from unknot.reading.arrays import as_array
 from unknot.reading.guard import allowing
 from unknot.tables.choice import Columns, choose, labelled_frame
-from unknot.tables.frames import HDF5, KINDS, Frame, file_frame, frame_of
+from unknot.tables.frames import HDF5, Frame, file_about, file_frame, frame_of
 from unknot.tables.labels import Labels, group_codes, labels_of
 from unknot.tables.latent_files import (
     ARRAYS,
@@ -55,6 +55,7 @@ from unknot.tables.latent_files import (
     write_parquet,
 )
 from unknot.tables.latents import latents_of
+from unknot.tables.metadata import KINDS, About, distinct_words
 from unknot.tables.shown import draw_latents, latent_frame
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class Representation:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise UnknotError(f"representation: factor name(s) {', '.join(twice)} occur twice; give each its own.")
-        words = {name: tuple(map(str, of)) for name, of in {**self.words, **labels.words}.items() if name in names}
+        words = distinct_words("representation", {**self.words, **labels.words}, names)
         labels = replace(labels, words=words)
         if self.factors_test is not None:
             test = labels_of(self.factors_test, who="representation", names=names)
@@ -203,11 +204,9 @@ class Representation:
         def flat(rows: NDArray[Any] | None) -> NDArray[Any] | None:
             return rows if rows is None or rows.ndim == 2 else rows.reshape(len(rows), -1)
 
-        latents = flat(self.latents)
         kl = None if self.kl is None else np.broadcast_to(self.kl, self.latents.shape[1:]).ravel()
-        return replace(
-            self, latents=latents, latents_test=flat(self.latents_test), logvars=flat(self.logvars), kl=kl
-        )
+        rows: dict[str, Any] = {name: flat(vars(self)[name]) for name in ("latents", "latents_test", "logvars")}
+        return replace(self, **rows, kl=kl)
 
     def pooled(self) -> "Representation":
         """The same rows with the mean over their slots (n, k, d), which does not depend on the slots' order."""
@@ -243,10 +242,9 @@ class Representation:
         """Write one compressed `.npz`, or a `.safetensors` or `.parquet` by its ending, complete or not at all."""
         path = Path(path)
         if path.suffix == ".parquet":
-            write_parquet(path, self.arrays, self.labels)
+            write_parquet(path, self.arrays, self.labels, self.source)
         else:
-            about = {"source": self.source, "words": self.words, "kinds": self.kinds}
-            write_arrays(path, self.arrays, self.factor_names, about)
+            write_arrays(path, self.arrays, self.factor_names, vars(About(self.kinds, self.words, self.source)))
         return path
 
 
@@ -348,6 +346,7 @@ def from_table(
     chosen = choose(first, second, columns)
     rest = {} if archive is None else _rest(archive, chosen.rows) | _held_out(archive, first, second, columns)
     rest |= {"groups": chosen.groups} if columns.groups else {}
+    rest |= {} if archive else {"source": first.about.source}
     read = Representation(chosen.latents, chosen.factors, kinds=chosen.kinds, **rest)
     return read.with_kinds(kinds) if kinds else read
 
@@ -392,7 +391,7 @@ def _read_pair(latents: Path, factors: Path) -> Representation:
     z, latent_names = read_side(latents, "latent_")
     y, names = read_side(factors, "factor_")
     try:
-        return Representation(z, y, names, kinds=file_frame(factors).kinds if factors.suffix == ".parquet" else {})
+        return Representation(z, y, names, kinds=file_about(factors).kinds)
     except UnknotError as error:
         both = {latents: latent_names, factors: names}.items()
         heads = [(path, own) for path, own in both if own and list(own) == counted_names(own)]

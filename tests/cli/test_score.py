@@ -281,6 +281,7 @@ def test_kinds_are_named_for_files_of_all_forms(name: str, tmp_path: Path) -> No
         codes.write(tmp_path / name)
     words = ["score", str(tmp_path / name), "--metrics", "r2", "--json", "-", "--kinds"]
     record = json.loads(CliRunner().invoke(app, [*words, "turn=circular"], catch_exceptions=False).stdout)
+    assert record["input"]["kinds"] == {"turn": "circular"}
     assert any("'turn' is circular" in note for note in record["scores"]["r2[linear]"]["parts"]["notes"])
     for wrong, message in (
         ("turn", "--kinds turn: expected names with kinds, such as hue=circular"),

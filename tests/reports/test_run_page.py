@@ -109,7 +109,15 @@ def test_damaged_scores_are_an_error_that_says_how_to_make_them_again(copy: Path
 
 
 @pytest.mark.parametrize(
-    ("at", "value"), [(["input", "files", 0, "name"], None), (["verdicts", 0, "factor"], 3), (["seed"], "x")]
+    ("at", "value"),
+    [
+        (["input", "files", 0, "name"], None),
+        (["verdicts", 0, "factor"], 3),
+        (["verdicts", 0, "share"], "0.2"),
+        (["scores", "mig[bins=20]", "value"], "0.5"),
+        (["scores", "mig[bins=20]", "value"], True),
+        (["seed"], "x"),
+    ],
 )
 def test_a_wrong_value_inside_of_scores_is_named(copy: Path, at: list[Any], value: Any) -> None:
     record = json.loads((copy / "scores.json").read_text())
@@ -120,6 +128,15 @@ def test_a_wrong_value_inside_of_scores_is_named(copy: Path, at: list[Any], valu
     (copy / "scores.json").write_text(json.dumps(record))
     with pytest.raises(UnknotError, match=rf"record of scores .*{at[-1]}"):
         read_scores(copy / "scores.json")
+
+
+def test_an_infinite_value_of_scores_is_read_and_shown(copy: Path, tmp_path: Path) -> None:
+    record = json.loads((copy / "scores.json").read_text())
+    record["scores"]["mig[bins=20]"]["value"] = "-inf"
+    record["input"]["kinds"] = {"scale": "continuous"}
+    (copy / "scores.json").write_text(json.dumps(record))
+    html = write_score_page(tmp_path / "page.html", read_scores(copy / "scores.json"), ["run"]).read_text()
+    assert "--kinds scale=continuous" in html and "Factor scale was scored as continuous" in html
 
 
 def test_scores_of_other_latents_or_settings_have_a_section_of_their_own(copy: Path, tmp_path: Path) -> None:

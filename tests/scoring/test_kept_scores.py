@@ -55,6 +55,19 @@ def test_another_setting_has_a_file_of_its_own_and_the_first_stays(run: Run) -> 
     assert len(records_by_key(run)) == 4
 
 
+def test_scores_of_other_kinds_have_a_file_of_their_own_that_names_them(run: Run) -> None:
+    path = representation_of(run)
+    keep_scores(run, unknot.score(path, metrics=["mig", "sap"]), path)
+    kinds = {"scale": "continuous"}
+    card = unknot.score(unknot.read_representation(path).with_kinds(kinds), metrics=["mig"])
+    keep_scores(run, card, path, kinds=kinds)
+    keep_scores(run, unknot.score(path, metrics=["beta_vae_score"]), path)
+    plain, measured = kept_records(run)
+    assert list(plain["scores"]) == ["mig[bins=20]", "sap[classification]", "beta_vae_score"]
+    assert "kinds" not in plain["input"] and measured["input"]["kinds"] == kinds
+    assert list(measured["scores"]) == ["mig[bins=20]"]
+
+
 def test_scores_of_a_study_stay_where_they_are_when_the_run_is_scored_by_hand(run: Run) -> None:
     latents = encode(run, rows=100).write(run.latents)  # a study's own rows
     keep_scores(run, unknot.score(latents, metrics=["mig"]), latents)

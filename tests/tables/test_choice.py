@@ -216,14 +216,14 @@ def archive(path: Path, **more: Any) -> Path:
     return read.write(path / "latents.npz")
 
 
-UNKNOWN = [[1, 7], [np.nan, np.nan], [0, 9], [1, 9]]
+UNKNOWN = [[2, 7], [np.nan, np.nan], [1, 9], [2, 9]]  # classes keep their numbers
 
 
 def test_values_that_stand_for_nothing_leave_the_groups_of_an_archive_and_all_else_of_it(tmp_path: Path) -> None:
     path = archive(tmp_path, groups=[3, 3, 5, 5], source={"model": "mine"})
     read = from_table(path, missing=["?", "-1"])
     np.testing.assert_array_equal(read.factors, UNKNOWN)
-    assert read.factor_names == ("kind", "age") and read.words == {"kind": ("ant", "owl")}
+    assert read.factor_names == ("kind", "age") and read.words == {"kind": ("?", "ant", "owl")}
     assert read.groups.tolist() == [3, 3, 5, 5] and read.source == {"model": "mine"}
     assert read.kinds == {"kind": "categorical"} and read.kl.tolist() == [1, 1]
     np.testing.assert_array_equal(read.logvars, -Z)
@@ -234,7 +234,7 @@ def test_values_that_stand_for_nothing_are_unknown_in_held_out_rows_too(tmp_path
     path = archive(tmp_path, latents_test=Z[:2], factors_test=held_out)
     read = from_table(path, missing=["?", "-1"])
     np.testing.assert_array_equal(read.latents_test, Z[:2])
-    np.testing.assert_array_equal(read.factors_test, [[np.nan, 8], [1, np.nan]])
+    np.testing.assert_array_equal(read.factors_test, [[np.nan, 8], [2, np.nan]])
     ages = from_table(path, factors="age", missing=["-1"])
     assert ages.factor_names == ("age",) and ages.factors_test.shape == (2, 1)
     labels = pd.DataFrame({"age": [1, 2, 3, 4]})

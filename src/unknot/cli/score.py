@@ -127,7 +127,7 @@ def score(options: ScoreOptions) -> None:
     if run is not None and options.factors_file is None and records:
         from unknot.scoring.kept_scores import keep_scores
 
-        own = {"factors": options.factors, "flatten_slots": options.flatten_slots, "kinds": options.kinds}
+        own = {"factors": options.factors, "flatten_slots": options.flatten_slots, "kinds": _kinds(options)}
         keep = partial(keep_scores, run, card, latents, **{name: value for name, value in own.items() if value})
         keep_with_run(run, "the scores are", keep, err=quiet)
     if options.save_baseline is not None and not interrupted:
@@ -147,7 +147,6 @@ def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Represen
     from unknot.tables.frames import HDF5
 
     named = any((options.latents, options.groups, options.join, options.missing))
-    kinds = dict(map(_kind, options.kinds))
     table = latents.suffix in (".csv", ".parquet", *HDF5) or options.factors_file is not None
     columns = named or (table and bool(options.factors))
     with warnings.catch_warnings(record=True) as caught:
@@ -166,7 +165,7 @@ def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Represen
             representation = read_representation(latents, options.factors_file)
     for warning in caught:
         console.print(f"note: {warning.message}", markup=False, highlight=False, style="dim")
-    if kinds:
+    if kinds := _kinds(options):
         representation = representation.with_kinds(kinds)
     if options.flatten_slots:
         representation = representation.flattened()
@@ -179,12 +178,13 @@ def _read(options: ScoreOptions, latents: Path, console: "Console") -> "Represen
     return representation.with_factors(options.factors) if options.factors and not columns else representation
 
 
-def _kind(word: str) -> tuple[str, str]:
-    """The factor and its kind of `hue=circular`."""
-    name, _, kind = word.rpartition("=")
-    if not name:
-        raise UnknotError(f"--kinds {word}: expected names with kinds, such as hue=circular.", field="kinds")
-    return name, kind
+def _kinds(options: ScoreOptions) -> dict[str, str]:
+    """Factor -> its kind, of words such as `hue=circular`."""
+    pairs = {word: word.rpartition("=") for word in options.kinds}
+    for word, (name, _, _) in pairs.items():
+        if not name:
+            raise UnknotError(f"--kinds {word}: expected names with kinds, such as hue=circular.", field="kinds")
+    return {name: kind for name, _, kind in pairs.values()}
 
 
 def _dictionary(options: ScoreOptions, representation: "Representation") -> "DictionaryCard | None":
@@ -255,7 +255,7 @@ def _write(
     from unknot.files import as_json, plain
     from unknot.scoring.record import scorecard_record, to_csv
 
-    record = scorecard_record(card, files) if options.json or options.html else {}
+    record = scorecard_record(card, files, _kinds(options)) if options.json or options.html else {}
     if dictionary is not None:
         record["dictionary"] = plain({**dictionary.record(), "codes_and_dense": dense})
     if options.json:

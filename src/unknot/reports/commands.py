@@ -28,11 +28,24 @@ def train_command(spec: RunSpec, parent: Path | str) -> Command:
     return Command(tuple(words), "trains it")
 
 
-def score_command(target: Sequence[str], metric: str, *, seed: int = 0, limit: int | None = None) -> Command:
-    """What computes a metric, or several with commas between, of a run or of files of latents."""
+def score_command(target: Sequence[str], metric: str, record: Mapping[str, Any] | None = None) -> Command:
+    """What computes a metric, or several with commas between, of a run or of files of latents.
+
+    Args:
+        target: the run or the files.
+        metric: full names.
+        record: of the scorecard, whose seed, limit and kinds are repeated; left out, all are the defaults.
+
+    >>> record = {"seed": 0, "parameters": {"limit": 500}, "input": {"kinds": {"hue": "circular"}}}
+    >>> score_command(["codes.npz"], "r2", record).text
+    'unknot score codes.npz --metrics r2 --limit 500 --kinds hue=circular'
+    """
     words = ["unknot", "score", *target, "--metrics", metric]
-    words += ["--seed", str(seed)] if seed else []
-    words += ["--limit", str(limit)] if limit is not None else []
+    if record is not None:
+        limit, kinds = record["parameters"].get("limit"), record["input"].get("kinds", {})
+        words += ["--seed", str(record["seed"])] if record["seed"] else []
+        words += ["--limit", str(limit)] if limit is not None else []
+        words += ["--kinds", ",".join(f"{name}={kind}" for name, kind in kinds.items())] if kinds else []
     return Command(tuple(words))
 
 

@@ -221,8 +221,7 @@ def _score_commands(run: Run) -> Iterator[Command]:
     if not records:
         yield Command(("unknot", "score", latents_of(run)), "scores it")
     for record in records:
-        limit = record["parameters"].get("limit")
-        command = score_command(_target(run, record), ",".join(record["scores"]), seed=record["seed"], limit=limit)
+        command = score_command(_target(run, record), ",".join(record["scores"]), record)
         yield replace(command, caption="scores it")
 
 

@@ -5,10 +5,10 @@ Everything is read from the record of a scorecard: what `unknot score --json` wr
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from unknot.reading.guard import load_json, parsing
 from unknot.reports.commands import score_command
@@ -18,42 +18,52 @@ from unknot.scoring.answers import Answer, answers, in_a_sentence
 from unknot.scoring.record import score_rows
 from unknot.scoring.score_row import ScoreRow, said_by
 
+Number = float | Literal["inf", "-inf"] | None  # as JSON has those that it has no number for
 
-class _File(BaseModel):
+
+class _Strict(BaseModel):
+    """Values of the very types that records have: the record is shown as it is, and not as it could be read."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class _File(_Strict):
     name: str
 
 
-class _Input(BaseModel):
+class _Input(_Strict):
     files: list[_File] = []
+    kinds: dict[str, str] = {}
     skipped_factors: dict[str, str] = {}
     notes: list[str] = []
 
 
-class _Verdict(BaseModel):
+class _Verdict(_Strict):
     factor: str
     share: float | None
+    exclusivity: float | None = None
     text: str
 
 
-class _Chance(BaseModel):
+class _Chance(_Strict):
     value: float
     permutations: int
-    above: float | None
+    above: Number
     p: float | None
 
 
-class _Score(BaseModel):
-    value: float | None
+class _Score(_Strict):
+    value: Number
     parts: dict[str, Any]
     version: int | str
     seconds: float = 0.0
-    interval: tuple[float, float] | None = None
-    drift: float | None = None
+    interval: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None
+    drift: Number = None
     chance: _Chance | None = None
     warnings: list[str] = []
 
 
-class _Record(BaseModel):
+class _Record(_Strict):
     """What pages need of a record, to tell a damaged one before any of it is shown."""
 
     seed: int | None
@@ -162,9 +172,8 @@ def verdict_contents(record: Mapping[str, Any]) -> list[Content]:
 def score_grid(
     rows: Iterable[ScoreRow],
     target: Sequence[str],
+    record: Mapping[str, Any] | None = None,
     *,
-    seed: int = 0,
-    limit: int | None = None,
     name: str = "scores",
 ) -> Grid:
     """Every number with the command that makes it; refusals are left out."""
@@ -173,7 +182,7 @@ def score_grid(
         if not row.refused:
             number = float(row.value) if isinstance(row.value, str) else row.value  # "inf" in JSON
             better = "higher" if row.higher_is_better else "lower"
-            command = score_command(target, row.metric, seed=seed, limit=limit)
+            command = score_command(target, row.metric, record)
             chance = row.chance, row.above_chance
             cells.append([row.metric, row.part, number, *chance, row.measures, better, row.version, command])
     header = ("metric", "part", "value", "chance", "above chance", "measures", "better", "version", "made by")
@@ -182,8 +191,7 @@ def score_grid(
 
 def record_grid(record: Mapping[str, Any], target: Sequence[str], name: str = "scores") -> Grid:
     """The numbers of a record; the arguments are those of `score_grid`."""
-    limit = record["parameters"].get("limit")
-    return score_grid(score_rows(record), target, seed=record["seed"], limit=limit, name=name)
+    return score_grid(score_rows(record), target, record, name=name)
 
 
 def _answers(record: Mapping[str, Any]) -> list[Answer]:
@@ -191,6 +199,8 @@ def _answers(record: Mapping[str, Any]) -> list[Answer]:
 
 
 def _left_out(record: Mapping[str, Any]) -> Iterator[str]:
+    for name, kind in record["input"].get("kinds", {}).items():
+        yield f"Factor {name} was scored as {kind}, as --kinds says."
     for name, why in record["input"].get("skipped_factors", {}).items():
         yield f"Factor {name} was left out: {why}."
     general = record["input"].get("notes", [])

@@ -39,8 +39,16 @@ def _of_record(record: Mapping[str, Any]) -> Iterator[Entry]:
         yield id_, {"refused": why}, {}
 
 
-def scorecard_record(card: Scorecard, files: Sequence[Path | str] = ()) -> dict[str, Any]:
-    """The scorecard as JSON-ready values. NaN becomes null; an infinite number becomes "inf" or "-inf"."""
+def scorecard_record(
+    card: Scorecard, files: Sequence[Path | str] = (), kinds: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The scorecard as JSON-ready values. NaN becomes null; an infinite number becomes "inf" or "-inf".
+
+    Args:
+        card: all of it.
+        files: that were scored.
+        kinds: factor -> its kind, where it was named for the scores, whatever the files say.
+    """
     plan = card.plan
     rep, rows = plan.representation, plan.rows
     record = {
@@ -52,6 +60,7 @@ def scorecard_record(card: Scorecard, files: Sequence[Path | str] = ()) -> dict[
             "n_test_rows": 0 if rep.latents_test is None else int(rep.latents_test.shape[0]),
             "n_latents": int(rep.latents.shape[1]),
             "factor_names": list(rep.factor_names),
+            **({"kinds": dict(kinds)} if kinds else {}),
             "skipped_factors": {} if rows is None else rows.skipped,
             "missing_labels": [asdict(missing) for missing in plan.missing],
             "notes": list(plan.notes),

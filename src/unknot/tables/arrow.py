@@ -79,7 +79,7 @@ def as_table(values: Any, who: str) -> "pa.Table":
         for name, feature in values.features.items():
             if isinstance(feature, ClassLabel):
                 place = table.column_names.index(name)
-                table = table.set_column(place, name, worded(table.column(name), feature.names))
+                table = table.set_column(place, name, worded(_known(table.column(name)), feature.names))
         return table
     if isinstance(values, Mapping):
         return pa.table({str(name): column_of(column, f"{who}: '{name}'") for name, column in values.items()})
@@ -107,16 +107,21 @@ def column_of(values: Any, who: str) -> "pa.ChunkedArray":
 
 
 def worded(codes: Any, words: Sequence[str]) -> "pa.ChunkedArray":
-    """Numbers of classes with their words, as a categorical; unknown is NaN, or -1 as Hugging Face writes it."""
+    """Numbers of classes with their words, as a categorical; unknown is NaN."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    column = column_of(codes, "words")
     try:
-        known = pc.if_else(pc.less(column, 0), None, column).combine_chunks().cast("int32")
-        return pa.chunked_array([pa.DictionaryArray.from_arrays(known, pa.array(list(words)))])
+        indices = column_of(codes, "words").combine_chunks().cast("int32")
+        return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, pa.array(list(words), pa.string()))])
     except pa.ArrowException as error:
         raise UnknotError(f"words: classes are not the numbers of {len(words)} words ({error}).") from None
+
+
+def _known(codes: "pa.ChunkedArray") -> "pa.ChunkedArray":
+    """Numbers of classes without -1, which Hugging Face writes for an unknown one."""
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.less(codes, 0), None, codes)
 
 
 def _mixed(who: str, error: Exception) -> UnknotError:

@@ -16,8 +16,9 @@ from unknot.tables.arrow import column_of
 from unknot.tables.frames import Frame, frame_of, n_rows
 from unknot.tables.labels import Labels, labels_of
 from unknot.tables.latents import vectors
+from unknot.tables.metadata import FACTOR, About
 
-LATENT, FACTOR = "latent_", "factor_"  # how columns are called that need not be chosen
+LATENT = "latent_"  # how columns are called that need not be chosen, as those of factors
 WILD = "*?["
 
 
@@ -78,17 +79,22 @@ def choose(first: Frame, labels: Frame | None, columns: Columns) -> Chosen:
         theirs = _read(second, [*factors, *keys, *([columns.join] if columns.join else [])])
         own, theirs, rows = _joined(first, second, own, theirs, n_rows(z), columns.join)
     group = own.get(columns.groups, theirs.get(columns.groups)) if columns.groups else None
-    named = {name if name in second.factors else name.removeprefix(FACTOR): theirs[name] for name in factors}
-    chosen = {name: _plain(second.who, name, column) for name, column in named.items()}
-    about = labels_of(chosen, who=second.who, missing=columns.missing) if chosen else None
-    return Chosen(z if rows is None else z[rows], about, group, second.kinds, rows)
+    names = {name: name if name in second.factors else name.removeprefix(FACTOR) for name in factors}
+    chosen = {names[name]: _plain(second.who, names[name], theirs[name]) for name in factors}
+    about = second.about.by_column(second.who, set(second.names) - set([] if columns.latents or both else latents))
+    own_names = {name: names.get(name, name.removeprefix(FACTOR)) for name in (*about.kinds, *about.words)}
+    words = {own_names[name]: own for name, own in about.words.items()}
+    kinds = {own_names[name]: kind for name, kind in about.kinds.items()}
+    y = labels_of(chosen, who=second.who, missing=columns.missing).numbered(words) if chosen else None
+    return Chosen(z if rows is None else z[rows], y, group, kinds, rows)
 
 
 def labelled_frame(who: str, latents: Any, labels: Labels | None) -> Frame:
     """Latents and factors as the columns of a table, words as words."""
     columns = labels.by_name() if labels else {}
     frame = frame_of({"latents": latents, **columns}, who)
-    return replace(frame, kinds=labels.kinds if labels else {}, factors=tuple(columns))
+    about = About(labels.kinds, labels.words) if labels else About()
+    return replace(frame, about=about, factors=tuple(columns))
 
 
 def _latents(frame: Frame, columns: Columns) -> list[str]:

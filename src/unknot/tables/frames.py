@@ -4,28 +4,24 @@ A column is one of Arrow's, or an array (n, d) or sparse matrix that stands besi
 dataset of HDF5, an array of an `.npz`.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unknot.errors import UnknotError
-from unknot.factors import Kind
 from unknot.reading.arrays import Sparse
 from unknot.reading.guard import must_fit, parsing
 from unknot.tables.arrow import INDEX, Annotated, HuggingFace, as_table, is_table
 from unknot.tables.latents import is_vector, latents_of
+from unknot.tables.metadata import About
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 HDF5 = (".h5", ".hdf5", ".h5ad")
-METADATA = b"unknot"  # where the schema of Arrow and of Parquet files says what columns do not
-KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -36,14 +32,14 @@ class Frame:
         who: the file, or what the table is called in messages.
         vectors: name of each column -> whether it holds a vector in each row.
         read: the columns of some names.
-        kinds: factor -> its kind, where the file says so.
+        about: what the file says beside its columns.
         factors: columns that are factors, whatever they are called.
     """
 
     who: str
     vectors: Mapping[str, bool]
     read: Callable[[Sequence[str]], Mapping[str, Any]]
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    about: About = field(default_factory=About)
     factors: tuple[str, ...] = ()
 
     @property
@@ -83,6 +79,14 @@ def file_frame(path: Path) -> Frame:
     return Frame(str(path), vectors, read)
 
 
+def file_about(path: Path) -> About:
+    """What a file of factors says beside its columns, by the names of these; nothing but of Parquet."""
+    if path.suffix != ".parquet" or not path.exists():
+        return About()
+    frame = file_frame(path)
+    return frame.about.by_column(frame.who, frame.vectors)
+
+
 def _beside(who: str, table: "pa.Table", arrays: Mapping[str, Any]) -> Frame:
     """The columns of a table, with arrays that have as many rows."""
     vectors = {str(field.name): is_vector(field.type) for field in table.schema} | dict.fromkeys(arrays, True)
@@ -90,7 +94,7 @@ def _beside(who: str, table: "pa.Table", arrays: Mapping[str, Any]) -> Frame:
     def read(names: Sequence[str]) -> dict[str, Any]:
         return {name: latents_of(arrays[name], who) if name in arrays else table.column(name) for name in names}
 
-    return Frame(who, vectors, read, _kinds(who, table.schema))
+    return Frame(who, vectors, read, About.of(who, table.schema))
 
 
 def _of_parquet(path: Path) -> Frame:
@@ -107,21 +111,7 @@ def _of_parquet(path: Path) -> Frame:
             return {name: table.column(name) for name in names}
 
     vectors = {str(field.name): is_vector(field.type) for field in schema if not field.name.startswith(INDEX)}
-    return Frame(str(path), vectors, read, _kinds(str(path), schema))
-
-
-def _kinds(who: str, schema: "pa.Schema") -> Mapping[str, Kind]:
-    """Kinds of factors that the metadata of a table has."""
-    written = (schema.metadata or {}).get(METADATA)
-    with suppress(ValueError, RecursionError):
-        about = {} if written is None else json.loads(written)
-        kinds = about.get("kinds", {}) if isinstance(about, dict) else None
-        if isinstance(kinds, dict) and all(kind in KINDS for kind in kinds.values()):
-            return kinds
-    raise UnknotError(
-        f"{who}: its metadata 'unknot' is {written!r:.80}; expected JSON such as "
-        f'{{"kinds": {{"colour": "categorical"}}}}, with kinds out of {", ".join(KINDS)}.'
-    )
+    return Frame(str(path), vectors, read, About.of(str(path), schema))
 
 
 def n_rows(column: Any) -> int:

@@ -69,21 +69,28 @@ class Labels:
 
     def like(self, first: "Labels") -> "Labels":
         """The same with classes of words numbered as in other labels; words that are new there come after them."""
-        values, words = self.values, dict(self.words)
-        for j, (name, own) in enumerate(zip(self.columns, first.columns, strict=False)):
+        for name, own in zip(self.columns, first.columns, strict=False):
             if (name in self.words) != (own in first.words):
                 raise UnknotError(
                     f"factor '{name}' is words in some rows and numbers in others; make it one of both."
                 )
-            if name in self.words and self.words[name] != first.words[own]:
-                classes = tuple(dict.fromkeys((*first.words[own], *self.words[name])))
-                place = np.array([classes.index(word) for word in self.words[name]], dtype=np.float64)
+        both = zip(self.columns, first.columns, strict=False)
+        return self.numbered({name: first.words[own] for name, own in both if own in first.words})
+
+    def numbered(self, words: Mapping[str, tuple[str, ...]]) -> "Labels":
+        """The same with classes numbered as in words of factors; those that are new come after them."""
+        values, words = (
+            self.values.copy(),
+            {**self.words, **{n: words[n] for n in self.columns if n in words}},
+        )
+        for j, name in enumerate(self.columns):
+            own = self.words.get(name, ())
+            if own != words.get(name, ()) and own:
+                classes = {word: i for i, word in enumerate(dict.fromkeys((*words[name], *own)))}
+                place = np.array([classes[word] for word in own])
                 there = known(values[:, j])
-                column = values[:, j].astype(np.float64)
-                column[there] = place[values[there, j].astype(np.int64)]
-                values = values.copy()
-                values[:, j] = column
-                words[name] = classes
+                values[there, j] = place[values[there, j].astype(np.int64)]
+                words[name] = tuple(classes)
         return Labels(values, self.columns, words, self.kinds)
 
 

@@ -19,8 +19,8 @@ from unknot.reading.arrays import is_sparse
 from unknot.reading.guard import must_fit, parsing
 from unknot.reading.tables import read_parquet
 from unknot.tables import sparse
-from unknot.tables.frames import METADATA
 from unknot.tables.labels import Labels, labels_of
+from unknot.tables.metadata import FACTOR, About
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
 TABLES = (".csv", ".parquet")
@@ -92,8 +92,8 @@ def write_arrays(
         np.savez_compressed(file, **arrays, **strings)  # type: ignore[arg-type]
 
 
-def write_parquet(path: Path, arrays: Mapping[str, Any], labels: Labels | None) -> None:
-    """Write a table of latents and factors, words as words, with the kinds of factors in its metadata."""
+def write_parquet(path: Path, arrays: Mapping[str, Any], labels: Labels | None, source: Mapping[str, Any]) -> None:
+    """Write a table of latents and factors, words as words; its metadata have what a table has no column for."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -103,10 +103,9 @@ def write_parquet(path: Path, arrays: Mapping[str, Any], labels: Labels | None) 
         raise UnknotError(f"{path}: a table holds latents (n, d) and factors, not {others[0]}; write an .npz.")
     columns: dict[str, Any] = {f"latent_{i}": column for i, column in enumerate(latents.T)}
     if labels is not None:
-        columns |= {f"factor_{name}": column for name, column in labels.by_name().items()}
-    table = pa.table(columns)
-    kinds = {} if labels is None else labels.kinds
-    table = table.replace_schema_metadata({METADATA: json.dumps({"kinds": dict(kinds)})} if kinds else {})
+        columns |= {FACTOR + name: column for name, column in labels.by_name().items()}
+    about = About(source=source) if labels is None else About(labels.kinds, labels.words, source)
+    table = pa.table(columns).replace_schema_metadata(about.metadata)
     with written_whole(path) as beside:
         pq.write_table(table, beside)
 
@@ -237,8 +236,11 @@ def json_object(written: NDArray[Any] | None) -> dict[str, Any]:
 
 
 def kinds_in(written: NDArray[Any] | None) -> dict[str, Any]:
-    """Kinds of factors that a file has as JSON; scores depend on them, so that what cannot be read is refused."""
+    """Kinds of factors that a file has as JSON; scores depend on them, so that what cannot be read is refused.
+
+    Constants, which older files name, have no kind: they are left out of every score.
+    """
     kinds = json_object(written)
     if written is not None and not kinds and str(written).strip() != "{}":
         raise UnknotError(f'kinds is {str(written)!r:.80}; expected JSON such as {{"colour": "categorical"}}.')
-    return kinds
+    return {name: kind for name, kind in kinds.items() if kind != "constant"}
