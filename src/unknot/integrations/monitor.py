@@ -9,20 +9,17 @@
 `unknot.integrations.lightning`, `.trainer` and `.keras` are the same as callbacks.
 """
 
-import random
-import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from timeit import timeit
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unknot.errors import UnknotError, UnknotWarning, shown
+from unknot.integrations.outputs import as_numpy, outputs, undisturbed
 from unknot.reading.arguments import checked
-from unknot.reading.arrays import as_array
 from unknot.scoring.scoring import score
 
 if TYPE_CHECKING:
@@ -71,7 +68,7 @@ class Monitor:
         if every < 1 or not 0 < share <= 1:
             raise UnknotError(f"monitor: every is {every} and share {share}; expected 1 or more, and up to 1.")
         self.inputs, self.factors, self.metrics = inputs, factors, list(metrics)
-        self.every, self.share, self.log, self._encode = every, share, log, encode or _outputs
+        self.every, self.share, self.log, self._encode = every, share, log, encode or outputs
         self.history: list[dict[str, float]] = []
         self.seconds = 0.0  # spent on scores
         self._started: float | None = None
@@ -118,52 +115,8 @@ class Monitor:
             return score(latents, self.factors, metrics=self.metrics).values()
 
 
-@contextmanager
-def undisturbed(model: Any) -> Iterator[None]:
-    """Leave random numbers, and the mode of every part of a torch module, as they are before."""
-    torch = sys.modules.get("torch")  # a model of torch has imported it
-    modes = {}
-    if torch is not None and isinstance(model, torch.nn.Module):
-        modes = {part: part.training for part in model.modules()}
-        model.eval()
-    state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002 - which is the caller's
-    try:
-        with nullcontext() if torch is None else torch.random.fork_rng():
-            yield
-    finally:
-        random.setstate(state)
-        np.random.set_state(numpy_state)  # noqa: NPY002
-        for part, training in modes.items():
-            part.training = training
-
-
-def as_numpy(codes: Any) -> Any:
-    """Codes (n, d) of any library; of several things the first, such as the means of means and log-variances."""
-    if isinstance(codes, Mapping):
-        raise UnknotError(f"monitor: the model returns {', '.join(map(str, codes))} by name; choose with encode=.")
-    first = codes[0] if isinstance(codes, tuple | list) and codes else codes
-    latents = as_array(first, "monitor", "latents")
-    if not latents.ndim or not latents.size:
-        raise UnknotError(
-            f"monitor: the model returns {shown(codes)}; expected latents, a row for each input. Choose with encode=."
-        )
-    return latents.reshape(len(latents), -1)
-
-
 def _has_rows(rows: Any) -> bool:
     try:
         return len(rows) > 0
     except TypeError:  # which numbers, and arrays without an axis, answer with
         return False
-
-
-def _outputs(model: Any, inputs: Any) -> Any:
-    """What a model returns; a torch module is given its rows where its weights are."""
-    if not callable(model):
-        raise UnknotError(f"monitor: {type(model).__name__} cannot be called with rows; give encode=.")
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(model, torch.nn.Module):
-        device = next((weight.device for weight in model.parameters()), None)
-        with torch.no_grad():
-            return model(torch.as_tensor(inputs).to(device=device))
-    return model(inputs)
