@@ -385,7 +385,7 @@ if PROGRAM is not None:
         browser.run("const x = document.getElementById('x'); x.value = '3'; x.dispatchEvent(new Event('change'))")
         assert browser.run(f"{dots}.map((dot) => dot.getAttribute('cx')).join()") != before
         assert browser.run("document.documentElement.scrollWidth <= innerWidth")
-        labels = browser.run("[...document.querySelectorAll('#chart .mark')].map((mark) => mark.textContent)")
+        labels = browser.run("[...document.querySelectorAll('#chart .tick')].map((tick) => tick.textContent)")
         assert 4 <= len(labels) <= 10 and all(len(label.strip("−0.").replace(".", "")) <= 2 for label in labels)
         browser.run(f"{dots}[0].dispatchEvent(new Event('pointerenter'))")
         _until(browser, "document.getElementById('look').naturalWidth > 0")

@@ -70,13 +70,13 @@
     for (const [a, label] of marks(across)) {
       chart.append(
         svg("line", { class: "grid", x1: across.at(a), x2: across.at(a), y1: box.top, y2: box.bottom, stroke: "var(--line)" }),
-        svg("text", { class: "mark", x: across.at(a), y: box.bottom + 18, "text-anchor": "middle", fill: "var(--soft)", "font-size": 12 }, label),
+        svg("text", { class: "tick", x: across.at(a), y: box.bottom + 18, "text-anchor": "middle", fill: "var(--soft)", "font-size": 12 }, label),
       );
     }
     for (const [b, label] of marks(up)) {
       chart.append(
         svg("line", { class: "grid", y1: up.at(b), y2: up.at(b), x1: box.left, x2: box.right, stroke: "var(--line)" }),
-        svg("text", { class: "mark", x: box.left - 6, y: up.at(b) + 4, "text-anchor": "end", fill: "var(--soft)", "font-size": 12 }, label),
+        svg("text", { class: "tick", x: box.left - 6, y: up.at(b) + 4, "text-anchor": "end", fill: "var(--soft)", "font-size": 12 }, label),
       );
     }
     const title = (m) => m.words + { true: "", false: " (lower is better)", null: " (control)" }[m.higher];
