@@ -30,6 +30,8 @@ def release(version: str) -> list[int]:
 
     >>> release("1.10.2.dev0"), release("")
     ([1, 10, 2], [])
+    >>> release("9" * 5000)  # of a stranger's file: more digits than Python makes a number of
+    [999999999]
     """
-    head = re.match(r"\d+(\.\d+)*", version)
+    head = re.match(r"\d{1,9}(\.\d{1,9})*", version)
     return [int(number) for number in head[0].split(".")] if head else []
