@@ -231,10 +231,8 @@ def _flags_must_be_boolean(model: str, options: dict[str, Any]) -> None:
 def _value(text: str) -> bool | int | float | str:
     if text in ("True", "true", "False", "false"):
         return text in ("True", "true")
-    if re.fullmatch(r"[+-]?\d+", text):
-        return int(text)
     try:
-        return float(text)
+        return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
     except ValueError:
         return text
 

@@ -54,9 +54,12 @@ class SlotOptions:
         _must_be_one_of(ACTIVATIONS, activation=self.activation)
         _must_be_one_of(SLOT_DECODERS, slot_decoder=self.slot_decoder)
         _must_be_one_of(STARTS, start=self.start)
-        if not re.fullmatch(r"\d*[13579](,\d*[13579])*", self.kernels):
+        if not re.fullmatch(r"\d?[13579](,\d?[13579])*", self.kernels):
             raise UnknotError(
-                who=WHO, field="kernels", value=self.kernels, expected="odd sizes with commas, such as 5,3,3"
+                who=WHO,
+                field="kernels",
+                value=self.kernels,
+                expected="odd sizes below 100 with commas, such as 5,3,3",
             )
 
     @property

@@ -94,7 +94,7 @@ def test_a_mapped_array_does_not_stay_in_memory(tmp_path):
     assert resident < 4_000  # of 20,000 kB
 
 
-@pytest.mark.parametrize("bins", [0, -3, True, "ten", "zero+", "zero+0", "one+10", 2.5])
+@pytest.mark.parametrize("bins", [0, -3, True, "ten", "zero+", "zero+0", "one+10", 2.5, "zero+" + "9" * 5000])
 def test_what_is_no_binning_is_refused(bins):
     with pytest.raises(UnknotError, match="bins is"):
         Binning.of(bins)

@@ -36,6 +36,7 @@ def test_a_reasoner_of_one_s_own_is_what_the_options_say() -> None:
         ({"lr": 0.0}, "lr is 0.0; expected a number above 0"),
         ({"dropout": 1.0}, "dropout is 1.0"),
         ({"g": "big"}, "g is 'big'; expected width x depth, such as 256x2"),
+        ({"g": "9" * 5000 + "x2"}, "g is '99.*; expected width x depth"),
         ({"g": "16x1"}, "g is '16x1'; .* a depth of at least 2"),
         ({"f": "0x1"}, "f is '0x1'"),
         ({"optimiser": "moun"}, "unknown optimiser of reasoning 'moun'; did you mean 'muon'"),

@@ -35,6 +35,7 @@ def test_what_is_not_said_is_as_published():
         (OwnRule(ratio=0.2), "random", "split is 'random'; --hold, --ratio.*belong to one of composition"),
         (OwnRule(ratio=0.2), "", "split is ''"),
         (OwnRule(hold=("x",)), "extrapolation", "--hold 'x' is not like"),
+        (OwnRule(hold=("x=" + "9" * 5000,)), "extrapolation", "is not like"),
     ],
 )
 def test_mistakes_are_named(own, kind, complaint):

@@ -56,7 +56,7 @@ class Binning:
     def of(cls, bins: int | str) -> "Binning":
         """That of a number, or of a name such as "zero+10"."""
         word, plus, number = str(bins).rpartition("+")
-        count = int(number) if number.isdecimal() else 0
+        count = int(number) if number.isdecimal() and len(number) < 10 else 0
         if isinstance(bins, bool) or count < 1 or (word, plus) not in (("", ""), ("zero", "+")):
             raise UnknotError(
                 f"bins is {bins!r}; expected a whole number of at least 1, such as 20, or 'zero+10'."

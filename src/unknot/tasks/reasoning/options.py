@@ -178,7 +178,7 @@ class ReasoningOptions(Options):
 
 
 def _width_and_depth(name: str, text: str, *, least: int) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d+)x(\d+)", text)
+    match = re.fullmatch(r"(\d{1,9})x(\d{1,9})", text)
     width, depth = (int(match[1]), int(match[2])) if match else (0, 0)
     if width < 1 or depth < least:
         expected = f"width x depth, such as 256x2, with a depth of at least {least}"

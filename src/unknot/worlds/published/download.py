@@ -189,8 +189,8 @@ def _receive(url: str, part: Path, file: PublishedFile, progress: Progress) -> b
         if response.status == 206 and not resumed:
             return _begin_anew(part)
         have = have if resumed else 0
-        length = response.headers.get("Content-Length")
-        total = have + int(length) if length else None
+        length = _count(response.headers.get("Content-Length"))
+        total = None if length is None else have + length
         with part.open("ab" if resumed else "wb") as stream:
             progress(file.name, have, total or file.size or have)
             while block := response.read(BLOCK):
@@ -206,5 +206,9 @@ def _begin_anew(part: Path) -> bool:
 
 
 def _length(content_range: str | None) -> int | None:
-    match = re.fullmatch(r"bytes \S+/(\d+)", content_range or "")
-    return int(match[1]) if match else None
+    match = re.fullmatch(r"bytes \S+/(\S+)", content_range or "")
+    return _count(match[1]) if match else None
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"\d{1,18}", text) else None

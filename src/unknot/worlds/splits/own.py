@@ -85,13 +85,14 @@ class OwnRule:
 
 
 AS_PUBLISHED = OwnRule()
+CLASSES = r"\d{1,9}(?:\.\.\d{1,9})?"
 
 
 def held_classes(hold: Sequence[str], space: FactorSpace, who: str = "split") -> Exclusive:
     """The classes that words like `x=25..31` and `scale=0,5` name."""
     held: Exclusive = {}
     for text in hold:
-        match = re.fullmatch(r"\s*([^=]+?)\s*=\s*(\d+(?:\.\.\d+)?(?:\s*,\s*\d+(?:\.\.\d+)?)*)\s*", text)
+        match = re.fullmatch(rf"\s*([^=]+?)\s*=\s*({CLASSES}(?:\s*,\s*{CLASSES})*)\s*", text)
         if match is None:
             raise UnknotError(f"{who}: --hold '{text}' is not like x=25..31 or scale=0,5.", field="hold")
         name, chosen = match.groups()
