@@ -30,6 +30,7 @@ PARTS = (
     "models",
     "mahon2024",
     "duan2020",
+    "reference",
     "schott2022",
     "vansteenkiste2019",
     "reasoning",
@@ -87,9 +88,11 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="part", help=f"among {', '.join(PARTS)}; all if left out")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--minutes", type=float, default=60, help="how long endurance disturbs its study")
-    parser.add_argument("--seeds", type=int, help="of validity, duan2020 or traced_slots, or pairs of comparisons")
+    parser.add_argument(
+        "--seeds", type=int, help="of validity, traced_slots or all of the reference, or pairs of comparisons"
+    )
     parser.add_argument("--pixels", type=int, help="side of the scenes of traced_slots, such as 32")
-    parser.add_argument("--steps", type=int, help="fewer steps of duan2020 or traced_slots")
+    parser.add_argument("--steps", type=int, help="fewer steps of traced_slots")
     parser.add_argument("--tiny", action="store_true", help="agents in two minutes, to see that it runs")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.parts if name not in PARTS]
@@ -100,10 +103,9 @@ def main() -> None:
     own: dict[str, dict[str, Any]] = {"endurance": {"minutes": chosen.minutes}, "agents": {"tiny": chosen.tiny}}
     if chosen.seeds is not None:
         seeds = {"seeds": chosen.seeds}
-        own |= {"validity": seeds, "comparisons": {"pairs": chosen.seeds}}
+        own |= {"validity": seeds, "reference": seeds, "comparisons": {"pairs": chosen.seeds}}
     traced = {name: vars(chosen)[name] for name in ("seeds", "pixels", "steps") if vars(chosen)[name] is not None}
     own |= {"traced_slots": traced, "objects": traced}
-    own["duan2020"] = {name: value for name, value in traced.items() if name != "pixels"}
     for name in chosen.parts or PARTS:
         print(f"== {name}", flush=True)
         began, busy = time.monotonic(), _cpu_seconds()

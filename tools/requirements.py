@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements.lock"
 DEMO_LOCK = ROOT / "requirements-demo.lock"
 CONSTRAINTS = ROOT / "constraints.txt"
-UNLOCKED = ("docs", "gym")  # extras with versions of their own, which neither tests nor the demo install
+UNLOCKED = ("docs",)  # an extra with versions of its own, which neither tests nor the demo install
 
 
 @dataclass(frozen=True)

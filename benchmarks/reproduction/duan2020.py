@@ -1,11 +1,7 @@
-"""Does a ranking without labels agree with the metrics that need them, on models that are really trained?
-
-The reference study that ships: six models, six strengths each, by the quick recipe. `--seeds 50` is the size of Duan et
-al. 2020, and more seeds go on from fewer.
-"""
+"""Does a ranking without labels agree with the metrics that need them?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reproduce import correlated, table
 
@@ -19,12 +15,15 @@ METRICS = {
     "dci": "DCI",
     "fairness.unfairness": "unfairness",
 }
-FAIRNESS = {"rows": 5000, "points": 50, "rounds": 50}
 
 
-def run(folder: Path, jobs: int, seeds: int = 10, steps: int | None = None) -> str:
-    """How rankings go with metrics, what one would have kept, and the published means."""
-    import yaml
+def run(folder: Path, jobs: int) -> str:
+    """The 90 short runs."""
+    return agreement(Path(__file__).with_suffix(".yaml"), folder, jobs)
+
+
+def agreement(study: Path | str, folder: Path, jobs: int) -> str:
+    """How rankings go with metrics over the runs of a study, and what one would have kept."""
     from rich.console import Console
 
     from unknot.studies.folder import StudyFolder
@@ -34,29 +33,15 @@ def run(folder: Path, jobs: int, seeds: int = 10, steps: int | None = None) -> s
     from unknot.studies.spec import read_spec
     from unknot.studies.study import run_study
 
-    spec = {**read_spec("reference").data, "seeds": seeds, "tasks": {"fairness": FAIRNESS}}
-    if steps is not None:
-        spec["steps"] = steps
-        folder = folder.with_name(f"{folder.name}_{steps}")
-    file = folder.with_suffix(".yaml")
-    file.write_text(yaml.safe_dump(spec, sort_keys=False), encoding="utf-8")
     with shown(Console(stderr=True)) as progress:
-        run_study(plan_study(read_spec(file)), folder, jobs=jobs, progress=progress)
+        run_study(plan_study(read_spec(study)), folder, jobs=jobs, progress=progress)
     wide = results(StudyFolder(folder))
     rows = [
         {"runs of": name, **row}
         for name, runs in [("all models", wide), *wide.groupby("model")]
         for row in _correlations(runs)
     ]
-    return "\n".join([table(rows), table(_picks(wide)), table(published())])
-
-
-def published() -> list[dict[str, Any]]:
-    """Table 7 of the paper: means over four metrics, three datasets and six model classes."""
-    from unknot.papers import table as of_paper
-
-    rows = of_paper("duan2020", "table7").to_dict("records")
-    return [{"published": row["udr_version"] or row["compared_with"], "mean": row["value"]} for row in rows]
+    return table(rows) + "\n" + table(_picks(wide))
 
 
 def _correlations(runs: "DataFrame") -> list[dict[str, object]]:

@@ -18,7 +18,9 @@ WORLD = "dsprites_rendered"
 
 
 def test_a_pipeline_is_kept_with_skops(tmp_path: Path) -> None:
-    io, world = pytest.importorskip("skops.io"), open_world(WORLD)
+    from skops import io
+
+    world = open_world(WORLD)
     images = world.images(sample(world, 60, np.random.default_rng(0)))
     pipeline = make_pipeline(StandardScaler(), PCA(3)).fit(images.reshape(60, -1) / np.float32(255))
     io.dump(pipeline, tmp_path / "pipeline.skops")

@@ -19,7 +19,7 @@ def test_an_environment_package_that_is_not_installed_is_named_with_what_to_do(m
 
 
 def test_gymnasium_accepts_the_environment_and_an_episode_is_that_of_the_arena():
-    gymnasium = pytest.importorskip("gymnasium")
+    import gymnasium
     from gymnasium.utils.env_checker import check_env
 
     from unknot.worlds.scenes.arena import LENGTH, ArenaEnv

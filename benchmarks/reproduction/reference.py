@@ -1,0 +1,34 @@
+"""Does a ranking without labels agree with the metrics that need them, on models that are really trained?
+
+A part of the reference study that ships, for a quarter of an hour; `--seeds 10` trains all models of it with so many
+seeds (50 is the size of Duan et al. 2020), and more seeds go on from fewer.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from reproduce import table
+
+from reproduction.duan2020 import agreement
+
+
+def run(folder: Path, jobs: int, seeds: int | None = None) -> str:
+    """How rankings go with metrics, with the published means beside."""
+    import yaml
+
+    from unknot.studies.spec import read_spec
+
+    file = Path(__file__).with_suffix(".yaml")
+    if seeds is not None:
+        folder = folder.with_name("reference_whole")
+        file = folder.with_suffix(".yaml")
+        file.write_text(yaml.safe_dump({**read_spec("reference").data, "seeds": seeds}, sort_keys=False))
+    return agreement(file, folder, jobs) + "\n" + table(published())
+
+
+def published() -> list[dict[str, Any]]:
+    """Table 7 of the paper: means over four metrics, three datasets and six model classes."""
+    from unknot.papers import table as of_paper
+
+    rows = of_paper("duan2020", "table7").to_dict("records")
+    return [{"published": row["udr_version"] or row["compared_with"], "mean": row["value"]} for row in rows]
