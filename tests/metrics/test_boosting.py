@@ -1,3 +1,6 @@
+from importlib import import_module
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -198,17 +201,47 @@ def test_mistakes_are_named():
 
 
 def _wide(n, kind, seed=0):
-    """Two factors, which the first latents of 120 know something about; most entries are 0 if `kind` is sparse."""
+    """Two factors, which the first latents of 120 know something about; most entries are 0 if `kind` is "sparse".
+
+    In "copies" and "few values" many latents part the rows alike.
+    """
     rng = np.random.default_rng(seed)
     factors = rng.integers(0, (4, 3), size=(n, 2))
     latents = rng.normal(size=(n, 120))
     latents[:, :8] += factors[:, [0, 1] * 4]
-    return np.maximum(latents - 1.5, 0) if kind == "sparse" else latents, factors
+    if kind == "copies":
+        latents = np.hstack([latents[:, :40], -latents[:, 39::-1], latents[:, :40] ** 3])
+    kinds = {"sparse": np.maximum(latents - 1.5, 0), "few values": latents.round()}
+    return kinds.get(kind, latents), factors
+
+
+@pytest.fixture(scope="module")
+def all_latents():
+    """Trees that are grown inside look at every cut of every latent."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
+        return import_module("every_latent").all_latents
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "copies", "few values"])
+@pytest.mark.parametrize("exact", [True, False])
+def test_screened_trees_are_those_on_all_latents_to_the_last_bit(kind, exact, all_latents):
+    latents, factors = _wide(600, kind)
+    table = tabulate(latents)
+    screened = screen(table, exact)
+    for codes in (factors[:, 0], factors[:, 1] // 2):
+        some = fit_trees(table, codes, rounds=8, exact=exact, screened=screened)
+        with all_latents():
+            every = fit_trees(table, codes, rounds=8, exact=exact, screened=screened)
+        np.testing.assert_array_equal(some.features, every.features)
+        np.testing.assert_array_equal(some.thresholds, every.thresholds)
+        np.testing.assert_array_equal(some.importances, every.importances)
+        assert np.isfinite(some.thresholds).any()
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("exact", [True, False])
-def test_screened_trees_are_those_on_all_latents(kind, exact):
+def test_screened_trees_score_as_those_of_narrow_codes(kind, exact):
     latents, factors = _wide(900, kind)
     table = tabulate(latents[:600])
     for codes in factors.T:
@@ -274,10 +307,10 @@ def test_coarse_bins_hold_all_rows_and_part_no_equal_values():
     zeros = (latents[:, 2:] == 0).sum(axis=0)
     counts = np.diff(coarse.places, axis=1)
     np.testing.assert_array_equal(counts.sum(axis=1), 500)
-    common = coarse.common - coarse.starts
-    np.testing.assert_array_equal(counts[np.arange(2, 120), common[2:]], zeros)
-    assert not coarse.divisible[np.arange(2, 120), common[2:]].any()
-    assert coarse.divisible[0].any()
+    common = (coarse.common // len(coarse.common))[2:120]
+    np.testing.assert_array_equal(counts[np.arange(2, 120), common], zeros)
+    assert not coarse.divisible[common, np.arange(2, 120)].any()
+    assert coarse.divisible[:, 0].any()
 
 
 def test_narrow_codes_are_not_screened():

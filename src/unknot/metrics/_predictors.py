@@ -54,7 +54,7 @@ def boosted(
     columns = canonical_order(rows.latents)
     table = tabulate(rows.latents[:, columns])
     screened = screen(table, exact)
-    latents_test, factors_test, _ = rows.held_out
+    latents_test, factors_test = rows.held_out.latents[:, columns], rows.held_out.factors
     importance, train, test = _empty(rows)
 
     def fit(j: int, draws: np.random.Generator) -> None:
@@ -66,7 +66,7 @@ def boosted(
             null = fit_trees(table, shuffled, rounds=rounds, exact=exact, screened=screened, rng=draws)
             importance[columns, j] = _above(trees, null)
         train[j] = np.mean(trees.fitted == codes)
-        test[j] = np.mean(trees.predict(latents_test[:, columns]) == factors_test[:, j])
+        test[j] = np.mean(trees.predict(latents_test) == factors_test[:, j])
 
     if screened is None:
         for j in range(rows.n_factors):

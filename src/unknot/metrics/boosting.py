@@ -23,7 +23,7 @@ from unknot.metrics.inputs import Rng
 BINS = 256
 RATE = 0.1  # share of each Newton step that is taken
 COARSE = 32  # bins of a latent of a screen at most
-GROUP = 4  # latents of a screen that are counted side by side: two pairs
+LANES = 16  # latents of a screen that are looked at side by side
 RESOLUTION = np.float32(1e-7)  # values closer than this cannot be split, as in scikit-learn
 
 
@@ -44,14 +44,13 @@ class Table(NamedTuple):
 class Screen(NamedTuple):
     """Latents in few coarse bins, from which follows which of them a split can be on; see `screening`."""
 
-    bins: NDArray[np.uint16]  # (d / 2, n) bins of two latents, the first times 32; none if entries are listed
+    bins: NDArray[np.uint16]  # (width / 2, n) bins of two latents, the first times 32; none if entries are listed
     rows: Ints  # (n + 1,) where in `entries` each row starts
-    entries: NDArray[np.int32]  # start of the latent plus bin, of all entries that are not in the most common bin
-    common: Ints  # (d,) start of the latent plus the most common bin; none if entries are not listed
-    starts: Ints  # (d,) where in a histogram the bins of each latent start
+    entries: NDArray[np.int32]  # bin * width + latent, of all entries that are not in the most common bin
+    common: Ints  # (width,) the same of the most common bin; none if entries are not listed
     n_bins: Ints  # (d,)
     places: Ints  # (d, 33) where in `order` each bin starts
-    divisible: Bools  # (d, 32) whether a split may lie inside
+    divisible: Bools  # (32, width) whether a split may lie inside; width is d and a few latents that say nothing
     order: NDArray[np.int32]  # (d, n) of the table
     cuts: Bools  # (d, n) whether a split may lie before the next value in `order`
 

@@ -32,7 +32,7 @@ _GBT_FACTS = Facts(
     also={"adjusted": "explicitness"},
     identity=("n",),
     invariances=frozenset({"latents"}),
-    version=3,
+    version=4,
 )
 
 
@@ -143,7 +143,7 @@ def lr_accuracy(
     also={"accuracy_few": "explicitness", "accuracy_many": "explicitness"},
     identity=("model", "few", "many"),
     invariances=frozenset({"latents"}),
-    version=3,
+    version=4,
 )
 def data_efficiency(
     latents: Any,

@@ -14,7 +14,7 @@ from unknot.metrics.arrays import Floats
 
 Ints = NDArray[Any]
 FLAT = 1e-150  # leaves whose mean curvature is below are worth 0, as in scikit-learn
-BLOCK = 64  # rows of a softmax at a time, so that they stay in the fastest cache
+BLOCK = 64  # rows at a time, so that they stay in a near cache
 
 
 @njit(cache=True, error_model="numpy")
@@ -117,11 +117,13 @@ def add_trees(
 ) -> None:
     """Add the output of every tree to the raw predictions (K, n) of rows x (n, d)."""
     n_rounds, n_trees, n_inner = features.shape
-    for t in range(n_rounds):
-        for k in range(n_trees):
-            feature, threshold, value = features[t, k], thresholds[t, k], values[t, k]
-            for i in range(len(x)):
-                node = 0
-                while node < n_inner:
-                    node = 2 * node + 1 + (x[i, feature[node]] > threshold[node])
-                raw[k, i] += learning_rate * value[node - n_inner]
+    for start in range(0, len(x), BLOCK):
+        rows = x[start : start + BLOCK]
+        for t in range(n_rounds):
+            for k in range(n_trees):
+                feature, threshold, value, out = features[t, k], thresholds[t, k], values[t, k], raw[k, start:]
+                for i in range(len(rows)):
+                    node = 0
+                    while node < n_inner:
+                        node = 2 * node + 1 + (rows[i, feature[node]] > threshold[node])
+                    out[i] += learning_rate * value[node - n_inner]
