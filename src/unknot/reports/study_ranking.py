@@ -97,7 +97,7 @@ def ranking_sections(
             f"{unscored} of {n} runs have no score, because they have no informative latent or no partner that has "
             f"one: {'; '.join(names)}.{no_chart}"
         )
-    first = Grid(HEADER, best, "The best model for each number of informative latents.", "best by d", minor=MINOR)
+    first = Grid(HEADER, best, "The best model for each number of informative latents.", "best by d", minor=MINOR[1:])
     rest = Grid(HEADER, rows, "All models that have a score.", "ranking", minor=MINOR)
     parts = (
         [Section("Commands that make these numbers", contents=commands, name="rank commands")] if commands else []

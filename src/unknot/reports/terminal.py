@@ -65,7 +65,8 @@ def show(card: Scorecard, console: Console) -> None:
             console.print(Text("\nWho knows what: I(latent; factor) / H(factor), latents from left to right"))
             console.print(Text(hinton_text(card.shares, names)))
     seconds = sum(record.seconds for record in card.records.values())
-    console.print(Text(f"\n{len(card.records)} metrics in {seconds:.1f} s, seed {card.plan.seed}", style="dim"))
+    count = f"{len(card.records)} metric{'s' * (len(card.records) != 1)}"
+    console.print(Text(f"\n{count} in {seconds:.1f} s, seed {card.plan.seed}", style="dim"))
 
 
 def _table(rows: Sequence[ScoreRow], *, width: int, intervals: bool, wide: bool) -> Table:
