@@ -195,7 +195,10 @@ def _show(result: "Comparison", console: "Console") -> None:
         for each in result.differences:
             if (each.first, each.second) == (first, second):
                 cells = [f"{value:.3f}" for value in (*each.values, each.difference)]
-                cells += [f"{each.low:.3f}..{each.high:.3f}", "<0.001" if each.p_holm < 0.0005 else f"{each.p_holm:.3f}"]
+                cells += [
+                    f"{each.low:.3f}..{each.high:.3f}",
+                    "<0.001" if each.p_holm < 0.0005 else f"{each.p_holm:.3f}",
+                ]
                 table.add_row(Text(each.metric), *cells, *[f"{each.smallest:.3f}"] * wide, each.verdict)
         console.print(table)
     if pairs:

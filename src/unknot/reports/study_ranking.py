@@ -20,7 +20,9 @@ WORDS = (
 )
 MANY = 200  # runs; the command that ranks more of them would fill the page
 HEADER = ("ranking", "informative latents", "run", "model", "setting", "UDR", "partners")
+SHORT = tuple(name.removesuffix(" latents") for name in HEADER)
 MINOR = [HEADER.index(name) for name in ("informative latents", "model", "partners")]
+MINOR_OF_BEST = [HEADER.index(name) for name in ("model", "setting", "partners")]
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ def ranking_sections(
             f"{unscored} of {n} runs have no score, because they have no informative latent or no partner that has "
             f"one: {'; '.join(names)}.{no_chart}"
         )
-    first = Grid(HEADER, best, "The best model for each number of informative latents.", "best by d", minor=MINOR[1:])
+    caption = "The best model for each number of informative latents."
+    first = Grid(SHORT, best, caption, "best by d", exact=HEADER, minor=MINOR_OF_BEST)
     rest = Grid(HEADER, rows, "All models that have a score.", "ranking", minor=MINOR)
     parts = (
         [Section("Commands that make these numbers", contents=commands, name="rank commands")] if commands else []
