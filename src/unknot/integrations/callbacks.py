@@ -74,7 +74,7 @@ def trainer_monitor(inputs: Any, factors: Any, **options: Any) -> Any:
 
 
 def keras_monitor(inputs: Any, factors: Any, **options: Any) -> Any:
-    """For `model.fit(callbacks=[...])` of Keras; its history has the last scores of an epoch, and the trained model's."""
+    """For `model.fit(callbacks=[...])` of Keras; the last scores of an epoch and of the fit stand in its history."""
     with extras("keras_monitor"):
         import keras
 
