@@ -6,13 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
+from unknot import rank
 from unknot.cli import app
+from unknot.reports.ranking import show_ranking
 from unknot.representation import Representation
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
@@ -49,6 +53,17 @@ def test_the_output_says_who_is_best_how_it_was_found_and_what_it_rests_on(files
     assert "fewer than 5 partners (3 here)" in said
     assert "The herd decides" in said
     assert "find the same latents up to order and sign" in said
+
+
+def test_ids_of_runs_are_whole_in_80_columns_and_settings_say_what_tells_them_apart(files: list[Path]) -> None:
+    common = "discriminator_layers 6, discriminator_lr 0.0001, same_batch False"
+    settings = [f"factor_vae, gamma {10 * (1 + i // 4)}.0, {common}" for i in range(8)]
+    found = replace(rank(files), names=tuple(f"7fe38336233{i}" for i in range(8)), settings=tuple(settings))
+    console = Console(width=80, file=io.StringIO())
+    show_ranking(found, console)
+    said = console.file.getvalue()
+    assert all(f"  {name}  factor_vae, gamma " in said for name in found.names), said
+    assert "same_batch" not in said
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,16 @@ def test_the_numbers_of_a_run_reach_a_tracker(
         assert next(Path("place").rglob("mig.bins_20")).read_text().split()[1:] == ["0.25", "100"]
 
 
+def test_a_step_without_numbers_is_not_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training says where it is before it has a loss, and trackio kept an empty row of that."""
+    calls: list[tuple[object, ...]] = []
+    monkeypatch.setitem(sys.modules, "trackio", stand_in("trackio", calls))
+    with tracking("trackio:place", "beta 4, seed 0") as log:
+        for step, values in enumerate(({}, {"loss": float("nan")}, {"loss": 2.0})):
+            log(values, step)
+    assert calls[1:] == [("log", {"loss": 2.0}, 2), ("end",)]
+
+
 def stand_in(tracker: str, calls: list[tuple[object, ...]]) -> ModuleType:
     """A module with the documented calls of a tracker."""
     module = ModuleType(tracker)

@@ -168,6 +168,9 @@ def test_keras_scores_while_it_trains(quiet: None, monkeypatch: pytest.MonkeyPat
     history = model.fit(ROWS, FACTORS, batch_size=64, epochs=2, verbose=0, callbacks=[callback])
     assert [row["step"] for row in callback.monitor.history] == [2, 4, 6, 8, 10]
     assert len(history.history["unknot/mig.bins_20"]) == 2
+    brief = keras_monitor(ROWS, FACTORS, every=1000)  # so that the trained model alone is scored
+    history = model.fit(ROWS, FACTORS, batch_size=64, epochs=1, verbose=0, callbacks=[brief])
+    assert history.history["unknot/mig.bins_20"] == [brief.monitor.history[-1]["mig[bins=20]"]]
 
 
 @pytest.mark.parametrize(

@@ -340,6 +340,29 @@ else:
         assert browser.run(wide) is True and "status" in browser.run(heads)
         browser.emulate()
 
+    def test_a_phone_shows_the_scores_of_settings_and_of_rankings(
+        browser: Chromium, pages: dict[str, Path]
+    ) -> None:
+        browser.emulate(width=390)
+        browser.open(pages["study"])
+        for name in ("settings", "best by d", "ranking", "study"):
+            table = f"document.querySelector('table[data-name=\"{name}\"]').parentElement"
+            assert browser.run(f"[{table}.scrollWidth, {table}.clientWidth]") == [358, 358], name
+        browser.emulate()
+
+    def test_options_of_commands_are_not_broken_after_their_hyphens(
+        browser: Chromium, pages: dict[str, Path]
+    ) -> None:
+        browser.emulate(width=390)
+        browser.open(pages["study"])
+        options = "[...document.querySelectorAll('.command .option')].filter((one) => one.offsetWidth)"
+        assert browser.run(f"{options}.length") > 0
+        assert browser.run(f"Math.max(...{options}.map((one) => one.getClientRects().length))") == 1
+        assert browser.run("document.querySelector('#leaderboard .command code').textContent").endswith(
+            "latents.npz --metrics METRIC"
+        )
+        browser.emulate()
+
     def test_a_phone_shows_every_score_with_its_chance(browser: Chromium, pages: dict[str, Path]) -> None:
         browser.emulate(width=390)
         browser.open(pages["scores"])

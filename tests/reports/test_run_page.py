@@ -163,7 +163,7 @@ def test_tasks_are_shown_and_what_is_missing_is_named(
     fair.write(copy / "tasks" / "fairness-of_a_study.json")  # the same settings are shown once
     html = write_run_page(tmp_path / "page.html", copy).read_text()
     assert html.count("<h2>Task: ") == html.count('aria-label="latents"') == 1
-    assert "Put to no task yet" not in html
+    assert "None has been run yet" not in html
 
 
 def test_several_results_of_a_task_stand_side_by_side_and_say_what_differs(
@@ -225,7 +225,7 @@ def test_factors_are_sorted_into_clearly_partly_and_not_known() -> None:
         for name, share in (("a", 0.9), ("b", 0.5), ("c", 0.0), ("d", None))
     ]
     (text,) = in_words({"verdicts": verdicts})
-    assert text == "a is in one latent clearly, b in part, c and d not to speak of."
+    assert text == "a is captured by a single latent, b in part, c and d are not."
 
 
 def test_a_scorecard_without_factors_has_a_page(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from unknot.errors import UnknotError
 from unknot.reports.correlation_table import correlate
 from unknot.reports.kit.latent_pictures import reconstructions
 from unknot.reports.study_page import write_study_page
-from unknot.reports.study_words import answer, mean_places, place_ranges
+from unknot.reports.study_words import answer, mean_places, place_ranges, spoken
 from unknot.studies.folder import StudyFolder
 
 BEST = "00000000000f"  # the third setting of the second model, seed 0
@@ -41,6 +41,29 @@ def test_the_page_says_in_words_which_run_is_best_with_labels_and_without(study:
     assert re.search(r"UDR \(Spearman\) among all runs agrees best with .* \(rank correlation 0\.\d\d, p = ", html)
     words = re.sub(r"<table.*?</table>|<svg.*?</svg>|<code>.*?</code>", "", html, flags=re.DOTALL)
     assert not re.search(r"<p>[^<]*(udr_|mig\[|dci\[)", words), "identities are for tables"
+
+
+def test_the_best_setting_is_told_with_labels_and_how_sure_that_is(copy: Path) -> None:
+    def told() -> str:
+        (text,) = [t for t in answer(StudyFolder(copy)) if t.startswith("With labels, the best setting")]
+        assert "by the mean place of its runs is factor_vae gamma 16 (" in text and "over 3 runs" in text
+        return text
+
+    assert told().endswith("Their runs overlap, so this may be luck.")
+    runs, scores = (pd.read_parquet(copy / "tables" / f"{name}.parquet") for name in ("runs", "scores"))
+    best = scores["id"].isin(runs.loc[runs["setting"] == "gamma 16", "id"])
+    far = scores["value"] + scores["higher_is_better"].map({True: 1.0, False: -1.0})
+    _change(copy, "scores", value=scores["value"].where(~best, far))
+    assert "luck" not in told()
+
+
+def test_rankings_are_called_by_words_and_by_their_variant_where_there_are_several(copy: Path) -> None:
+    column = "udr_lasso[alpha=0.1]/setting"
+    assert spoken(StudyFolder(copy), column) == "UDR (Lasso) within settings"
+    ranks = pd.read_parquet(copy / "tables" / "ranks.parquet")
+    other = ranks[ranks["method"] == "udr_lasso[alpha=0.1]"].assign(method="udr_lasso[alpha=cv]")
+    pd.concat([ranks, other]).to_parquet(copy / "tables" / "ranks.parquet")
+    assert spoken(StudyFolder(copy), column) == "UDR (Lasso, alpha=0.1) within settings"
 
 
 def test_ties_collapsed_runs_and_blank_pictures_are_named(copy: Path) -> None:

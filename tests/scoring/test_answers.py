@@ -25,7 +25,7 @@ def test_readers_and_latents_are_told_apart() -> None:
     assert y.linear < 0.6 < 0.95 < y.mlp and y.share < 0.05
     assert abs(w.mlp - w.chance) < 0.06 and abs(w.chance - 1 / 3) < 0.02
     assert in_a_sentence([x, y, w]) == (
-        "x and y can be read off well, w not at all. x is in one latent clearly, y and w not to speak of."
+        "x and y can be read off well, w not at all. x is captured by a single latent, y and w are not."
     )
 
 
@@ -39,5 +39,5 @@ def test_without_readers_the_latents_are_answered_for() -> None:
     latents, factors = unknot.examples.toy_m1()
     found = unknot.score(latents, factors, metrics=["mig"]).answers
     assert all(np.isnan([answer.linear, answer.mlp, answer.chance, answer.read_off]).all() for answer in found)
-    assert in_a_sentence(found) == "No factor is in one latent to speak of."
+    assert in_a_sentence(found) == "No factor is captured by a single latent."
     assert in_a_sentence([]) == ""

@@ -77,6 +77,7 @@ def test_the_command_is_a_gate(tmp_path: Path) -> None:
     assert (tmp_path / "c.json").is_file()
     lost = CliRunner().invoke(app, [*words, str(tmp_path / "lost.npz"), *gate])
     assert lost.exit_code == 1 and "is worse than" in lost.output and "in mcc[pearson]" in lost.output
+    assert "first: base, second: lost" in lost.output
 
 
 def test_bad_input_is_refused() -> None:

@@ -185,7 +185,9 @@ def _show(result: "Comparison", console: "Console") -> None:
     about = f"representations of {rows}, {result.resamples} parts of the rows" if result.resamples else "by tasks"
     console.print(Text(f"{len(result.names)} {about}", style="bold"))
     wide, pairs = console.width >= WIDE, len(result.names) > 2
-    numbers = ["first", "second", "difference", "95 % interval", "p (Holm)", *["smallest seen"] * wide]
+    if not pairs:
+        console.print(Text("first: {}, second: {}".format(*map(_short, result.names))))
+    numbers = ["first", "second", "change", "95 % interval", "p (Holm)", *["smallest seen"] * wide]
     for first, second in combinations(result.names, 2):
         title = f"{_short(first)} and {_short(second)}" if pairs else ""
         whole = [*numbers, "second is"]
@@ -193,7 +195,10 @@ def _show(result: "Comparison", console: "Console") -> None:
         for each in result.differences:
             if (each.first, each.second) == (first, second):
                 cells = [f"{value:.3f}" for value in (*each.values, each.difference)]
-                cells += [f"{each.low:.3f}..{each.high:.3f}", f"{each.p_holm:.3f}"]
+                cells += [
+                    f"{each.low:.3f}..{each.high:.3f}",
+                    "<0.001" if each.p_holm < 0.0005 else f"{each.p_holm:.3f}",
+                ]
                 table.add_row(Text(each.metric), *cells, *[f"{each.smallest:.3f}"] * wide, each.verdict)
         console.print(table)
     if pairs:

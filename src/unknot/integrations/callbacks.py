@@ -74,7 +74,7 @@ def trainer_monitor(inputs: Any, factors: Any, **options: Any) -> Any:
 
 
 def keras_monitor(inputs: Any, factors: Any, **options: Any) -> Any:
-    """For `model.fit(callbacks=[...])` of Keras; the last scores of an epoch stand in its history."""
+    """For `model.fit(callbacks=[...])` of Keras; the last scores of an epoch and of the fit stand in its history."""
     with extras("keras_monitor"):
         import keras
 
@@ -97,7 +97,10 @@ def keras_monitor(inputs: Any, factors: Any, **options: Any) -> Any:
                 logs |= _named({name: v for name, v in self.monitor.history[-1].items() if name != "step"})
 
         def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-            self.monitor.last(self.model, self.step)
+            values = _named(self.monitor.last(self.model, self.step))
+            history = getattr(self.model.history, "history", {})
+            for name, value in values.items():  # in place of those of the last epoch, where there are any
+                history[name] = [*history.get(name, [])[:-1], value]
 
     return KerasMonitor()
 

@@ -63,8 +63,10 @@ def tracking(address: str, name: str, about: Mapping[str, Any] | None = None) ->
         log, close = _OPEN[tracker](place, name, {key: str(value) for key, value in (about or {}).items()})
 
     def logged(values: Mapping[str, float], step: int) -> None:
+        known = {tracked_name(n): v for n, v in values.items() if isfinite(v)}
         with redirect_stdout(sys.stderr):
-            log({tracked_name(n): v for n, v in values.items() if isfinite(v)}, step)
+            if known:
+                log(known, step)
 
     try:
         yield logged

@@ -27,6 +27,23 @@ ADVICE = (
 )
 
 
+BRIEF = 16  # letters of a model's name that is not broken, such as the id of a run
+
+
+def told_apart(settings: Sequence[str]) -> dict[str, str]:
+    """Setting -> what it is called in a table: without what all settings of its model have.
+
+    >>> list(told_apart(["vae, beta 1, anneal 0", "vae, beta 4, anneal 0", "factor_vae, gamma 10"]).values())
+    ['vae, beta 1', 'vae, beta 4', 'factor_vae']
+    """
+    parts = {setting: setting.split(", ") for setting in settings}
+    called = {}
+    for setting, (model, *options) in parts.items():
+        others = [own for first, *own in parts.values() if first == model]
+        called[setting] = ", ".join([model, *(each for each in options if not all(each in own for own in others))])
+    return called if len(set(called.values())) == len(called) else {setting: setting for setting in settings}
+
+
 def method_title(ranking: Ranking) -> str:
     """Which variant of UDR it is, with what decides its numbers.
 
@@ -150,15 +167,18 @@ def ranking_csv(ranking: Ranking) -> str:
 
 def _models(ranking: Ranking, top: int) -> Table:
     several = len(set(ranking.settings)) > 1
-    names, numbers = ["model", *["setting"] * several], ("UDR", "places", "quartiles of pairs", "d", "partners")
-    table = plain_table("", *names, *numbers, right=["", *numbers], whole=numbers, fold=names)
+    names, numbers = ["model", *["setting"] * several], ("UDR", "places", "quartiles", "d", "partners")
+    brief = max(map(len, ranking.names), default=0) <= BRIEF
+    whole = (*numbers, *["model"] * brief)
+    table = plain_table("", *names, *numbers, right=["", *numbers], whole=whole, fold=names)
+    called = told_apart(ranking.settings)
     counts, compared, ranges = ranking.n_informative, ranking.compared, ranking.places()
     for place, i in enumerate(ranking.order[:top], start=1):
         values = ranking.pair_scores[ranking.pairs[:, 1] == i]
         values = values[~np.isnan(values)]
         spread = "{:.3f}..{:.3f}".format(*np.quantile(values, [0.25, 0.75])) if len(values) else ""
         number = "-" if np.isnan(ranking.scores[i]) else str(place)
-        about = [Text(ranking.names[i]), *[Text(ranking.settings[i])] * several]
+        about = [Text(ranking.names[i]), *[Text(called[ranking.settings[i]])] * several]
         where = "-" if np.isnan(ranking.scores[i]) else in_words(ranges[i])
         cells = _cell(ranking.scores[i]), where, Text(spread, style="dim"), str(counts[i]), str(compared[i])
         table.add_row(Text(number, style="dim"), *about, *cells)
@@ -176,11 +196,12 @@ def _by_informative(ranking: Ranking, best: dict[int, int]) -> Table:
 def _settings(settings: Sequence[SettingScore]) -> Table:
     numbers = ("models", "median UDR", "95 % over seeds", "best in")
     table = plain_table("setting", *numbers, right=numbers, whole=numbers, fold=["setting"])
+    called = told_apart([s.setting for s in settings])
     for s in settings:
         known = not np.isnan(s.interval[0])
         spread = f"{s.interval[0]:.3f}..{s.interval[1]:.3f}" if known else ""
         share = f"{100 * s.best:.0f} %" if known else ""
-        table.add_row(Text(s.setting), str(len(s.models)), _cell(s.score), spread, share)
+        table.add_row(Text(called[s.setting]), str(len(s.models)), _cell(s.score), spread, share)
     return table
 
 

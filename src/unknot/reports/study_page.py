@@ -43,6 +43,7 @@ from unknot.tasks.result import TaskResult
 
 SHOWN = 24  # runs with a section of their own
 PHONE = 2  # headline scores that a phone shows of the leaderboard
+MEDIANS = 4  # of measures that a phone shows of each setting
 LOGS = 20  # failed runs whose log's end is shown
 
 
@@ -312,9 +313,8 @@ class _Sections:
             rows.append([label, len(ids), *(_number(value) for value in medians)])
         header = ["setting", "runs", *(self._head(m) for m in measures)]
         exact = ["setting", "runs", *(m.column for m in measures)]
-        return Grid(
-            header, rows, "Medians over the runs of a setting.", "settings", self._best_cells(rows, 2), exact
-        )
+        caption, best = "Medians over the runs of a setting.", self._best_cells(rows, 2)
+        return Grid(header, rows, caption, "settings", best, exact, minor=range(2 + MEDIANS, len(header)))
 
     def _dot(self, id_: str, value: float, *, across: float = 0.0) -> Dot:
         return Dot(value, self._label(id_), anchor(f"run-{id_}") if id_ in self.shown else "", across)
@@ -361,7 +361,9 @@ def _pairs(name: str, related: Correlations) -> Grid:
         for r in related.table.itertuples()
     ]
     header = ("measure", "and", "Spearman", "low", "high", "p", "p (Holm)", "runs")
-    return Grid(header, rows, "Low and high: 95 % interval over resamples of the runs.", f"correlations on {name}")
+    caption = "Low and high: 95 % interval over resamples of the runs."
+    minor = [header.index(each) for each in ("low", "high", "p")]
+    return Grid(header, rows, caption, f"correlations on {name}", minor=minor)
 
 
 def _number(value: Any) -> float | int | None:

@@ -7,6 +7,7 @@ from typing import Any
 from unknot.reports.commands import rank_command
 from unknot.reports.kit.charts import Dot, scatter
 from unknot.reports.kit.page import Cell, Drawing, Gallery, Grid, Link, Section
+from unknot.reports.study_words import spoken
 from unknot.studies.folder import StudyFolder
 from unknot.studies.measures import rank_column
 
@@ -14,11 +15,14 @@ WORDS = (
     "UDR asks how alike a model's latents are to those of models trained in the same way: models that disentangle find "
     "the same factors, models that entangle each do it in their own way. Models that leave factors out are alike more "
     "easily, so compare those with the same number of informative latents; and if most models make the same mistake, "
-    "they agree about it (the herd effect): look at the traversals. A ranking named METHOD/setting compares runs that "
-    "differ in their seed only, METHOD/all those of all settings."
+    "they agree about it (the herd effect): look at the traversals. Within settings, runs are compared that differ in "
+    "their seed only; among all runs, every run with every other."
 )
 MANY = 200  # runs; the command that ranks more of them would fill the page
 HEADER = ("ranking", "informative latents", "run", "model", "setting", "UDR", "partners")
+SHORT = tuple(name.removesuffix(" latents") for name in HEADER)
+MINOR = [HEADER.index(name) for name in ("informative latents", "model", "partners")]
+MINOR_OF_BEST = [HEADER.index(name) for name in ("model", "setting", "partners")]
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class StudyRanking:
     Attributes:
         method: such as `udr_lasso[alpha=0.1]`.
         scope: "setting" or "all".
-        name: both, and the world where there are several.
+        name: both in words, and the world where there are several.
         ranks: rows of the study's table of ranks.
     """
 
@@ -54,7 +58,8 @@ def rankings(study: StudyFolder) -> Iterator[StudyRanking]:
         ranks = study.ranks[study.ranks["id"].isin(runs["id"])]
         for (method, scope), rows in ranks.groupby(["method", "scope"], sort=False):
             where = f", on {group}" if len(study.groups) > 1 else ""
-            yield StudyRanking(str(method), str(scope), rank_column(str(method), str(scope)) + where, rows)
+            name = spoken(study, rank_column(str(method), str(scope))) + where
+            yield StudyRanking(str(method), str(scope), name, rows)
 
 
 def ranking_sections(
@@ -91,11 +96,12 @@ def ranking_sections(
     for (unscored, n), names in silent.items():
         no_chart = " Without scores there is no chart." if unscored == n else ""
         words.append(
-            f"{unscored} of {n} runs have no score, for they have no informative latent, or no partner that has one: "
-            f"{'; '.join(names)}.{no_chart}"
+            f"{unscored} of {n} runs have no score, because they have no informative latent or no partner that has "
+            f"one: {'; '.join(names)}.{no_chart}"
         )
-    first = Grid(HEADER, best, "The best model for each number of informative latents.", "best by d")
-    rest = Grid(HEADER, rows, "All models that have a score.", "ranking")
+    caption = "The best model for each number of informative latents."
+    first = Grid(SHORT, best, caption, "best by d", exact=HEADER, minor=MINOR_OF_BEST)
+    rest = Grid(HEADER, rows, "All models that have a score.", "ranking", minor=MINOR)
     parts = (
         [Section("Commands that make these numbers", contents=commands, name="rank commands")] if commands else []
     )

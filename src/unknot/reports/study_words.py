@@ -16,6 +16,7 @@ from unknot.studies.measures import Measure
 
 ABBREVIATIONS = frozenset({"dci", "gbt", "irs", "lr", "mcc", "med", "mig", "mlp", "nk", "sap", "snc"})
 FEWEST_METRICS, DRAWS = 3, 200  # for ranges of places, and how often metrics are drawn
+FEW_RUNS = 4  # of a setting; quartiles are told of no fewer
 TIE = 1e-9  # values that differ by no more are the same
 
 
@@ -82,13 +83,17 @@ def summary(study: StudyFolder, places: Mapping[str, float], related: Mapping[st
         places: of its runs, from `mean_places`.
         related: world and split -> how its measures agree.
     """
-    found = [*_best(study, places), *_settings(study), *_failed(study), *_agreement(study, related)]
-    return [_size(study), *found]
+    return [_size(study), *_found(study, places), *_agreement(study, related)]
 
 
 def answer(study: StudyFolder) -> list[str]:
     """Which run and which setting to keep, with labels and without; empty where nothing was scored."""
-    return [*_best(study, mean_places(study)), *_settings(study), *_failed(study)]
+    return _found(study, mean_places(study))
+
+
+def _found(study: StudyFolder, places: Mapping[str, float]) -> list[str]:
+    labelled = _labelled_settings(study, places)
+    return [*_best(study, places), *labelled, *_settings(study), *_failed(study)]
 
 
 def _size(study: StudyFolder) -> str:
@@ -117,6 +122,7 @@ def _best(study: StudyFolder, places: Mapping[str, float]) -> Iterator[str]:
         first = [id_ for id_ in ids if places[id_] == places[ids[0]]]
         share = "share" if len(first) > 1 else "has"
         text = f"{where}{_listed(study, first)} {share} the best mean place ({number(places[ids[0]])}) {basis}."
+        without = []
         counted = [m for m in study.measures if m.counted and m.values.reindex(ids).notna().any()]
         leads = [m for m in counted if ids[0] in _leaders(m, ids)]
         if len(counted) > 1 and len(first) == 1:
@@ -130,17 +136,39 @@ def _best(study: StudyFolder, places: Mapping[str, float]) -> Iterator[str]:
             if not leaders:
                 continue
             value = number(float(m.values[leaders[0]]))
-            what = f"By {spoken(study, m.column)}, without labels,"
+            what = f"by {spoken(study, m.column)},"
             if len(leaders) > 1:
-                text += f" {what} {_listed(study, leaders)} tie as the best ({value})."
+                without.append(f"{what} {_listed(study, leaders)} tie as the best ({value})")
                 continue
-            same = "the same run" if leaders == first else _named(study, leaders[0])
+            who = f"the same run{' as with labels' * labelled}" if leaders == first else _named(study, leaders[0])
             place = sum(places[i] < places[leaders[0]] for i in ids) + 1
-            of = (
-                f"; with labels it is number {place} of {len(ids)}" if labelled and leaders[0] not in first else ""
-            )
-            text += f" {what} the best is {same} ({value}){of}."
+            of = f", number {place} of {len(ids)} with labels" if labelled and leaders[0] not in first else ""
+            without.append(f"{what} {who} is the best ({value}{of})")
         yield text
+        if without:
+            yield f"{where}Without labels: {'; '.join(without)}."
+
+
+def _labelled_settings(study: StudyFolder, places: Mapping[str, float]) -> Iterator[str]:
+    """The best setting by the mean place of its runs, and whether the next one's runs stand apart from them."""
+    for where, rows in _where(study) if any(m.counted for m in study.measures) else ():
+        known = rows[rows["id"].isin(places)]
+        of = {
+            f"{model} {setting}": [places[id_] for id_ in ids]
+            for (model, setting), ids in known.groupby(["model", "setting"], sort=False)["id"]
+        }
+        if len(of) < 2 or max(map(len, of.values())) < 2:
+            continue
+        first, second, *_ = sorted(of, key=lambda name: float(np.mean(of[name])))
+        told = [
+            f"{name} ({number(float(np.mean(of[name])))} over {_count(len(of[name]), 'run')}, from "
+            f"{number(min(of[name]))} to {number(max(of[name]))})"
+            for name in (first, second)
+        ]
+        text = (
+            f"{where}With labels, the best setting by the mean place of its runs is {told[0]}; next is {told[1]}."
+        )
+        yield text + (" Their runs overlap, so this may be luck." if max(of[first]) >= min(of[second]) else "")
 
 
 def _settings(study: StudyFolder) -> Iterator[str]:
@@ -154,10 +182,11 @@ def _settings(study: StudyFolder) -> Iterator[str]:
         if by_setting.ngroups < 2:
             continue
         (model, setting), scores = max(by_setting, key=lambda item: item[1].median())
-        low, middle, high = np.quantile(scores, [0.25, 0.5, 0.75])
+        few = len(scores) < FEW_RUNS
+        low, middle, high = np.quantile(scores, [0, 0.5, 1] if few else [0.25, 0.5, 0.75])
         yield (
-            f"{where}{spoken(study, ranking.column)} would choose the setting {model} {setting}: "
-            f"median {number(float(middle))}, half of its {_count(len(scores), 'run')} between "
+            f"{where}Without labels, {spoken(study, ranking.column)} would choose the setting {model} {setting}: "
+            f"median {number(float(middle))}, {'all' if few else 'half'} of its {_count(len(scores), 'run')} between "
             f"{number(float(low))} and {number(float(high))}."
         )
 
@@ -178,11 +207,12 @@ def _agreement(study: StudyFolder, related: Mapping[str, Correlations]) -> Itera
             sentences.append(
                 f"{spoken(study, label)} agrees best with {spoken(study, pairs.names[strongest])} "
                 f"(rank correlation {pairs.rho[i, strongest]:.2f}, p = {pairs.p[i, strongest]:.2g}, "
-                f"{_count(int(pairs.n[i, strongest]), 'run')}) and significantly with {clear} of "
-                f"{_count(len(with_labels), 'metric')} that need labels"
+                f"{_count(int(pairs.n[i, strongest]), 'run')}; significant with {clear} of "
+                f"{_count(len(with_labels), 'metric')})"
             )
         if sentences:
-            yield f"{where}{'; '.join(sentences)}. Significant means p < {CLEAR}, each on its own."
+            told = "; ".join(sentences)
+            yield f"{where}Of the metrics that need labels, {told}. Significant means p < {CLEAR}, each on its own."
 
 
 def _where(study: StudyFolder) -> Iterator[tuple[str, Any]]:
@@ -207,9 +237,13 @@ def spoken(study: StudyFolder, column: str) -> str:
     """
     if "/" in column:
         method, _, scope = column.partition("/")
-        title = "UDR (Lasso)" if method.startswith("udr_lasso") else "UDR (Spearman)"
+        kind, _, variant = method.rstrip("]").partition("[")
+        methods = {m.column.partition("/")[0] for m in study.measures if "/" in m.column}
+        several = variant and sum(other.partition("[")[0] == kind for other in methods) > 1
+        known = {"udr_lasso": "Lasso", "udr_spearman": "Spearman"}
+        title = f"UDR ({known[kind]}{f', {variant}' if several else ''})" if kind in known else method
         scopes = {"setting": " within settings", "all": " among all runs"}
-        return (title if method.startswith("udr_") else method) + scopes.get(scope, f" {scope}")
+        return title + scopes.get(scope, f" {scope}")
     metric, _, rest = column.partition("[")
     variant, _, part = rest.partition("]") if rest else ("", "", "")
     if not rest:

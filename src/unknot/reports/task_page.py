@@ -76,7 +76,7 @@ def run_tasks(run: Run) -> Iterator[Section]:
     if faults:
         yield Section("Results that are not shown", faults)
     elif not drawn:
-        yield Section("Tasks", [f"Put to no task yet; unknot task NAME {run.folder} does it."])
+        yield Section("Tasks", [f"None has been run yet: `unknot task NAME {run.folder}` does it."])
 
 
 def _together(results: Sequence[TaskResult], sections: Sequence[Section]) -> Section:

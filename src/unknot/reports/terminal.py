@@ -25,6 +25,10 @@ QUESTIONS: dict[Measure, str] = {
     "independence": "Are the latents independent of each other?",
     "fairness": "Do predictions ignore the other factors?",
 }
+COLUMNS = (
+    "known: share of the factor that its best latent knows; exclusive: share of what that latent knows that is about "
+    "this factor."
+)
 BRIEF = 14  # letters of a chance level that fit the table
 WIDEST = 60  # latents shown in the terminal's Hinton diagram
 
@@ -38,6 +42,7 @@ def show(card: Scorecard, console: Console) -> None:
         console.print(Text(in_a_sentence(known), style="bold"))
         console.print()
         console.print(_answers(known))
+        console.print(Text(COLUMNS, style="dim"))
         console.print()
     scored = [row for row in score_rows(card) if not row.refused]
     width = max((len(row.label) for row in scored), default=0)
@@ -60,7 +65,8 @@ def show(card: Scorecard, console: Console) -> None:
             console.print(Text("\nWho knows what: I(latent; factor) / H(factor), latents from left to right"))
             console.print(Text(hinton_text(card.shares, names)))
     seconds = sum(record.seconds for record in card.records.values())
-    console.print(Text(f"\n{len(card.records)} metrics in {seconds:.1f} s, seed {card.plan.seed}", style="dim"))
+    count = f"{len(card.records)} metric{'s' * (len(card.records) != 1)}"
+    console.print(Text(f"\n{count} in {seconds:.1f} s, seed {card.plan.seed}", style="dim"))
 
 
 def _table(rows: Sequence[ScoreRow], *, width: int, intervals: bool, wide: bool) -> Table:

@@ -53,7 +53,7 @@ class Advice:
     def __str__(self) -> str:
         return (
             f"{self.found}: {', '.join(self.metrics)} {'is' if len(self.metrics) == 1 else 'are'} {self.direction}; "
-            f"read {self.instead} instead (unknot.examples.misleading('{self.example}'))."
+            f"read {self.instead} instead (for an example: unknot.examples.misleading('{self.example}'))."
         )
 
 
@@ -155,7 +155,7 @@ def _bent(observed: Observed) -> Iterator[str]:
     told = 1 - ((numbers - z @ weights) ** 2).sum(axis=0) / np.maximum((numbers**2).sum(axis=0), 1e-300)
     known = np.array([_explained(z, observed, j).max(initial=0.0) for j in range(len(told))])
     if (lost := float(np.mean(known - told))) > NOT_STRAIGHT:
-        yield f"latents are bent, so that lines miss {lost:.2f} of what they know of the class numbers"
+        yield f"latents are bent: straight lines miss {lost:.2f} of what they know about the class numbers"
 
 
 def _standardised(observed: Observed) -> Floats:
@@ -177,7 +177,7 @@ def _uneven(observed: Observed) -> Iterator[str]:
     """Latents most of whose values lie in few of 20 bins of equal width, so that these miss what they know."""
     found, seen = (float(shares.max(axis=0).mean()) for shares in (observed.by_count, observed.by_width))
     if found > FOUND and (lost := 1 - seen / found) > CROWDED:
-        yield f"values of latents crowd in few bins of equal width, which miss {lost:.2f} of what they know"
+        yield f"the values of latents crowd into a few bins of equal width, which miss {lost:.2f} of what they know"
 
 
 def _idle(observed: Observed) -> Iterator[str]:
@@ -191,34 +191,35 @@ def _idle(observed: Observed) -> Iterator[str]:
 def _few_rows(observed: Observed) -> Iterator[str]:
     bias = (BINS - 1) * (observed.rows.sizes - 1) / (2 * len(observed.rows.factors)) / observed.entropy
     if (most := float(bias.max())) > BIAS:
-        yield f"rows are few, so that noise seems to know {min(most, 1.0):.2f} of {observed.names[int(bias.argmax())]}"
+        name = observed.names[int(bias.argmax())]
+        yield f"there are so few rows that noise seems to know {min(most, 1.0):.2f} of {name}"
 
 
 def _mixed(observed: Observed) -> Iterator[str]:
     if observed.mixed:
         several, telling = observed.mixing
-        yield f"{several} of {telling} latents that tell anything mix factors"
+        yield f"{several} of the {telling} latents that know any factor mix several"
 
 
 def _split(observed: Observed) -> Iterator[str]:
     if parts := observed.split:
-        yield f"{', '.join(parts[:3])} {'is' if len(parts) == 1 else 'are'} told by several latents in parts"
+        yield f"{', '.join(parts[:3])} {'is' if len(parts) == 1 else 'are'} spread over several latents"
 
 
 def _middle_classes(observed: Observed) -> Iterator[str]:
     if observed.rows.sizes.max() > 2:
-        yield "one threshold on a latent does not tell classes in the middle, not even of a perfect code"
+        yield "one threshold on a latent cannot separate classes in the middle, not even in a perfect code"
 
 
 def _common(observed: Observed) -> Iterator[str]:
     shares = [np.bincount(column).max() / len(column) for column in observed.rows.factors.T]
     if max(shares) > COMMON:
-        yield f"{max(shares):.0%} of the rows are one class of {observed.names[int(np.argmax(shares))]}"
+        yield f"{max(shares):.0%} of the rows are in one class of {observed.names[int(np.argmax(shares))]}"
 
 
 def _few_latents(observed: Observed) -> Iterator[str]:
     if observed.alive.sum() < len(observed.names):
-        yield f"{int(observed.alive.sum())} latents cannot hold {len(observed.names)} factors one by one"
+        yield f"{int(observed.alive.sum())} latents cannot hold {len(observed.names)} factors, one in each"
 
 
 def _repeated(observed: Observed) -> Iterator[str]:
@@ -232,7 +233,7 @@ def _repeated(observed: Observed) -> Iterator[str]:
 RULES: dict[Assumption, Rule] = {
     "independent factors": Rule(
         _dependent,
-        "too low for a latent of its own for each factor",
+        "too low for codes with a latent of its own for each factor",
         "conditional_mig",
         low=True,
         bites=lambda known: known.kept < KEPT,
@@ -248,7 +249,7 @@ RULES: dict[Assumption, Rule] = {
     ),
     "evenly spread latents": Rule(_uneven, "too low", "snc, or mig[neighbours=3]", low=True),
     "informed latents": Rule(
-        _idle, "averages over latents, so that noise decides", "med or dci (they weigh latents)"
+        _idle, "averages over latents, so noise decides them", "med or dci (which weigh latents)"
     ),
     "unmixed latents": Rule(
         _mixed, "too high", "mig or conditional_mig", bites=lambda known: known.given_away > GIVEN_AWAY

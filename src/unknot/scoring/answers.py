@@ -13,6 +13,7 @@ MLP = (("mlp_accuracy", "per_factor"), ("nk", "mlp_per_factor"))
 CHANCE = (("linear_accuracy", "chance"), ("mlp_accuracy", "chance"), ("nk", "chance"))
 R2 = (("r2", "per_factor"),)
 WELL, SOMEWHAT = 0.8, 0.1  # of what chance leaves
+VERBS = {False: {"is": "is"}, True: {"is": "are"}}  # of one, of several
 
 
 @dataclass(frozen=True)
@@ -85,37 +86,34 @@ def in_a_sentence(found: Sequence[Answer]) -> str:
     >>> own = Answer("x", 0.97, 0.99, 0.1, 0.9, share=0.9, exclusivity=0.8, where="z0 clearly, alone")
     >>> lost = Answer("y", 0.11, 0.12, 0.1, 0.0, share=0.0, exclusivity=0.0, where="in no single latent")
     >>> in_a_sentence([own, lost])
-    'x can be read off well, y not at all. x is in one latent clearly, y not to speak of.'
+    'x can be read off well, y not at all. x is captured by a single latent, y is not.'
     >>> in_a_sentence([lost])
-    'No factor can be read off. No factor is in one latent to speak of.'
+    'No factor can be read off. No factor is captured by a single latent.'
     """
     readable = [(answer.factor, answer.read_off) for answer in found if isfinite(answer.read_off)]
     single = [(answer.factor, answer.share) for answer in found]
     clauses = (
-        _clause(readable, "can be read off", {"well": WELL, "in part": SOMEWHAT}, "not at all", ""),
-        _clause(
-            single, "in one latent", {"clearly": CLEARLY, "in part": PARTLY}, "not to speak of", " to speak of"
-        ),
+        _clause(readable, "can be read off{}", {" well": WELL, " in part": SOMEWHAT}, "not at all"),
+        _clause(single, "{is} captured{} by a single latent", {"": CLEARLY, " in part": PARTLY}, "{is} not"),
     )
     return " ".join(clause for clause in clauses if clause)
 
 
-def _clause(
-    values: Sequence[tuple[str, float]], what: str, levels: Mapping[str, float], not_so: str, at_all: str
-) -> str:
-    """Which factors reach which level."""
+def _clause(values: Sequence[tuple[str, float]], what: str, levels: Mapping[str, float], not_so: str) -> str:
+    """Which factors reach which level; `what` has a place for the verb of one or many and one for the level."""
     if not values:
         return ""
     groups: dict[str, list[str]] = {how: [] for how in (*levels, not_so)}
     for name, value in values:
         groups[next((how for how, level in levels.items() if value >= level), not_so)].append(name)
     if not any(groups[how] for how in levels):
-        return f"No factor {'is ' * what.startswith('in')}{what}{at_all}."
+        return f"No factor {what.format('', **VERBS[False])}."
     texts: list[str] = []
     for how, names in groups.items():
         if names:
-            verb = ("are " if len(names) > 1 else "is ") * what.startswith("in")
-            texts.append(f"{listed(names)} {how}" if texts else f"{listed(names)} {verb}{what} {how}")
+            verb = VERBS[len(names) > 1]
+            said = what.format(how, **verb) if not texts else how.strip().format(**verb)
+            texts.append(f"{listed(names)} {said}")
     return f"{', '.join(texts)}."
 
 

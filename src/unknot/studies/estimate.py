@@ -128,7 +128,10 @@ def trial(spec: RunSpec, *, data: Path | None = None) -> Speed:
 
 
 def _step(spec: RunSpec, model: "Model", batches: "Feed", folder: Path, seconds: float) -> float:
-    """CPU seconds of a step, over at least so many after two that are not timed; of a slow one, the first."""
+    """CPU seconds of a step, over at least so many after two that are not timed; of a slow one, the second.
+
+    The first loads libraries and says nothing of the others.
+    """
     import torch
 
     from unknot.runs.trainer import Trainer
@@ -136,11 +139,11 @@ def _step(spec: RunSpec, model: "Model", batches: "Feed", folder: Path, seconds:
     trainer = Trainer(Run.create(folder, spec), model, batches, torch.device("cpu"))
     trainer.model.train()
     with closing(trainer.batches):
-        for _ in range(2):
-            since = time.process_time()
-            trainer.advance()
-            if (took := time.process_time() - since) > TRIAL:
-                return took
+        trainer.advance()
+        since = time.process_time()
+        trainer.advance()
+        if (took := time.process_time() - since) > TRIAL:
+            return took
         steps, since, began = 0, time.process_time(), time.perf_counter()
         while not steps or time.perf_counter() - began < seconds:
             trainer.advance()

@@ -1,5 +1,6 @@
 """A run to play with: what a page of sliders asks of a model."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from safetensors.torch import load_file, save_file
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.models import MODELS
+from unknot.reports.explorer import drawing
 from unknot.reports.explorer.drawing import ExploredRun
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import build_model
 from unknot.worlds import open_world
+from unknot.zoo import zoo_folder
 
 WORLD = "dsprites_rendered"
 SLOTS = {"slots": 3, "slot_size": 8, "channels": 8}
@@ -36,7 +39,10 @@ def ended(folder: Path, model: str, **fields: Any) -> Run:
 
 
 @pytest.mark.parametrize("model", [name for name, kind in MODELS.items() if kind.decodes])
-def test_every_model_with_a_decoder_can_be_explored(model: str, tmp_path: Path) -> None:
+def test_every_model_with_a_decoder_can_be_explored(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "ASKED", 50)
     explored = ExploredRun(ended(tmp_path, model))
     slots = 3 if model in SMALLER else 0
     assert explored.slots == slots
@@ -77,6 +83,13 @@ def test_latents_are_in_the_order_of_their_kl_and_those_that_say_nothing_are_off
     assert [slider.off for slider in sliders] == [False] * 2 + [True] * 6
     assert sliders[0].remark == "KL 4.50"
     assert (sliders[0].low, sliders[0].high) == (-3, 3)
+
+
+def test_sliders_of_a_run_that_nobody_scored_say_what_their_latents_carry() -> None:
+    explored = ExploredRun(zoo_folder("beta_tc_vae_dsprites"))
+    says = [slider.carries for slider in explored.sliders if not slider.off]
+    assert [text.split()[0] for text in says] == ["y", "x", "scale"], says
+    assert all(re.match(r"\w+ [4-9]\d%", text) for text in says), says
 
 
 def test_without_a_prior_a_draw_is_made_of_codes_of_images(tmp_path: Path) -> None:

@@ -324,6 +324,24 @@ if PROGRAM is not None:
         assert browser.run(unnamed) == 0
         assert browser.run("[...document.images].filter((picture) => !picture.alt).length") == 0
 
+    def test_a_finger_sees_the_values_of_a_run_before_it_opens_its_sliders(
+        browser: Chromium, runs: Explorer, trained: Path
+    ) -> None:
+        browser.emulate(width=390)
+        browser.call("Page.navigate", url=runs.address)
+        _until(browser, "document.querySelectorAll('.dot').length === 18")
+        tap = (
+            "(() => { const dot = [...document.querySelectorAll('.dot')].at(-1);"
+            "dot.dispatchEvent(new PointerEvent('pointerenter', { pointerType: 'touch' }));"
+            "dot.dispatchEvent(new MouseEvent('click')); })()"
+        )
+        browser.run(tap)
+        said = browser.run("document.getElementById('which').textContent")
+        assert re.search(r"seed 2 \(\w{12}\): MIG 0\.46, DCI 0\.\d+$", said), said
+        assert browser.run("document.getElementById('status').textContent") != "The folder of this run is gone."
+        browser.run(tap)
+        _until(browser, "document.getElementById('status').textContent === 'The folder of this run is gone.'")
+
     @pytest.mark.parametrize("width", [390, 1200])
     @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
     @pytest.mark.parametrize("name", ["squares", "slots", "real"])

@@ -3,7 +3,7 @@
 Codes are (k, d): one row for most models, one for each slot for models of objects.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from unknot.encoders.encoding import encode
 from unknot.errors import UnknotError
+from unknot.metrics.arrays import Floats
 from unknot.models.codes import represent
 from unknot.models.model import Model
 from unknot.reading.guard import parsing
+from unknot.reports.explorer.knowing import carried, known_shares
 from unknot.reports.explorer.server import Code, Decoded, Seen, Slider
 from unknot.reports.kit.latent_pictures import plan_traversal
 from unknot.representation import mean_kl
@@ -28,7 +31,8 @@ from unknot.scoring.kept_scores import kept_records
 from unknot.worlds.world import World
 
 PRIOR_SPAN = 3.0  # standard deviations that a slider goes to either side
-TO_SPEAK_OF = 0.1  # of a factor that a latent knows
+ASKED = 1_000  # images that tell what latents know, where the run has no scores
+Knows = tuple[Floats, list[str]]  # shares (latents, factors), and the factors
 BEYOND = 0.25  # of their range by which sliders of codes without a prior reach further
 
 
@@ -71,8 +75,8 @@ class ExploredRun:
             if self.slots
             else "each latent from a random image, since the model has no standard prior"
         )
-        carried = {} if self.slots else _carried(run)
-        self.sliders: Sequence[Slider] = _sliders(self._codes.reshape(-1, self._codes.shape[-1]), kl, carried)
+        knows = None if self.slots else _scored(run) or _asked(run, self._world, device)
+        self.sliders: Sequence[Slider] = _sliders(self._codes.reshape(-1, self._codes.shape[-1]), kl, knows)
 
     def image(self, number: int) -> Seen:
         """An image of the world, as the model sees it, with its code and its factors."""
@@ -121,22 +125,29 @@ def _must_draw(run: Run, model: Model, world: World) -> None:
         )
 
 
-def _carried(run: Run) -> dict[int, str]:
-    """Latent -> the factors that it knows to a good part, from the scores in the run's folder."""
+def _scored(run: Run) -> Knows | None:
+    """What each latent knows of which factors, from the scores in the run's folder."""
     for record in kept_records(run):
         with parsing(run.folder / "scores.json", "scores of a run", "unknot score makes them anew."):
             factors = [str(verdict["factor"]) for verdict in record.get("verdicts") or ()]
             shares = np.array(record.get("information_shares") or [], dtype=np.float64)
         if factors and shares.ndim == 2 and shares.shape[1] == len(factors):
-            return {
-                i: ", ".join(f"{factors[j]} {row[j]:.0%}" for j in np.argsort(-row)[:2] if row[j] >= TO_SPEAK_OF)
-                for i, row in enumerate(shares)
-            }
-    return {}
+            return shares, factors
+    return None
+
+
+def _asked(run: Run, world: World, device: str) -> Knows | None:
+    """The same, from codes of a few images; None where the world has no factors, or none can be told."""
+    if world.factors.names == ("image",):
+        return None
+    try:
+        return known_shares(encode(run, world, rows=ASKED, device=device))
+    except UnknotError:  # too few images, or factors that do not vary: sliders work without
+        return None
 
 
 def _sliders(
-    codes: NDArray[np.floating[Any]], kl: NDArray[np.float64] | None, carried: Mapping[int, str]
+    codes: NDArray[np.floating[Any]], kl: NDArray[np.float64] | None, knows: Knows | None
 ) -> tuple[Slider, ...]:
     """One for each latent, in the order and greyed as traversals are."""
     plan = plan_traversal(codes, kl)
@@ -152,7 +163,7 @@ def _sliders(
             float(low[i]),
             float(high[i]),
             off=bool(plan.off[i]),
-            carries=carried.get(int(i), ""),
+            carries="" if knows is None else carried(knows[0][i], knows[1], 2),
         )
         for i in plan.order
     )

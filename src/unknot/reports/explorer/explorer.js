@@ -34,7 +34,7 @@
     const input = make("input", { type: "range", id, min: slider.low, max: slider.high, step: "any" });
     const output = make("output", {});
     output.htmlFor.add(id);
-    const remark = make("span", { className: "remark", id: `${id}-remark`, textContent: slider.remark + (slider.off ? ", off" : "") + (slider.carries ? ` \u00b7 ${slider.carries}` : "") });
+    const remark = make("span", { className: "remark", id: `${id}-remark`, textContent: slider.remark + (slider.off ? ", off" : slider.carries ? ` \u00b7 ${slider.carries}` : "") });
     input.setAttribute("aria-describedby", remark.id);
     // By hand, because "any" leaves the size of an arrow key's step to the browser.
     input.addEventListener("keydown", (event) => {

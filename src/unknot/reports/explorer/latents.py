@@ -13,11 +13,11 @@ from unknot.errors import UnknotError
 from unknot.factors import FactorSpace, Indices
 from unknot.metrics.arrays import Floats
 from unknot.metrics.latents import check_latents
+from unknot.reports.explorer.knowing import carried, known_shares
 from unknot.reports.explorer.row_images import RowImages, row_images
 from unknot.reports.explorer.server import Place, Slider, made_place, png
 from unknot.reports.kit.charts import hinton
 from unknot.representation import Representation
-from unknot.scoring.scoring import plan, scorecard
 
 LARGEST = 50_000_000  # numbers kept; of more, rows are chosen at random
 SCORED = 20_000  # rows that tell what a latent knows
@@ -25,7 +25,6 @@ MOST = 60  # latents that have a slider
 BARS = 32  # of a histogram
 NEAREST = 9  # rows that are shown
 ALONG = 7  # rows that are shown from the lowest to the highest value of a latent
-TO_SPEAK_OF = 0.1  # of a factor that a latent knows
 
 
 class ExploredLatents:
@@ -139,29 +138,28 @@ class ExploredLatents:
         if representation.factors is None:
             return None, []
         rows = _chosen(self.n_rows, SCORED)
-        few = replace(
-            representation,
-            latents=representation.latents[rows],
-            factors=representation.factors[rows],
-            latents_test=None,
-            factors_test=None,
-            logvars=None,
-            groups=None,
-        )
         try:
-            card = scorecard(plan(few, metrics=["mig"], null=0), [])
+            return known_shares(
+                replace(
+                    representation,
+                    latents=representation.latents[rows],
+                    factors=representation.factors[rows],
+                    latents_test=None,
+                    factors_test=None,
+                    logvars=None,
+                    groups=None,
+                )
+            )
         except UnknotError as error:
             about.append(f"What latents know is not shown: {error}")
             return None, []
-        return card.shares, [verdict.factor for verdict in card.verdicts]
 
     def _slider(self, index: int, shares: Floats | None) -> Slider:
         values = self._latents[:, index]
         low, high = float(values.min()), float(values.max())
-        row = () if shares is None else shares[index]
-        knows = [f"{self.factors[j]} {row[j]:.0%}" for j in np.argsort(row)[::-1][:3] if row[j] >= TO_SPEAK_OF]
-        remark = f"{values.mean():z.2f} ± {values.std():.2f}"
-        return Slider(index, f"z{index}", remark, low, high, off=low == high, carries=", ".join(knows))
+        knows = "" if shares is None else carried(shares[index], self.factors, 3)
+        remark = f"{values.mean():z.2f} ± {values.std():.2f}".replace("-", "\N{MINUS SIGN}")
+        return Slider(index, f"z{index}", remark, low, high, off=low == high, carries=knows)
 
     def bars(self, index: int) -> list[int]:
         """How many rows have each value of a latent, from its lowest to its highest."""

@@ -34,7 +34,9 @@
     document.querySelectorAll(".chosen").forEach((node) => node.classList.remove("chosen"));
     dot.classList.add("chosen");
     latest = run.id;
-    find("which").textContent = `${run.name} (${run.id})`;
+    const [x, y] = [known.measures[find("x").value], known.measures[find("y").value]];
+    const values = [...new Set([x, y])].map((m) => `${m.words} ${nice(run.values[m.column])}`);
+    find("which").textContent = `${run.name} (${run.id}): ${values.join(", ")}`;
     find("look").hidden = true;
     find("status").textContent = "loading \u2026";
     try {
@@ -88,13 +90,18 @@
       const dot = svg("circle", { class: "dot", cx: across.at(run.values[x.column]), cy: up.at(run.values[y.column]), r: 6, tabindex: 0, role: "link" });
       dot.style.fill = hue(groups.indexOf(run[kind]), groups.length); // the page's style of dots has one colour
       dot.append(svg("title", {}, `${run.name}: ${nice(run.values[x.column])}, ${nice(run.values[y.column])}`));
-      dot.addEventListener("pointerenter", () => look(run, dot));
+      let first = false; // a finger cannot point: its first tap does, and its second opens
+      dot.addEventListener("pointerenter", (event) => {
+        const other = latest !== run.id;
+        first = other && event.pointerType === "touch";
+        if (other) look(run, dot);
+      });
       dot.addEventListener("focus", () => look(run, dot));
       const open = () => { if (run.here) location.href = `./run/${run.id}/`; else find("status").textContent = "The folder of this run is gone."; };
-      dot.addEventListener("click", open);
+      dot.addEventListener("click", () => { if (first) first = false; else open(); });
       dot.addEventListener("keydown", (event) => { if (event.key === "Enter") open(); });
       chart.append(dot);
-      if (!latest) look(run, dot);
+      if (!latest || latest === run.id) look(run, dot);
     }
   };
   for (const id of ["x", "y", "colour"]) find(id).addEventListener("change", draw);

@@ -31,7 +31,8 @@
       shown += !row.hidden;
     }
     const state = tables.get(table);
-    state.count.textContent = words.length ? `${shown} of ${rowsOf(table).length} rows` : `${shown} rows`;
+    const all = rowsOf(table).length;
+    state.count.textContent = (words.length ? `${shown} of ` : "") + (all === 1 ? "1 row" : `${all} rows`);
     state.input.value = text;
   };
 
@@ -107,6 +108,12 @@
     input.hidden = rowsOf(table).length < 6;
     filter(table, "");
   }
+  // Browsers break lines after hyphens, also after those of an option.
+  for (const code of document.querySelectorAll(".command code, td.made code")) {
+    code.replaceChildren(...code.textContent.split(/(?<=\s)(--?\w[\w-]*)/).map((text, i) =>
+      i % 2 ? make("span", { className: "option", textContent: text }) : text));
+  }
+
   window.addEventListener("hashchange", recall);
   recall();
 
