@@ -9,6 +9,7 @@ from unknot.errors import UnknotError
 from unknot.metrics.udr import informative
 from unknot.models.model import Posterior
 from unknot.reports.run_page import write_run_page
+from unknot.runs import tournament
 from unknot.runs.spec import RunSpec
 from unknot.runs.tournament import likeness
 from unknot.runs.training import load_model, train
@@ -29,19 +30,26 @@ def interrupting(at):
     return progress
 
 
-def test_the_winner_is_the_run_of_its_seed_however_often_the_tournament_was_stopped(tmp_path):
+@pytest.mark.parametrize(("alike", "n", "total"), [(0.0, 3, 18), (1.1, 6, 30)])
+def test_the_winner_is_the_run_of_its_seed_however_often_the_tournament_was_stopped(
+    alike, n, total, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        tournament, "ALIKE", alike
+    )  # starts are alike enough, or never are, so that more are begun
     calls = []
     run = train(SPEC, tmp_path / "whole", progress=lambda stage, done, total, **facts: calls.append((done, total)))
     table = run.starts()
+    assert len(table) == table["seed"].nunique() == n
     assert table["kept"].sum() == 1
     assert table["udr"][table["kept"] == 1].iloc[0] == table["udr"].max()
-    assert calls == [(0, 18), (18, 18)]
+    assert calls == [(0, 18), (total, total)]
     seed = int(table["seed"][table["kept"] == 1].iloc[0])
     alone = train(SPEC.replace(starts=None, seed=seed), tmp_path / "alone")
     assert run.weights.read_bytes() == alone.weights.read_bytes()
     assert run.curve().equals(alone.curve())
     assert not (run.folder / "starts").exists()
-    for at, jobs in ((0, 1), (18, 2)):
+    for at, jobs in ((0, 1), (total, 2)):
         with pytest.raises(KeyboardInterrupt):
             train(SPEC, tmp_path / "stopped", jobs=jobs, progress=interrupting(at))
     again = train(SPEC, tmp_path / "stopped")

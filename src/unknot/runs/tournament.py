@@ -2,8 +2,9 @@
 
 A start ends with latents along the axes of variation, or across them. There is one way to lie along and there are many
 to lie across, so good starts are alike (UDR, Duan et al. 2020), and they are so long before the end of training. All
-starts are trained for 40 % of their steps and compared with each other on the same images; the winner goes on, and ends
-as the run of its seed alone would have, bit for bit.
+starts are trained for 40 % of their steps and compared with each other on the same images. Where no start is alike
+enough to others, few of them are good, and some may be alike by chance: as many again are begun, once. The winner goes
+on, and ends as the run of its seed alone would have, bit for bit.
 """
 
 import shutil
@@ -33,6 +34,7 @@ from unknot.runs.training import build_model
 ROWS = 2_000  # images that starts are compared on
 STARTS = 2**31 + 1  # tells seeds of starts from those of steps
 QUARTILE = 75  # of a start's pair scores: half of the starts may fail, each in its own way
+ALIKE = 0.9  # UDR of starts that found the same; if no start has it, as many again are begun, once
 
 
 class TrainStart(Protocol):
@@ -42,9 +44,10 @@ class TrainStart(Protocol):
         """Train."""
 
 
-def starts_of(spec: RunSpec) -> list[RunSpec]:
-    """The specs of the starts of a run."""
-    return [spec.replace(seed=seed_of(spec.seed, STARTS, i), starts=None) for i in range(spec.starts or 1)]
+def starts_of(spec: RunSpec, first: int = 0, last: int | None = None) -> list[RunSpec]:
+    """The specs of the starts of a run, or of some of them, by number."""
+    numbers = range(first, (spec.starts or 1) if last is None else last)
+    return [spec.replace(seed=seed_of(spec.seed, STARTS, i), starts=None) for i in numbers]
 
 
 def hold(run: Run, feed: Feed, train: TrainStart, jobs: int, progress: Progress) -> None:
@@ -71,18 +74,28 @@ def hold(run: Run, feed: Feed, train: TrainStart, jobs: int, progress: Progress)
 
         return told
 
-    if not (run.folder / "starts.parquet").is_file():
+    def begin(first: int) -> list[dict[str, float]]:
+        """Train all starts from this one on until they are judged, and judge them with those before."""
         if jobs > 1:
             work = partial(_begin, train, folder, until)
-            for done, _ in enumerate(spread(_in_worker, work, specs, min(jobs, len(specs))), start=1):
+            each = spread(_in_worker, work, specs[first:], min(jobs, len(specs) - first))
+            for done, _ in enumerate(each, start=first + 1):
                 after(0)("training", done * until, updates, starts=done)
         else:
-            for i, spec in enumerate(specs):
+            for i, spec in enumerate(specs[first:], start=first):
                 _begin(train, folder, until, spec, progress=after(i * until))
-        run.write_table("starts", _judged([Run(folder / spec.id) for spec in specs], feed))
+        return _judged([Run(folder / spec.id) for spec in specs], feed)
+
+    if not (run.folder / "starts.parquet").is_file():
+        rows, n = begin(0), len(specs)
+        if not any(row["udr"] >= ALIKE for row in rows):
+            specs += starts_of(run.spec, n, 2 * n)
+            updates += n * until
+            rows = begin(n)
+        run.write_table("starts", rows)
     table = run.starts()
-    winner = specs[int(table["kept"].argmax())]
-    trained = train(winner, folder, until=None, progress=after((len(specs) - 1) * until))
+    winner = starts_of(run.spec, last=len(table))[int(table["kept"].argmax())]
+    trained = train(winner, folder, until=None, progress=after((len(table) - 1) * until))
     _adopt(run, trained)
     facts = {name: fact for name, fact in trained.record.items() if name not in run.record}
     others = float(table["seconds"][table["kept"] == 0].sum())
