@@ -86,9 +86,12 @@ def factor_vae_score(
     counts, prediction = np.zeros((len(variance), k)), np.full(len(variance), NONE)
     right, notes = np.zeros(votes_test, dtype=np.bool_), list(draw.about["notes"])
     if active.any():
+        from unknot.metrics.kernels.gathers import least
+
         local = draw.source.shared_variances(draw.factors[labels], batch, generator)
-        winner = np.flatnonzero(active)[(local[:, active] / variance[active]).argmin(axis=1)]
-        np.add.at(counts, (winner[:votes], labels[:votes]), 1)
+        winner = least(local, variance, active)
+        cells = winner[:votes] * k + labels[:votes]
+        counts = np.bincount(cells, minlength=counts.size).reshape(counts.shape).astype(np.float64)
         prediction = np.where(counts.sum(axis=1) > 0, counts.argmax(axis=1), NONE)
         right = prediction[winner[votes:]] == labels[votes:]
     else:

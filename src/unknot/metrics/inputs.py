@@ -90,7 +90,8 @@ def prepare(
         gone = gaps and not all(
             known(_table(who, each)).all() for each in (factors, factors_test) if each is not None
         )
-        how = of_split, continuous if real else None, names and tuple(names), as_is, gone
+        wide = as_is and latents.wide  # others are in double precision either way
+        how = of_split, continuous if real else None, names and tuple(names), wide, gone
         rows = latents.rows(make, passed[1:], *how)
     if rows.skipped:
         text = f"{who}: left out constant factor(s) {', '.join(rows.skipped)}."

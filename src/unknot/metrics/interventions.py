@@ -7,7 +7,7 @@ the same thing as an intervention if the factors are independent in the table, o
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -22,6 +22,8 @@ from unknot.metrics.rows import spread
 from unknot.reading.arrays import as_array
 
 MOST_DRAWS = 10**8
+MOST_KEPT = 2**21  # random words that are kept for the next who draws them: 8 MB
+FEW = 32  # latents
 Latents = Floats
 Encode = Callable[[NDArray[np.uint8]], Any]  # (n, height, width, channels) uint8 -> (n, d)
 
@@ -90,6 +92,13 @@ class TableSource:
         """How many rows each value of each factor has, values in ascending order."""
         return dict(zip(self.names, self._groups.counts, strict=True))
 
+    @cached_property
+    def _by_fours(self) -> Latents:
+        """The latents, beside zeros if they are few: processors add up four at a time."""
+        missing = -self._latents.shape[1] % 4
+        few = self._latents.shape[1] < FEW
+        return np.pad(self._latents, ((0, 0), (0, missing))) if missing and few else self._latents
+
     def latents(self, n: int, rng: np.random.Generator) -> Latents:
         """Latents of n random rows, with replacement."""
         return self._latents[rng.integers(0, len(self._latents), size=n)]
@@ -108,9 +117,9 @@ class TableSource:
         from unknot.metrics.kernels.gathers import shared_variances
 
         chosen = self._groups.check(factors)
-        words = rng.integers(0, 2**32, size=(len(chosen), batch + 1), dtype=np.uint32)
-        result: Latents = shared_variances(self._latents, *self._groups.arrays, chosen, words)
-        return result
+        words = _words(rng, (len(chosen), batch + 1))
+        result: Latents = shared_variances(self._by_fours, *self._groups.arrays, chosen, words)
+        return result[:, : self._latents.shape[1]]
 
     def counterfactuals(self, factor: int, n: int, rng: np.random.Generator) -> Latents:
         """The same points with one factor set to each value, looked up; only a complete grid has them all."""
@@ -250,6 +259,34 @@ class WorldSource:
                     f"WorldSource: encode returned {len(parts[-1])} rows for {len(images)} images; expected one each."
                 )
         return np.concatenate(parts)
+
+
+def _words(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.uint32]:
+    """Random words, not to be changed; drawn once for generators in one state, as those of one seed mostly are."""
+    state = rng.bit_generator.state
+    if state["bit_generator"] != "PCG64" or math.prod(shape) > MOST_KEPT:
+        return rng.integers(0, 2**32, size=shape, dtype=np.uint32)
+    at = state["state"]["state"], state["state"]["inc"], state["has_uint32"], state["uinteger"]
+    words, after = _kept_words(at, shape)
+    rng.bit_generator.state = after
+    return words
+
+
+@lru_cache(maxsize=1)
+def _kept_words(
+    at: tuple[int, int, int, int], shape: tuple[int, int]
+) -> tuple[NDArray[np.uint32], Mapping[str, Any]]:
+    """Words from a state of PCG64 on, and the state after them."""
+    source = np.random.PCG64()
+    state, inc, has_half, half = at
+    source.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": state, "inc": inc},
+        "has_uint32": has_half,
+        "uinteger": half,
+    }
+    words = np.random.Generator(source).integers(0, 2**32, size=shape, dtype=np.uint32)
+    return words, source.state
 
 
 class _Groups:

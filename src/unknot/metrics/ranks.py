@@ -1,10 +1,21 @@
-"""Ranks with ties averaged, without importing scipy.stats."""
+"""The order of latents, and ranks with ties averaged, without importing scipy.stats."""
 
 import numpy as np
 
-from unknot.metrics.arrays import Floats
+from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.rows import Rows
 
 CHUNK = 16_384  # rows that the cache holds
+
+
+def sorted_columns(rows: Rows) -> tuple[Floats, Ints]:
+    """Latents (d, n) and what sorts each of them, made once for all metrics with these rows."""
+
+    def make() -> tuple[Floats, Ints]:
+        columns = np.ascontiguousarray(rows.latents.T)
+        return columns, np.argsort(columns, axis=1)
+
+    return rows.kept_once(sorted_columns, make, rows.latents)
 
 
 def average_ranks(columns: Floats) -> Floats:
