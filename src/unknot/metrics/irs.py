@@ -20,6 +20,7 @@ from unknot.metrics.score import Facts, Score
     identity=("quantile",),
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
     assumes=("informed latents", "unmixed latents"),
+    scatters="extremes",
 )
 def irs(
     latents: Any, factors: Any, *, quantile: float = 0.99, weighted: bool = False, rebin: int | None = None

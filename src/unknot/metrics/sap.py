@@ -43,6 +43,7 @@ NEARLY_DEAD = 1e-8  # variance, of latents of size 1, below which one is looked 
         "many rows",
         "latents that differ",
     ),
+    scatters="held out",
 )
 def sap(
     latents: Any,

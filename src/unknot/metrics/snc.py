@@ -38,6 +38,7 @@ MOST_BINS = 4096  # the assignment of bins to classes takes cubic time
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
     version=2,
     assumes=("unmixed latents", "as many latents as factors", "balanced classes"),
+    scatters="held out",
 )
 def snc(
     latents: Any,

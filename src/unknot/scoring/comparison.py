@@ -6,7 +6,7 @@ Where the rows are the same, both are given the same parts, so that what they sh
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -192,18 +192,57 @@ def compare(
     if trained:
         notes.append(f"{TRAINED} parts of the rows only, on each of which it is trained: {', '.join(trained)}.")
     notes += [f"{id_} is left out: {why}" for id_, why in refused.items()]
-    measured = {id_: {name: _gathered(name, of_each) for name in names} for id_, of_each in values.items()}
-    higher = {id_: METRICS[id_.partition("[")[0]].facts.higher_is_better for id_ in measured}
-    found = tuple(differences(measured, names, higher, margin))
-    return Comparison(names, found, paired, resamples, (*notes, *_untold(found, measured)))
+    of_names = {
+        id_: {name: [each for (whose, _), each in of_each.items() if whose == name] for name in names}
+        for id_, of_each in values.items()
+    }
+    found = judged(of_names, names, margin)
+    return Comparison(names, found, paired, resamples, (*notes, *_untold(found, of_names)))
 
 
-def _untold(found: Sequence[Difference], measured: Mapping[str, Mapping[str, Measured]]) -> list[str]:
+class Scored(Protocol):
+    """A score with those of parts of its rows: a `Parted`, or the `KeptScore` of a baseline."""
+
+    @property
+    def value(self) -> float:
+        """Of all rows."""
+
+    @property
+    def draws(self) -> Floats:
+        """Of their parts."""
+
+    @property
+    def units(self) -> int:
+        """How many rows, or groups of rows, were parted."""
+
+
+def judged(
+    scores: Mapping[str, Mapping[str, Sequence[Scored]]], names: Sequence[str], margin: float = 0.0
+) -> tuple[Difference, ...]:
+    """Differences of all pairs of names, from metric -> name -> a score for each seed."""
+    facts = {id_: METRICS[id_.partition("[")[0]].facts for id_ in scores}
+    measured = {
+        id_: {
+            name: Measured(
+                np.array([each.value for each in own]),
+                np.stack([each.draws for each in own]),
+                units=min(each.units for each in own),
+                scatters=facts[id_].scatters,
+            )
+            for name, own in of_each.items()
+        }
+        for id_, of_each in scores.items()
+    }
+    higher = {id_: each.higher_is_better for id_, each in facts.items()}
+    return tuple(differences(measured, names, higher, margin))
+
+
+def _untold(found: Sequence[Difference], scores: Mapping[str, Mapping[str, Sequence[Scored]]]) -> list[str]:
     """Which metrics have differences without interval and p, and why."""
     why: dict[str, list[str]] = {}
     for each in found:
         if np.isnan(each.p):
-            units = min(measured[each.metric][name].units for name in (each.first, each.second))
+            units = min(own.units for name in (each.first, each.second) for own in scores[each.metric][name])
             why.setdefault(untold(units), []).append(each.metric)
     return [f"no interval and no p of {', '.join(dict.fromkeys(ids))}: {text}." for text, ids in why.items()]
 
@@ -214,12 +253,6 @@ def _seeds(name: str, given: Any) -> Sequence[Any]:
     if not seeds:
         raise UnknotError(f"compare: {name} has no representation; expected one, or one for each seed.")
     return seeds
-
-
-def _gathered(name: str, of_each: Values) -> Measured:
-    """The scores of all seeds of a name."""
-    values, draws, units = zip(*(each for (whose, _), each in of_each.items() if whose == name), strict=True)
-    return Measured(np.array(values), np.stack(draws), units=min(units))
 
 
 def _source(name: str, source: Any) -> Representation | Baseline:

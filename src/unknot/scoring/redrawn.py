@@ -143,7 +143,7 @@ def interval_and_drift(
 
     metric = Drawn(name, options, holds_out(result))
     (draws,), (units,) = redrawn(todo, [metric], todo.bootstrap, [todo.seed, todo.bootstrap])
-    variance, freedom = scatter(draws, units)
+    variance, freedom = scatter(draws, units, METRICS[name].facts.scatters)
     if not np.isfinite(result.value):
         return None, None, ""
     if not freedom:
