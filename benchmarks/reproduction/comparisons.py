@@ -58,13 +58,12 @@ def measure(folder: Path, seed: int) -> None:
         name for name, metric in METRICS.items() if metric.facts.cost == "instant" and not metric.facts.asked
     ]
     asked = [(0.12, [name for name in instant if name != VOTES])] + [(0.4, [VOTES])] * (seed % EVERY == 0)
-    for noise, metrics in reversed(asked):
-        codes = {name: code(factors, noise, np.random.default_rng([seed, 3, i])) for i, name in enumerate("ab")}
-        for name, latents in codes.items():
-            card = score(Representation(latents, factors), metrics=metrics, seed=seed, null=0)
-            path = _file(folder, f"pairs/{name}{'-votes' * (metrics == [VOTES])}", seed)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_baseline(baseline(card, RESAMPLES), path)
+    codes = [(name, metrics, code(factors, noise, rng)) for noise, metrics in asked for name in "ba"]
+    for name, metrics, latents in reversed(codes):
+        card = score(Representation(latents, factors), metrics=metrics, seed=seed, null=0)
+        path = _file(folder, f"pairs/{name}{'-votes' * (metrics == [VOTES])}", seed)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_baseline(baseline(card, RESAMPLES), path)
 
 
 def _done(folder: Path, seed: int) -> bool:
@@ -74,7 +73,7 @@ def _done(folder: Path, seed: int) -> bool:
 def alarms(folder: Path, seed: int) -> dict[str, float]:
     """p of each metric for one pair, as `unknot compare` gives it for two baselines and their rows."""
     from unknot.scoring.baselines import read_baseline
-    from unknot.scoring.comparison import judged
+    from unknot.scoring.judging import judged
 
     ps = {}
     for kind in ("", "-votes"):
@@ -130,7 +129,9 @@ def report(folder: Path, pairs: int, gates: list[dict[str, bool]]) -> str:
         }
         for metric, each in own.items()
     ]
-    rows.append({"metric": "all", "pairs": len(ps), "false alarms": f"{np.concatenate(list(own.values())).mean():.1%}"})
+    rows.append(
+        {"metric": "all", "pairs": len(ps), "false alarms": f"{np.concatenate(list(own.values())).mean():.1%}"}
+    )
     failed = {name: sum(each[name] for each in gates) for name in ("loss", "noise")}
     text = f"Of {len(gates)} each, the gate failed on {failed['loss']} losses of {LOSS} and {failed['noise']} of noise."
     return f"Equal representations, {RESAMPLES} paired parts of the rows:\n\n{table(rows)}\n{text}\n"

@@ -7,7 +7,7 @@ the same thing as an intervention if the factors are independent in the table, o
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,11 +18,11 @@ from unknot.factors import Classes, FactorSpace
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import distinct, prepare
 from unknot.metrics.latents import Checked, check_latents
+from unknot.metrics.random_words import random_words
 from unknot.metrics.rows import spread
 from unknot.reading.arrays import as_array
 
 MOST_DRAWS = 10**8
-MOST_KEPT = 2**21  # random words that are kept for the next who draws them: 8 MB
 FEW = 32  # latents
 Latents = Floats
 Encode = Callable[[NDArray[np.uint8]], Any]  # (n, height, width, channels) uint8 -> (n, d)
@@ -117,7 +117,7 @@ class TableSource:
         from unknot.metrics.kernels.gathers import shared_variances
 
         chosen = self._groups.check(factors)
-        words = _words(rng, (len(chosen), batch + 1))
+        words = random_words(rng, (len(chosen), batch + 1))
         result: Latents = shared_variances(self._by_fours, *self._groups.arrays, chosen, words)
         return result[:, : self._latents.shape[1]]
 
@@ -259,34 +259,6 @@ class WorldSource:
                     f"WorldSource: encode returned {len(parts[-1])} rows for {len(images)} images; expected one each."
                 )
         return np.concatenate(parts)
-
-
-def _words(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.uint32]:
-    """Random words, not to be changed; drawn once for generators in one state, as those of one seed mostly are."""
-    state = rng.bit_generator.state
-    if state["bit_generator"] != "PCG64" or math.prod(shape) > MOST_KEPT:
-        return rng.integers(0, 2**32, size=shape, dtype=np.uint32)
-    at = state["state"]["state"], state["state"]["inc"], state["has_uint32"], state["uinteger"]
-    words, after = _kept_words(at, shape)
-    rng.bit_generator.state = after
-    return words
-
-
-@lru_cache(maxsize=1)
-def _kept_words(
-    at: tuple[int, int, int, int], shape: tuple[int, int]
-) -> tuple[NDArray[np.uint32], Mapping[str, Any]]:
-    """Words from a state of PCG64 on, and the state after them."""
-    source = np.random.PCG64()
-    state, inc, has_half, half = at
-    source.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": state, "inc": inc},
-        "has_uint32": has_half,
-        "uinteger": half,
-    }
-    words = np.random.Generator(source).integers(0, 2**32, size=shape, dtype=np.uint32)
-    return words, source.state
 
 
 class _Groups:

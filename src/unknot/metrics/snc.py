@@ -141,9 +141,7 @@ def _in_order(rows: Rows, i: int, j: int) -> tuple[Floats, Ints]:
     return columns[i][orders[i]], rows.factors[orders[i], j]
 
 
-def _steps(
-    ordered: Floats, y: Ints, bins: Bins, min_bin_size: int | None, cuts: Cuts
-) -> tuple[Floats, Ints, int]:
+def _steps(ordered: Floats, y: Ints, bins: Bins, min_bin_size: int | None, cuts: Cuts) -> tuple[Floats, Ints, int]:
     """Cut points, the class of every bin, and how many rows that gets right, of a sorted latent (n,) and its factor."""
     counts = np.bincount(y)
     capacity = _bins_of_classes(counts, bins, min_bin_size)

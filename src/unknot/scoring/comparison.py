@@ -6,7 +6,7 @@ Where the rows are the same, both are given the same parts, so that what they sh
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from unknot.progress import Progress, silent, within
 from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
 from unknot.scoring.baselines import Baseline, copies_held_out, read_baseline, rows_hash
+from unknot.scoring.judging import doubts, judged, untold
 from unknot.scoring.redrawn import Drawn, holds_out, redrawn
 from unknot.scoring.scorecard import Plan
 from unknot.scoring.scoring import plan, run
-from unknot.statistics.differences import Difference, Measured, differences
-from unknot.statistics.scatter import untold
+from unknot.statistics.differences import Difference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -197,54 +197,7 @@ def compare(
         for id_, of_each in values.items()
     }
     found = judged(of_names, names, margin)
-    return Comparison(names, found, paired, resamples, (*notes, *_untold(found, of_names)))
-
-
-class Scored(Protocol):
-    """A score with those of parts of its rows: a `Parted`, or the `KeptScore` of a baseline."""
-
-    @property
-    def value(self) -> float:
-        """Of all rows."""
-
-    @property
-    def draws(self) -> Floats:
-        """Of their parts."""
-
-    @property
-    def units(self) -> int:
-        """How many rows, or groups of rows, were parted."""
-
-
-def judged(
-    scores: Mapping[str, Mapping[str, Sequence[Scored]]], names: Sequence[str], margin: float = 0.0
-) -> tuple[Difference, ...]:
-    """Differences of all pairs of names, from metric -> name -> a score for each seed."""
-    facts = {id_: METRICS[id_.partition("[")[0]].facts for id_ in scores}
-    measured = {
-        id_: {
-            name: Measured(
-                np.array([each.value for each in own]),
-                np.stack([each.draws for each in own]),
-                units=min(each.units for each in own),
-                scatters=facts[id_].scatters,
-            )
-            for name, own in of_each.items()
-        }
-        for id_, of_each in scores.items()
-    }
-    higher = {id_: each.higher_is_better for id_, each in facts.items()}
-    return tuple(differences(measured, names, higher, margin))
-
-
-def _untold(found: Sequence[Difference], scores: Mapping[str, Mapping[str, Sequence[Scored]]]) -> list[str]:
-    """Which metrics have differences without interval and p, and why."""
-    why: dict[str, list[str]] = {}
-    for each in found:
-        if np.isnan(each.p):
-            units = min(own.units for name in (each.first, each.second) for own in scores[each.metric][name])
-            why.setdefault(untold(units), []).append(each.metric)
-    return [f"no interval and no p of {', '.join(dict.fromkeys(ids))}: {text}." for text, ids in why.items()]
+    return Comparison(names, found, paired, resamples, (*notes, *untold(found, of_names), *doubts(found)))
 
 
 def _seeds(name: str, given: Any) -> Sequence[Any]:

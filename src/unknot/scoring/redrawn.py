@@ -14,6 +14,7 @@ from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.score import Metric, Score
+from unknot.processes.threads import one_thread
 from unknot.progress import Progress, silent
 from unknot.scoring.chance import Chance, permutations
 from unknot.scoring.gaps import score_with_gaps
@@ -97,13 +98,14 @@ def redrawn(
             import numba  # noqa: F401  (from here on, counts are compiled)
         units[places] = data.units
         rng = np.random.default_rng(seed)
-        for i, rows in zip(range(n), draw(data, rng), strict=False):
-            progress("resamples", i, n)
-            part = most and -(-most * rows.n // data.n)  # of the rows that a value with gaps is cut to
-            for at in places:
-                # few rows can lose a factor's only other value; what cannot be scored tells nothing
-                with suppress(UnknotError), warnings.catch_warnings(action="ignore", category=UnknotWarning):
-                    values[at, i] = _value(todo, metrics[at], rows, gaps, part)
+        with one_thread(), warnings.catch_warnings(action="ignore", category=UnknotWarning):
+            for i, rows in zip(range(n), draw(data, rng), strict=False):
+                progress("resamples", i, n)
+                part = most and -(-most * rows.n // data.n)  # of the rows that a value with gaps is cut to
+                for at in places:
+                    # few rows can lose a factor's only other value; what cannot be scored tells nothing
+                    with suppress(UnknotError):
+                        values[at, i] = _value(todo, metrics[at], rows, gaps, part)
     return values, units
 
 

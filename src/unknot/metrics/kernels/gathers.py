@@ -113,7 +113,7 @@ def shared_variances(
 
 @njit(cache=True)
 def least(variances: Floats, whole: Floats, active: Bools) -> Ints:
-    """The active latent (points,) whose variance (points, d) is the smallest share of its whole (d,); ties: the first."""
+    """The active latent (points,) whose variance (points, d) is the least share of its whole (d,); ties: the first."""
     winners = np.empty(len(variances), dtype=np.int64)
     for p in range(len(variances)):
         smallest = np.inf
