@@ -75,7 +75,7 @@ class Facts:
         assumes_if: the same of variants, by the beginning of the word that names them.
         scatters: what moves the value on other rows (`unknot.statistics.scatter`): "rows" alike, "extremes" of them, by
             which it divides, or a mean over few "held out".
-        doubt: how far intervals and p of its differences are known to be off, as a clause that `compare` says beside them.
+        doubt: how intervals and p of its differences are known to be off, as a clause that `compare` says beside them.
         labels: whether factors are needed at all.
         per_factor: whether the value is the mean of `parts["per_factor"]`, each of which comes from its own factor
             alone; where labels are missing, each factor is then scored on the rows that have it.
