@@ -3,6 +3,7 @@
 import numpy as np
 
 from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.latents import extent
 from unknot.metrics.rows import Rows
 
 CHUNK = 16_384  # rows that the cache holds
@@ -55,7 +56,7 @@ def _scale(columns: Floats) -> tuple[Floats, Floats]:
     Dividing by it keeps squares of tiny or huge columns inside the range of floats.
     """
     mean = columns.mean(axis=0)
-    low, high = columns.min(axis=0, initial=np.inf), columns.max(axis=0, initial=-np.inf)
+    low, high = extent(columns) if len(columns) else (np.full(columns.shape[1], end) for end in (np.inf, -np.inf))
     largest = np.maximum(high - mean, mean - low)
     varies = largest > 1e-12 * np.maximum(1.0, np.maximum(abs(low), abs(high)))
     return mean, np.where(varies, largest, np.inf)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from inspect import signature
+from inspect import signature, unwrap
 from typing import Any, cast
 
 import numpy as np
@@ -34,15 +34,16 @@ def cap(todo: Plan, name: str, options: Mapping[str, Any]) -> int | None:
     return todo.limit if free else TRAIN_ROWS + TEST_ROWS
 
 
-def call(todo: Plan, name: str, data: Data, options: Mapping[str, Any]) -> Score:
-    """The score of some rows."""
+def call(todo: Plan, name: str, data: Data, options: Mapping[str, Any], *, again: bool = False) -> Score:
+    """The score of some rows; `again` spares options that it was called with before a look at their types."""
     metric, parameters = METRICS[name], _takes(METRICS[name])
     extra: dict[str, Any] = dict(options)
     if "rng" in parameters:
         extra["rng"] = todo.seed
     if "latents_test" in parameters and data.latents_test is not None:
         extra |= {"latents_test": data.latents_test, "factors_test": data.factors_test}
-    return metric(data.checked, data.factors, **extra)
+    score: Score = (unwrap(metric) if again else metric)(data.checked, data.factors, **extra)
+    return score
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _looks_at(todo: Plan, metric: Drawn) -> tuple[bool, int | None, bool, bool]:
 
 def _value(todo: Plan, metric: Drawn, rows: Data, gaps: bool, most: int | None) -> float:
     if not gaps:
-        return call(todo, metric.name, rows, metric.options).value
+        return call(todo, metric.name, rows, metric.options, again=True).value
 
     def again(known: Data) -> Score:
         return call(todo, metric.name, known.capped(most, todo.seed), metric.options)

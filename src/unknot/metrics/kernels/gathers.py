@@ -112,6 +112,23 @@ def shared_variances(
 
 
 @njit(cache=True)
+def variances(latents: Floats) -> Floats:
+    """Variance (d; ddof 1) of latents (n, d), summed as numpy does."""
+    n, d = latents.shape
+    mean, result = np.zeros(d), np.zeros(d)
+    for r in range(n):
+        for i in range(d):
+            mean[i] += latents[r, i]
+    for i in range(d):
+        mean[i] /= n
+    for r in range(n):
+        for i in range(d):
+            away = latents[r, i] - mean[i]
+            result[i] += away * away
+    return result / (n - 1)
+
+
+@njit(cache=True)
 def least(variances: Floats, whole: Floats, active: Bools) -> Ints:
     """The active latent (points,) whose variance (points, d) is the least share of its whole (d,); ties: the first."""
     winners = np.empty(len(variances), dtype=np.int64)
