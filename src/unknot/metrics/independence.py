@@ -30,7 +30,7 @@ _FACTS = Facts(
     higher_is_better=False,
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
     labels=False,
-    doubt="too careful where latents are nearly independent, which leaves differences of second order alone",
+    doubt="too careful where latents are nearly independent: 2 of 100 equal pairs have p < 0.05",
 )
 
 

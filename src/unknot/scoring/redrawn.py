@@ -25,6 +25,9 @@ from unknot.statistics.scatter import of_half, scatter, untold
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 WORTH_COMPILING = 1_000_000  # latents of all draws together, whose counting takes longer than importing numba
 FEWEST = 4  # parts of the rows, which are two splits of them
+OF_EXTREMES = (
+    "the interval is too short: it hangs on the largest rows, and holds what others give in 87 of 100 cases."
+)
 Draw = Callable[[Data, np.random.Generator], Iterator[Data]]
 
 
@@ -139,8 +142,8 @@ def interval_and_drift(
 ) -> tuple[tuple[float, float] | None, float | None, str]:
     """Where the value would lie on as many other rows like these, and how much it is above that of half of them.
 
-    The second is about its bias, where that falls as 1 / rows. None where parts of the rows do not tell; why, comes
-    third.
+    The second is about its bias, where that falls as 1 / rows. None where parts of the rows do not tell; why, or how
+    the interval is known to be off, comes third.
     """
     from scipy.stats import t
 
@@ -153,7 +156,8 @@ def interval_and_drift(
         return None, None, f"no interval: {untold(units)}."
     half = float(t.ppf(0.975, freedom)) * variance**0.5
     low, high = np.clip([result.value - half, result.value + half], *METRICS[name].facts.bounds)
-    return (float(low), float(high)), result.value - of_half(draws), ""
+    note = OF_EXTREMES if METRICS[name].facts.scatters == "extremes" else ""
+    return (float(low), float(high)), result.value - of_half(draws), note
 
 
 def chance(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> Chance | None:

@@ -125,7 +125,8 @@ def variances(latents: Floats) -> Floats:
         for i in range(d):
             away = latents[r, i] - mean[i]
             result[i] += away * away
-    return result / (n - 1)
+    result /= n - 1
+    return result
 
 
 @njit(cache=True)
