@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 import unknot
 from unknot import Representation, UnknotError
 from unknot.cli import app
-from unknot.statistics.scatter import untold
+from unknot.scoring.comparison import Parted
+from unknot.scoring.judging import judged
+from unknot.statistics.scatter import scatter, untold
 
 FACTORS = np.column_stack([np.random.default_rng(9).integers(0, size, 600) for size in (4, 5)])
 
@@ -185,3 +187,40 @@ def test_what_tells_nothing_of_other_rows_has_no_interval_and_a_note() -> None:
     }
     undecided = unknot.compare(pair, metrics="mig", resamples=20)
     assert "mig[bins=20]: fewer than half of the splits" in undecided.notes[-1]
+
+
+def test_a_metric_is_judged_by_what_moves_it() -> None:
+    rng = np.random.default_rng(0)
+    rows, largest = rng.exponential(size=300), []
+    for _ in range(60):
+        order = rng.permutation(300)
+        largest += [rows[order[:100]].max(), rows[order[100:]].max()]
+    pair = {"a": [Parted(0.0, np.zeros(120), 300)], "b": [Parted(rows.max(), np.array(largest), 300)]}
+    irs, mcc = judged({"irs": pair, "mcc": pair}, ("a", "b"))
+    widths = [each.smallest**2 for each in (irs, mcc)]
+    expected = [scatter(np.array(largest), 300, kind)[0] for kind in ("extremes", "rows")]
+    assert widths[0] / widths[1] == pytest.approx(expected[0] / expected[1]) and expected[0] > 1.2 * expected[1]
+
+
+def test_the_interval_of_a_card_is_by_what_moves_the_metric() -> None:
+    from scipy.stats import t
+
+    from unknot.scoring.redrawn import Drawn, redrawn
+
+    card = unknot.score(_code(0.4, 0), metrics=["irs"], null=0, bootstrap=40)
+    record = card.records["irs[quantile=0.99]"]
+    (draws,), _ = redrawn(card.plan, [Drawn("irs", record.options)], 40, [0, 40])
+    variance, freedom = scatter(draws, 600, "extremes")
+    half = t.ppf(0.975, freedom) * variance**0.5
+    assert record.score is not None and record.interval == pytest.approx(
+        (record.score.value - half, record.score.value + half)
+    )
+    assert any("87 of 100" in note for note in record.warnings)  # what such intervals were seen to hold
+
+
+def test_what_is_known_to_be_off_is_said_beside_p() -> None:
+    pair = {"a": _code(0.4, 0), "b": _code(0.4, 1)}
+    result = unknot.compare(pair, metrics=["mcc", "irs", "gaussian_total_correlation"], resamples=20)
+    about = [note for note in result.notes if "interval and p of" in note]
+    assert len(about) == 2 and not any("mcc" in note for note in about)
+    assert "irs[quantile=0.99]: " in about[0] and "gaussian_total_correlation: " in about[1]

@@ -29,12 +29,51 @@ def test_the_variance_is_that_of_other_rows(kind: str) -> None:
         parts = {"linear": mean[0], "second order": 2 * (mean[1:] ** 2).sum(), "noise": 0.15 * rng.normal()}
         return float(sum(parts.values()) if kind == "all three" else parts[kind])
 
-    tables = [rng.normal(size=(N, 9)) for _ in range(600)]
+    tables = [rng.normal(size=(N, 9)) for _ in range(2_000)]
     truth = np.var([value(rows) for rows in tables])
     estimates = [scatter(_draws(rows, value, 60, rng))[0] for rows in tables[:200]]
-    # the least that is possible, 4/5 of the variance of two thirds, lifts what is of second order alone
+    # of two estimates the one that fits is taken, which lifts what is of second order alone
     least, most = (0.85, 1.6) if kind == "second order" else (0.85, 1.2)
     assert least < np.mean(estimates) / truth < most
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.5, 1.0])
+def test_the_variance_of_a_square_near_zero_does_not_grow_with_it(mean: float) -> None:
+    # in units of a standard error: a third has the mean moved by a step, the others by half a step back
+    step = np.random.default_rng(0).normal(size=20_000) * 2**0.5
+    draws = np.stack([(mean + step) ** 2, (mean - step / 2) ** 2], axis=1).ravel()
+    assert scatter(draws)[0] == pytest.approx(2, rel=0.15)  # the variance of the square of a normal number
+
+
+def test_the_variance_of_a_square_far_from_zero_is_of_first_order() -> None:
+    step = np.random.default_rng(0).normal(size=20_000) * 2**0.5
+    draws = np.stack([(10 + step) ** 2, (10 - step / 2) ** 2], axis=1).ravel()
+    assert scatter(draws)[0] == pytest.approx(400, rel=0.05)
+
+
+def test_the_variance_of_the_largest_row_is_that_of_other_rows() -> None:
+    rng = np.random.default_rng(0)
+    tables = rng.exponential(size=(300, N))
+    truth = np.pi**2 / 6  # of the largest of many
+    of = {
+        kind: np.mean([scatter(_draws(rows, np.max, 30, np.random.default_rng(0)), N, kind)[0] for rows in tables])
+        for kind in ("rows", "extremes")
+    }
+    assert 0.85 < of["extremes"] / truth < 1.2 and of["rows"] / truth < 0.75
+
+
+def test_noise_of_held_out_rows_falls_as_they_grow() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.zeros(N)
+
+    def value(part: Floats) -> float:  # answers that no other set of rows would get
+        return float(rng.normal(size=len(part)).mean())
+
+    of = {
+        kind: np.mean([scatter(_draws(rows, value, 60, rng), N, kind)[0] for _ in range(100)])
+        for kind in ("rows", "held out")
+    }
+    assert 0.85 < of["held out"] * N < 1.25 < of["rows"] * N
 
 
 def test_degrees_of_freedom_are_those_of_the_splits_of_a_linear_value_and_fewer_else() -> None:

@@ -70,6 +70,8 @@ def factor_vae_score(
     >>> factor_vae_score(factors * 1.0, factors, votes=200, votes_test=100).value
     1.0
     """
+    from unknot.metrics.kernels.gathers import least, variances
+
     if min(votes, votes_test) < 1 or min(batch, variance_rows) < 2:
         raise UnknotError(
             f"factor_vae_score: votes={votes}, votes_test={votes_test} must be at least 1, batch={batch} and "
@@ -80,15 +82,16 @@ def factor_vae_score(
     generator = np.random.default_rng(rng)
     draw = drawn("factor_vae_score", latents, factors, source)
     k = len(draw.factors)
-    variance = draw.source.latents(variance_rows, generator).var(axis=0, ddof=1)
+    variance = variances(np.ascontiguousarray(draw.source.latents(variance_rows, generator), dtype=np.float64))
     active = _active(np.sqrt(variance), threshold, relative)
     labels = generator.integers(0, k, size=votes + votes_test)
     counts, prediction = np.zeros((len(variance), k)), np.full(len(variance), NONE)
     right, notes = np.zeros(votes_test, dtype=np.bool_), list(draw.about["notes"])
     if active.any():
         local = draw.source.shared_variances(draw.factors[labels], batch, generator)
-        winner = np.flatnonzero(active)[(local[:, active] / variance[active]).argmin(axis=1)]
-        np.add.at(counts, (winner[:votes], labels[:votes]), 1)
+        winner = least(local, variance, active)
+        cells = winner[:votes] * k + labels[:votes]
+        counts = np.bincount(cells, minlength=counts.size).reshape(counts.shape).astype(np.float64)
         prediction = np.where(counts.sum(axis=1) > 0, counts.argmax(axis=1), NONE)
         right = prediction[winner[votes:]] == labels[votes:]
     else:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.held_out import Rng as Rng
-from unknot.metrics.held_out import copies, third
+from unknot.metrics.held_out import copies, third_of_groups, third_of_rows
 from unknot.metrics.latents import LARGEST, Checked, as_they_came, check_latents, enough_rows
 from unknot.metrics.rows import Rows as Rows
 from unknot.reading.arrays import as_array
@@ -90,7 +90,8 @@ def prepare(
         gone = gaps and not all(
             known(_table(who, each)).all() for each in (factors, factors_test) if each is not None
         )
-        how = of_split, continuous if real else None, names and tuple(names), as_is, gone
+        wide = as_is and latents.wide  # others are in double precision either way
+        how = of_split, continuous if real else None, names and tuple(names), wide, gone
         rows = latents.rows(make, passed[1:], *how)
     if rows.skipped:
         text = f"{who}: left out constant factor(s) {', '.join(rows.skipped)}."
@@ -132,8 +133,9 @@ def _prepared(
             if a.shape[1] != b.shape[1]:
                 raise UnknotError(f"{who}: {name} has {a.shape[1]} columns, {name}_test {b.shape[1]}.")
     elif rng is not None:
-        copied = copies(z) is not None
-        test, train = third(z, rng)
+        groups = copies(z)
+        copied = groups is not None
+        test, train = third_of_rows(z.shape[0], rng) if groups is None else third_of_groups(groups, rng)
         if not np.any(y[train] != y[train[0]]) and np.any(y != y[0]):
             raise UnknotError(
                 f"{who}: {len(y)} rows are too few: no factor varies among the {len(train)} left for training after a "

@@ -18,10 +18,12 @@ from unknot.factors import Classes, FactorSpace
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import distinct, prepare
 from unknot.metrics.latents import Checked, check_latents
+from unknot.metrics.random_words import random_words
 from unknot.metrics.rows import spread
 from unknot.reading.arrays import as_array
 
 MOST_DRAWS = 10**8
+FEW = 32  # latents
 Latents = Floats
 Encode = Callable[[NDArray[np.uint8]], Any]  # (n, height, width, channels) uint8 -> (n, d)
 
@@ -90,6 +92,13 @@ class TableSource:
         """How many rows each value of each factor has, values in ascending order."""
         return dict(zip(self.names, self._groups.counts, strict=True))
 
+    @cached_property
+    def _by_fours(self) -> Latents:
+        """The latents, beside zeros if they are few: processors add up four at a time."""
+        missing = -self._latents.shape[1] % 4
+        few = self._latents.shape[1] < FEW
+        return np.pad(self._latents, ((0, 0), (0, missing))) if missing and few else self._latents
+
     def latents(self, n: int, rng: np.random.Generator) -> Latents:
         """Latents of n random rows, with replacement."""
         return self._latents[rng.integers(0, len(self._latents), size=n)]
@@ -108,9 +117,9 @@ class TableSource:
         from unknot.metrics.kernels.gathers import shared_variances
 
         chosen = self._groups.check(factors)
-        words = rng.integers(0, 2**32, size=(len(chosen), batch + 1), dtype=np.uint32)
-        result: Latents = shared_variances(self._latents, *self._groups.arrays, chosen, words)
-        return result
+        words = random_words(rng, (len(chosen), batch + 1))
+        result: Latents = shared_variances(self._by_fours, *self._groups.arrays, chosen, words)
+        return result[:, : self._latents.shape[1]]
 
     def counterfactuals(self, factor: int, n: int, rng: np.random.Generator) -> Latents:
         """The same points with one factor set to each value, looked up; only a complete grid has them all."""

@@ -7,7 +7,7 @@ import numpy as np
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rows, prepare
-from unknot.metrics.latents import dead
+from unknot.metrics.latents import dead, extent
 from unknot.metrics.score import Facts, Score
 
 
@@ -20,6 +20,9 @@ from unknot.metrics.score import Facts, Score
     identity=("quantile",),
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
     assumes=("informed latents", "unmixed latents"),
+    scatters="extremes",
+    doubt="right of latents with normal tails (5 of 100 equal pairs have p < 0.05), too sure of heavier tails (8), too "
+    "careful of latents with bounds (1)",
 )
 def irs(
     latents: Any, factors: Any, *, quantile: float = 0.99, weighted: bool = False, rebin: int | None = None
@@ -56,10 +59,11 @@ def irs(
     if not 0 < quantile <= 1:
         raise UnknotError(f"irs: quantile is {quantile}; expected a number in (0, 1] (public code uses 0.99).")
     rows = prepare("irs", latents, factors, continuous="bin" if rebin is None else "keep")
-    alive = np.flatnonzero(~dead(rows.latents))
+    low, high = extent(rows.latents)
+    alive = np.flatnonzero(~dead(rows.latents, (low, high)))
     columns = np.ascontiguousarray(rows.latents.T[alive])
     mean = rows.latents.mean(axis=0)
-    norm = np.maximum(rows.latents.max(axis=0) - mean, mean - rows.latents.min(axis=0))  # max |z_i - mean z_i|
+    norm = np.maximum(high - mean, mean - low)  # max |z_i - mean z_i|
     matrix = np.zeros((rows.latents.shape[1], rows.n_factors))
     for j in range(rows.n_factors):
         matrix[alive, j] = 1 - _effect(columns, _codes(rows, j, rebin), quantile, weighted) / norm[alive]

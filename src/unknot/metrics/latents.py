@@ -40,6 +40,11 @@ class Checked:
         """The latents in double precision, made when a metric asks for them."""
         return as_array(self.source).astype(np.float64, copy=False)
 
+    @property
+    def wide(self) -> bool:
+        """Whether metrics that can leave them as they came do so."""
+        return bool(self.source.shape[1] > NARROW)
+
     def __len__(self) -> int:
         return int(self.source.shape[0])
 

@@ -195,6 +195,7 @@ def ratio_to_mean(predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike,
     wide={"readout": "ridge"},
     invariances=frozenset({"rows", "latents", "sign", "scale", "shift", "rotation"}),
     assumes=("ordered classes", "straight latents"),
+    scatters="held out",
 )
 def r2(
     latents: Any,

@@ -1,10 +1,22 @@
-"""Ranks with ties averaged, without importing scipy.stats."""
+"""The order of latents, and ranks with ties averaged, without importing scipy.stats."""
 
 import numpy as np
 
-from unknot.metrics.arrays import Floats
+from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.latents import extent
+from unknot.metrics.rows import Rows
 
 CHUNK = 16_384  # rows that the cache holds
+
+
+def sorted_columns(rows: Rows) -> tuple[Floats, Ints]:
+    """Latents (d, n) and what sorts each of them, made once for all metrics with these rows."""
+
+    def make() -> tuple[Floats, Ints]:
+        columns = np.ascontiguousarray(rows.latents.T)
+        return columns, np.argsort(columns, axis=1)
+
+    return rows.kept_once(sorted_columns, make, rows.latents)
 
 
 def average_ranks(columns: Floats) -> Floats:
@@ -44,7 +56,7 @@ def _scale(columns: Floats) -> tuple[Floats, Floats]:
     Dividing by it keeps squares of tiny or huge columns inside the range of floats.
     """
     mean = columns.mean(axis=0)
-    low, high = columns.min(axis=0, initial=np.inf), columns.max(axis=0, initial=-np.inf)
+    low, high = extent(columns) if len(columns) else (np.full(columns.shape[1], end) for end in (np.inf, -np.inf))
     largest = np.maximum(high - mean, mean - low)
     varies = largest > 1e-12 * np.maximum(1.0, np.maximum(abs(low), abs(high)))
     return mean, np.where(varies, largest, np.inf)

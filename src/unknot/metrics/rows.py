@@ -95,7 +95,7 @@ class Rows:
             "n_rows": self.latents.shape[0],
             "n_test_rows": n_test,
         }
-        known = (self.factors >= 0).sum(axis=0).tolist()
+        known = self.kept_once("known", lambda: (self.factors >= 0).sum(axis=0).tolist(), self.factors)
         if min(known) < about["n_rows"]:
             per_factor = {self.names[j]: count for j, count in zip(self.kept, known, strict=True)}
             about |= {"n_rows": min(known), "n_rows_per_factor": per_factor}

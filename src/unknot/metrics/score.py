@@ -13,6 +13,7 @@ Measure = Literal[
     "modularity", "compactness", "explicitness", "holistic", "robustness", "independence", "fairness"
 ]
 Cost = Literal["instant", "seconds", "minutes"]
+Scattering = Literal["rows", "held out", "extremes"]
 COUNTED = re.compile(r"[a-z]+\+\d+|auto")  # such as zero+10
 Invariance = Literal["rows", "latents", "sign", "scale", "shift", "rotation"]
 Assumption = Literal[
@@ -72,6 +73,9 @@ class Facts:
         invariances: what may be done to the input without moving the value.
         assumes: what must hold of factors and latents for the number to mean what it says; a card measures it.
         assumes_if: the same of variants, by the beginning of the word that names them.
+        scatters: what moves the value on other rows (`unknot.statistics.scatter`): "rows" alike, "extremes" of them, by
+            which it divides, or a mean over few "held out".
+        doubt: how intervals and p of its differences are known to be off, as a clause that `compare` says beside them.
         labels: whether factors are needed at all.
         per_factor: whether the value is the mean of `parts["per_factor"]`, each of which comes from its own factor
             alone; where labels are missing, each factor is then scored on the rows that have it.
@@ -100,6 +104,8 @@ class Facts:
     invariances: frozenset[Invariance] = frozenset({"rows", "latents"})
     assumes: tuple[Assumption, ...] = ()
     assumes_if: Mapping[str, tuple[Assumption, ...]] = field(default_factory=dict)
+    scatters: Scattering = "rows"
+    doubt: str = ""
     labels: bool = True
     per_factor: bool = False
     asked: bool = False

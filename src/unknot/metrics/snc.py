@@ -16,10 +16,11 @@ from unknot.metrics.alignment import (
     published_cuts,
     tie_breaker,
 )
-from unknot.metrics.arrays import Floats, Ints
-from unknot.metrics.inputs import Rng, prepare
+from unknot.metrics.arrays import WIDE, Floats, Ints
+from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.kernels.information import code, cuts_near, equal_frequency_cuts
 from unknot.metrics.latents import column
+from unknot.metrics.ranks import sorted_columns
 from unknot.metrics.score import Facts, Score
 
 Bins = Literal["auto", "equal", "classes", "gcd"]
@@ -37,6 +38,7 @@ MOST_BINS = 4096  # the assignment of bins to classes takes cubic time
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
     version=2,
     assumes=("unmixed latents", "as many latents as factors", "balanced classes"),
+    scatters="held out",
 )
 def snc(
     latents: Any,
@@ -109,7 +111,7 @@ def snc(
         if i == UNALIGNED:
             accuracy[:, j] = level[:, j]
             continue
-        points, class_of, right = _steps(column(rows.latents, i), rows.factors[:, j], bins, min_bin_size, cuts)
+        points, class_of, right = _steps(*_in_order(rows, i, j), bins, min_bin_size, cuts)
         n_bins[j] = len(class_of)
         guesses = class_of[code(column(z_test, i)[:, None], [points])[:, 0]]
         accuracy[:, j] = right / len(rows.factors), np.mean(guesses == y_test[:, j])
@@ -129,29 +131,40 @@ def snc(
     return rows.score(values[1].mean(), parts, train=float(values[0].mean()))
 
 
-def _steps(z: Floats, y: Ints, bins: Bins, min_bin_size: int | None, cuts: Cuts) -> tuple[Floats, Ints, int]:
-    """Cut points, the class of every bin, and how many rows that gets right of a latent (n,) and its factor (n,)."""
+def _in_order(rows: Rows, i: int, j: int) -> tuple[Floats, Ints]:
+    """A latent (n,), sorted, and a factor (n,) in its order."""
+    if rows.latents.shape[1] > WIDE:
+        z = column(rows.latents, i)
+        order = np.argsort(z)
+        return z[order], rows.factors[order, j]
+    columns, orders = sorted_columns(rows)
+    return columns[i][orders[i]], rows.factors[orders[i], j]
+
+
+def _steps(ordered: Floats, y: Ints, bins: Bins, min_bin_size: int | None, cuts: Cuts) -> tuple[Floats, Ints, int]:
+    """Cut points, the class of every bin, and how many rows that gets right, of a sorted latent (n,) and its factor."""
     counts = np.bincount(y)
     capacity = _bins_of_classes(counts, bins, min_bin_size)
     n_bins = int(capacity.sum())
-    ordered = np.sort(z)
     points = equal_frequency_cuts(ordered, n_bins) if cuts == "tie_safe" else published_cuts(ordered, n_bins)
-    steps = _assigned(points, capacity, z, y, cuts)
+    steps = _assigned(points, capacity, ordered, y, cuts)
     if bins != "auto" or cuts == "published":
         return steps
-    means = np.bincount(y, weights=z) / counts
+    means = np.bincount(y, weights=ordered) / counts
     ends = np.cumsum(counts[np.argsort(means, kind="stable")])[:-1]
-    ladder = _assigned(cuts_near(ordered, ends), np.ones_like(counts), z, y, cuts)
+    ladder = _assigned(cuts_near(ordered, ends), np.ones_like(counts), ordered, y, cuts)
     return max(ladder, steps, key=lambda each: each[2])
 
 
-def _assigned(points: Floats, capacity: Ints, z: Floats, y: Ints, cuts: Cuts) -> tuple[Floats, Ints, int]:
+def _assigned(points: Floats, capacity: Ints, ordered: Floats, y: Ints, cuts: Cuts) -> tuple[Floats, Ints, int]:
     """The same for cut points, if each class may have so many bins."""
     from scipy.optimize import linear_sum_assignment
 
     counts = np.bincount(y)
-    bin_of = code(z[:, None], [points])[:, 0].astype(np.int64)
-    table = np.bincount(bin_of * len(counts) + y, minlength=(len(points) + 1) * len(counts))
+    n_bins, ends = len(points) + 1, np.empty(len(points) + 2, dtype=np.int64)  # of the bins: stretches of the rows
+    ends[0], ends[1:-1], ends[-1] = 0, np.searchsorted(ordered, points), len(y)
+    first = np.repeat(np.arange(n_bins) * len(counts), ends[1:] - ends[:-1])
+    table = np.bincount(first + y, minlength=n_bins * len(counts))
     table = table.reshape(len(points) + 1, len(counts))
     slots = np.repeat(np.arange(len(counts)), capacity)
     class_of = np.full(len(table), len(counts))  # no class, for bins without training rows

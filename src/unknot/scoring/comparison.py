@@ -18,11 +18,11 @@ from unknot.progress import Progress, silent, within
 from unknot.reading.arguments import checked
 from unknot.representation import Representation, read_representation
 from unknot.scoring.baselines import Baseline, copies_held_out, read_baseline, rows_hash
+from unknot.scoring.judging import doubts, judged, untold
 from unknot.scoring.redrawn import Drawn, holds_out, redrawn
 from unknot.scoring.scorecard import Plan
 from unknot.scoring.scoring import plan, run
-from unknot.statistics.differences import Difference, Measured, differences
-from unknot.statistics.scatter import untold
+from unknot.statistics.differences import Difference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -192,20 +192,12 @@ def compare(
     if trained:
         notes.append(f"{TRAINED} parts of the rows only, on each of which it is trained: {', '.join(trained)}.")
     notes += [f"{id_} is left out: {why}" for id_, why in refused.items()]
-    measured = {id_: {name: _gathered(name, of_each) for name in names} for id_, of_each in values.items()}
-    higher = {id_: METRICS[id_.partition("[")[0]].facts.higher_is_better for id_ in measured}
-    found = tuple(differences(measured, names, higher, margin))
-    return Comparison(names, found, paired, resamples, (*notes, *_untold(found, measured)))
-
-
-def _untold(found: Sequence[Difference], measured: Mapping[str, Mapping[str, Measured]]) -> list[str]:
-    """Which metrics have differences without interval and p, and why."""
-    why: dict[str, list[str]] = {}
-    for each in found:
-        if np.isnan(each.p):
-            units = min(measured[each.metric][name].units for name in (each.first, each.second))
-            why.setdefault(untold(units), []).append(each.metric)
-    return [f"no interval and no p of {', '.join(dict.fromkeys(ids))}: {text}." for text, ids in why.items()]
+    of_names = {
+        id_: {name: [each for (whose, _), each in of_each.items() if whose == name] for name in names}
+        for id_, of_each in values.items()
+    }
+    found = judged(of_names, names, margin)
+    return Comparison(names, found, paired, resamples, (*notes, *untold(found, of_names), *doubts(found)))
 
 
 def _seeds(name: str, given: Any) -> Sequence[Any]:
@@ -214,12 +206,6 @@ def _seeds(name: str, given: Any) -> Sequence[Any]:
     if not seeds:
         raise UnknotError(f"compare: {name} has no representation; expected one, or one for each seed.")
     return seeds
-
-
-def _gathered(name: str, of_each: Values) -> Measured:
-    """The scores of all seeds of a name."""
-    values, draws, units = zip(*(each for (whose, _), each in of_each.items() if whose == name), strict=True)
-    return Measured(np.array(values), np.stack(draws), units=min(units))
 
 
 def _source(name: str, source: Any) -> Representation | Baseline:

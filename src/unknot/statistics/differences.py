@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from unknot.metrics.arrays import Floats
+from unknot.metrics.score import Scattering
 from unknot.statistics.correlations import holm
 from unknot.statistics.scatter import scatter
 
@@ -60,12 +61,14 @@ class Measured:
         draws: (s, n) on n parts of the rows as in `scatter`, the same for all that are paired; n may be 0.
         seeds: what tells the seeds apart: candidates of the same are compared seed by seed; their places if left out.
         units: how many rows, or groups of rows, the parts are made of.
+        scatters: how the measure does over rows, as in `scatter`.
     """
 
     values: Floats
     draws: Floats
     seeds: tuple[Hashable, ...] | None = None
     units: float = np.inf
+    scatters: Scattering = "rows"
 
     @property
     def pairing(self) -> tuple[Hashable, ...]:
@@ -83,7 +86,8 @@ class Error:
     @classmethod
     def of(cls, first: Measured, second: Measured) -> "Error":
         """That of the means over seeds: what other rows would change, and what other seeds would."""
-        of_rows = scatter(second.draws.mean(axis=0) - first.draws.mean(axis=0), min(first.units, second.units))
+        draws = second.draws.mean(axis=0) - first.draws.mean(axis=0)
+        of_rows = scatter(draws, min(first.units, second.units), first.scatters)
         if first.draws.size and not of_rows[1]:
             return cls(np.nan, np.nan)  # seeds alone would pass over what other rows change
         parts = [of_rows, *_of_seeds(first, second)]

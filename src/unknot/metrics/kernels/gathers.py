@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.metrics.arrays import Floats, Ints
+from unknot.metrics.arrays import Bools, Floats, Ints
 
 
 @njit(cache=True)
@@ -109,3 +109,36 @@ def shared_variances(
         for i in range(d):
             out[p, i] = max(0.0, (squares[i] - total[i] * total[i] / batch) / (batch - 1))
     return out
+
+
+@njit(cache=True)
+def variances(latents: Floats) -> Floats:
+    """Variance (d; ddof 1) of latents (n, d), summed as numpy does."""
+    n, d = latents.shape
+    mean, result = np.zeros(d), np.zeros(d)
+    for r in range(n):
+        for i in range(d):
+            mean[i] += latents[r, i]
+    for i in range(d):
+        mean[i] /= n
+    for r in range(n):
+        for i in range(d):
+            away = latents[r, i] - mean[i]
+            result[i] += away * away
+    result /= n - 1
+    return result
+
+
+@njit(cache=True)
+def least(variances: Floats, whole: Floats, active: Bools) -> Ints:
+    """The active latent (points,) whose variance (points, d) is the least share of its whole (d,); ties: the first."""
+    winners = np.empty(len(variances), dtype=np.int64)
+    for p in range(len(variances)):
+        smallest = np.inf
+        winners[p] = -1
+        for i in range(len(whole)):
+            if active[i]:
+                ratio = variances[p, i] / whole[i]
+                if winners[p] < 0 or ratio < smallest:
+                    smallest, winners[p] = ratio, i
+    return winners

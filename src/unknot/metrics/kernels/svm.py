@@ -153,6 +153,29 @@ def fit(x: Floats, labels: Ints, counts: Ints, cost: float) -> Floats:
 
 
 @njit(cache=True, nogil=True)
+def _highest(lines: Floats, low: float, high: float) -> Ints:
+    """The lines that are the highest, or nearly, somewhere between two places; the others need not be looked at."""
+    kept = np.empty(len(lines), dtype=np.int64)
+    n_kept = 0
+    for c in range(len(lines)):
+        first, last = low, high
+        for other in range(len(lines)):
+            slope, ahead = lines[c, 0] - lines[other, 0], lines[c, 1] - lines[other, 1]
+            size = abs(lines[c, 1]) + abs(lines[other, 1])
+            ahead += 1e-9 * (size + (abs(lines[c, 0]) + abs(lines[other, 0])) * max(abs(low), abs(high)))
+            if slope > 0.0:
+                first = max(first, -ahead / slope)
+            elif slope < 0.0:
+                last = min(last, -ahead / slope)
+            elif ahead < 0.0:
+                last = -np.inf
+        if first <= last:
+            kept[n_kept] = c
+            n_kept += 1
+    return kept[:n_kept]
+
+
+@njit(cache=True, nogil=True)
 def accuracy(x: Floats, labels: Ints, lines: Floats) -> float:
     """Share of rows whose class has the highest line (lowest class on ties); unseen classes are always wrong."""
     n = len(x)
@@ -161,7 +184,10 @@ def accuracy(x: Floats, labels: Ints, lines: Floats) -> float:
         for r in range(n):
             winner[r] = 1 if lines[0, 0] * x[r] + lines[0, 1] > 0.0 else 0
     else:
-        for c in range(len(lines)):
+        low, high = np.inf, -np.inf
+        for r in range(n):
+            low, high = min(low, x[r]), max(high, x[r])
+        for c in _highest(lines, low, high):
             w, b = lines[c, 0], lines[c, 1]
             for r in range(n):
                 value = w * x[r] + b
@@ -242,52 +268,9 @@ def _least_squares(sums: Floats, ends: Floats, centre: float, cost: float, lines
 
 
 @njit(cache=True, nogil=True)
-def _highest(lines: Floats, low: float, high: float) -> Ints:
-    """The lines that are the highest, or nearly, somewhere between two places; the others need not be looked at."""
-    kept = np.empty(len(lines), dtype=np.int64)
-    n_kept = 0
-    for c in range(len(lines)):
-        first, last = low, high
-        for other in range(len(lines)):
-            slope, ahead = lines[c, 0] - lines[other, 0], lines[c, 1] - lines[other, 1]
-            size = abs(lines[c, 1]) + abs(lines[other, 1])
-            ahead += 1e-9 * (size + (abs(lines[c, 0]) + abs(lines[other, 0])) * max(abs(low), abs(high)))
-            if slope > 0.0:
-                first = max(first, -ahead / slope)
-            elif slope < 0.0:
-                last = min(last, -ahead / slope)
-            elif ahead < 0.0:
-                last = -np.inf
-        if first <= last:
-            kept[n_kept] = c
-            n_kept += 1
-    return kept[:n_kept]
-
-
-@njit(cache=True, nogil=True)
 def _right(column: Floats, rows: Ints, codes: Ints, lines: Floats) -> float:
     """As `accuracy`, of some rows of a column."""
-    n = len(rows)
-    x = np.empty(n)
-    low, high = np.inf, -np.inf
-    for r in range(n):
-        x[r] = column[rows[r]]
-        low, high = min(low, x[r]), max(high, x[r])
-    if len(lines) == 1:
-        return float(accuracy(x, codes, lines))
-    kept = _highest(lines, low, high)
-    best, winner = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
-    for c in kept:
-        w, b = lines[c, 0], lines[c, 1]
-        for r in range(n):
-            value = w * x[r] + b
-            better = value > best[r]
-            best[r] = value if better else best[r]
-            winner[r] = c if better else winner[r]
-    right = 0
-    for r in range(n):
-        right += winner[r] == codes[r]
-    return right / n
+    return float(accuracy(column[rows], codes, lines))
 
 
 @njit(cache=True, nogil=True)
