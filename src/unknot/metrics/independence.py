@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from unknot.metrics.arrays import WIDE, Bools, Floats
+from unknot.metrics.arrays import WIDE, Floats
+from unknot.metrics.covariance import covariance as covariance_of
 from unknot.metrics.kernels.information import Codes, contingency, equal_width, table_information
-from unknot.metrics.latents import Checked, check_latents, dead, enough_rows
+from unknot.metrics.latents import check_latents, enough_rows
 from unknot.metrics.score import Facts, Score
+from unknot.processes.threads import side_by_side
 
 REFERENCE = (
     "Locatello et al. 2019, Challenging Common Assumptions in the Unsupervised Learning of Disentangled "
     "Representations, arXiv:1811.12359"
 )
-CHUNK = 16_384
 BLOCK = 16  # latents counted against all others at once
 
 
@@ -177,12 +178,15 @@ def _wide_pairs(codes: Codes, bins: int, correct: bool) -> Floats:
     columns = np.ascontiguousarray(codes.T.astype(np.uint8))
     d = len(columns)
     information = np.zeros((d, d))
-    for start in range(0, d, BLOCK):
+
+    def count(start: int) -> None:
         stop = min(start + BLOCK, d)
         part = np.empty((d - start, stop - start))
         pair_information(columns[start:], bins, columns[start:stop], correct, part)
         information[start:, start:stop] = part
         information[start:stop, start:] = part.T
+
+    side_by_side(count, range(0, d, BLOCK))
     return information
 
 
@@ -202,25 +206,13 @@ def _wasserstein(covariance: Floats) -> float:
 def _covariance(who: str, latents: Any) -> tuple[Floats, list[str]]:
     """Covariance (ddof 1) of the latents that vary, and a note on those that do not."""
     z = enough_rows(who, check_latents(who, latents))
-    covariance, gone = latents.once(_of_varying) if isinstance(latents, Checked) else _of_varying(z)
+    covariance, _, gone = covariance_of(latents, z)
     notes = []
     if gone.any():
         notes.append(f"left out latent(s) without variance: {', '.join(map(str, np.flatnonzero(gone)))}.")
     if 1 < len(covariance) >= len(z):
         notes.append(f"{len(z)} rows for {len(covariance)} latents: the covariance cannot have full rank.")
     return covariance, notes
-
-
-def _of_varying(z: Floats) -> tuple[Floats, Bools]:
-    """The covariance itself, and which latents do not vary."""
-    gone = dead(z)
-    z = z[:, ~gone] if gone.any() else z
-    mean = z.mean(axis=0)
-    covariance = np.zeros((z.shape[1], z.shape[1]))
-    for start in range(0, len(z), CHUNK):  # as many rows as the cache holds
-        centred = z[start : start + CHUNK] - mean
-        covariance += centred.T @ centred
-    return covariance / (len(z) - 1), gone
 
 
 def _parts(latents: Any, covariance: Floats, notes: list[str]) -> dict[str, Any]:
