@@ -29,6 +29,8 @@ SIZES = (1, 2, 5, 20)  # of sets of latents that a factor is predicted from
     invariances=frozenset({"latents"}),
     asked=True,
     wide={},
+    widest=4_200,
+    power=2,
 )
 def best_auroc(
     latents: Any,

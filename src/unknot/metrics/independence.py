@@ -31,6 +31,8 @@ _FACTS = Facts(
     higher_is_better=False,
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
     labels=False,
+    widest=6_000,
+    power=3,
 )
 
 

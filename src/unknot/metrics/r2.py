@@ -193,6 +193,8 @@ def ratio_to_mean(predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike,
     version=2,
     identity=("readout",),
     wide={"readout": "ridge"},
+    widest=6_000,
+    power=3,
     invariances=frozenset({"rows", "latents", "sign", "scale", "shift", "rotation"}),
     assumes=("ordered classes", "straight latents"),
 )

@@ -22,6 +22,8 @@ MANY = 2_000  # directions for which a singular value decomposition takes more t
 
 @Facts(
     title="RankMe",
+    widest=6_000,
+    power=3,
     measures="explicitness",
     bounds=(0.0, float("inf")),
     chance="no labels; isotropic noise has about d",
@@ -58,6 +60,8 @@ def rankme(latents: Any, factors: Any = None) -> Score:
 
 @Facts(
     title="Effective rank of the covariance",
+    widest=6_000,
+    power=3,
     measures="independence",
     bounds=(0.0, float("inf")),
     chance="no labels; isotropic noise has about d",
@@ -148,6 +152,8 @@ def alpha_req(latents: Any, factors: Any = None, *, first: int | None = None, la
 
 @Facts(
     title="LiDAR",
+    widest=6_000,
+    power=3,
     measures="explicitness",
     bounds=(0.0, float("inf")),
     chance="noise has about min(d, classes - 1): directions are counted whether or not they separate well",
