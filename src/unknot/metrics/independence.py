@@ -153,8 +153,10 @@ def mutual_info_score(
     0.693147
     """
     z = enough_rows("mutual_info_score", check_latents("mutual_info_score", latents))
-    codes = equal_width(z, bins)
-    information = (_wide_pairs if z.shape[1] > WIDE and bins <= 32 else _pairs)(codes, bins, bias_correction)
+    if z.shape[1] > WIDE and bins <= 32:
+        information = _wide_pairs(z, bins, bias_correction)
+    else:
+        information = _pairs(equal_width(z, bins), bins, bias_correction)
     between = information[~np.eye(len(information), dtype=bool)]
     parts = {"mutual_information": information, "bins": bins, "n_rows": len(z), "notes": []}
     return Score(float(between.mean()) if len(between) else 0.0, parts)
@@ -173,13 +175,15 @@ def _pairs(codes: Codes, bins: int, correct: bool) -> Floats:
     return information
 
 
-def _wide_pairs(codes: Codes, bins: int, correct: bool) -> Floats:
-    """The same, each pair of latents counted in the cache."""
+def _wide_pairs(z: Floats, bins: int, correct: bool) -> Floats:
+    """The same of latents (n, d), each pair of them counted in the cache."""
     from unknot.metrics.kernels.pairs import pair_information
 
-    columns = np.ascontiguousarray(codes.T.astype(np.uint8))
-    d = len(columns)
-    information = np.zeros((d, d))
+    d = z.shape[1]
+    columns, information = np.empty((d, len(z)), dtype=np.uint8), np.zeros((d, d))
+
+    def cut(start: int) -> None:
+        columns[start : start + BLOCK] = equal_width(z[:, start : start + BLOCK], bins).T
 
     def count(start: int) -> None:
         stop = min(start + BLOCK, d)
@@ -188,7 +192,8 @@ def _wide_pairs(codes: Codes, bins: int, correct: bool) -> Floats:
         information[start:, start:stop] = part
         information[start:stop, start:] = part.T
 
-    side_by_side(count, range(0, d, BLOCK))
+    for step in (cut, count):
+        side_by_side(step, range(0, d, BLOCK))
     return information
 
 

@@ -58,9 +58,10 @@ def known_ridge(latents: Floats, targets: Floats, known: Sequence[KnownRows]) ->
 
     together = int(np.clip(np.log2(len(x) / d), 1, TOGETHER))
     with one_thread():
-        sums, products = x.T @ used, x.T @ y
+        sums, products = side_by_side(lambda columns: x.T @ columns, (used.astype(np.float64), y))
         side_by_side(fit, np.array_split(np.arange(len(known)), -(-len(known) // together)))
-        guesses = x @ weights + means
+        blocks = [slice(first, first + CHUNK) for first in range(0, len(x), CHUNK)]
+        guesses = np.concatenate(side_by_side(lambda block: x[block] @ weights + means, blocks))
     return [guesses[part.test, j] for j, part in enumerate(known)], penalties
 
 
