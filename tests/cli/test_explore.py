@@ -7,10 +7,13 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from unknot.cli.explore import explore
 from unknot.errors import UnknotError
+from unknot.reports.explorer.server import Explorer
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
@@ -72,8 +75,22 @@ def test_a_file_of_latents_is_served_and_what_is_for_files_alone_is_refused(run:
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=120)
     with pytest.raises(UnknotError, match=r"explore: --world is for a file of latents, and .* is none"):
-        explore(run.folder, world="dsprites_rendered")
+        explore(folder=run.folder, world="dsprites_rendered")
     with pytest.raises(UnknotError, match=r"explore: a file of factors is for a file of latents, and .* is none"):
-        explore(run.folder, tmp_path / "factors.csv")
+        explore(folder=run.folder, factors_file=tmp_path / "factors.csv")
     with pytest.raises(UnknotError, match=r"missing\.npz: no such file\.$"):
-        explore(tmp_path / "missing.npz")
+        explore(folder=tmp_path / "missing.npz")
+
+
+def test_columns_of_a_table_are_named_as_for_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"z0": rng.normal(size=30), "z1": rng.normal(size=30), "kind": ["a", "b", "?"] * 10})
+    table.to_csv(tmp_path / "cells.csv", index=False)
+    with pytest.raises(UnknotError, match="--latents"):
+        explore(folder=tmp_path / "cells.csv")
+    seen = []
+    monkeypatch.setattr(Explorer, "serve_forever", lambda self: seen.append(self))
+    explore(folder=tmp_path / "cells.csv", latents="z*", factors="kind", missing="?", browser=False)
+    assert len(seen) == 1
+    with pytest.raises(UnknotError, match=r"explore: --latents is for a file of latents, and .* is none"):
+        explore(folder=tmp_path, latents="z*")

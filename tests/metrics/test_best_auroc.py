@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.metrics import roc_auc_score
 
 from unknot.errors import UnknotError
@@ -56,3 +57,20 @@ def test_held_out_rows_of_one_value_are_noted_and_refused_where_there_is_nothing
     score = best_auroc(latents, factors, latents_test=latents[:30], factors_test=held_out)
     assert np.isnan(score.parts["per_factor"]).tolist() == [True, False]
     assert any("one value in the held-out rows" in note for note in score.parts["notes"])
+
+
+def test_sparse_latents_are_scored_as_they_are(monkeypatch):
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, [3, 4], size=(900, 2))
+    latents = rng.exponential(size=(900, 130)) * (rng.random((900, 130)) < 0.1)
+    latents[:, 3] += factors[:, 0] == 2
+    latents[:, 9] = 2 * latents[:, 3]
+    latents[:, 11] = factors[:, 0] != 2  # the opposite of another latent, and never beside it
+    latents[:, 12] = factors[:, 0] == 2
+    latents[:, 20] = 0.0
+    expected = best_auroc(latents, factors)
+    monkeypatch.setattr("unknot.reading.arrays.DENSE_BYTES", 900 * 100 * 8)  # of a hundred latents
+    score = best_auroc(scipy.sparse.csr_matrix(latents), factors)
+    assert score.value == pytest.approx(expected.value, abs=1e-6)
+    assert score.parts["copies"] == expected.parts["copies"] == 4
+    np.testing.assert_allclose(score.parts["accuracy_of_best"], expected.parts["accuracy_of_best"], atol=1e-12)

@@ -128,3 +128,31 @@ def test_alpha_of_too_few_directions_is_refused():
         alpha_req(np.zeros((5, 3)))
     with pytest.raises(UnknotError, match="from 3 to 2"):
         alpha_req(np.random.default_rng(0).normal(size=(20, 2)), first=3)
+
+
+@pytest.mark.parametrize("least", [0.5, 1e-9])
+def test_ranks_of_a_wide_code_are_those_of_the_decomposition(least):
+    rng = np.random.default_rng(0)
+    latents = rng.normal(size=(400, 120)) @ np.diag(np.geomspace(1, least, 120)) + 0.3
+    for metric, matrix, power in ((rankme, latents, 1), (effective_rank, latents - latents.mean(axis=0), 2)):
+        shares = np.linalg.svd(matrix, compute_uv=False) ** power
+        shares /= shares.sum()
+        assert metric(latents).value == pytest.approx(np.exp(-(shares * np.log(shares)).sum()), rel=1e-10)
+
+
+def test_one_covariance_serves_all_metrics_that_look_at_nothing_else(monkeypatch):
+    from unknot.metrics import covariance
+    from unknot.metrics.independence import gaussian_total_correlation
+    from unknot.metrics.latents import Checked
+
+    made, original = [], covariance._covariance
+
+    def counted(z):
+        made.append(z)
+        return original(z)
+
+    monkeypatch.setattr(covariance, "_covariance", counted)
+    latents = Checked(np.random.default_rng(0).normal(size=(400, 120)))
+    for metric in (rankme, effective_rank, gaussian_total_correlation):
+        metric(latents)
+    assert len(made) == 1

@@ -123,3 +123,14 @@ def test_keys_of_default_settings_are_those_that_studies_have_always_had() -> No
     source = {"encoder": {"kind": "run", "id": "1dcd80baaebc"}, "rows": 120, "split": "", "seed": 0}
     assert score_keys(["mig[bins=20]"], source, None) == {"mig[bins=20]": "c04f30fee65f4f7b"}
     assert score_keys(["mig[bins=20]"], source, None, seed=1) != score_keys(["mig[bins=20]"], source, None)
+
+
+@pytest.mark.parametrize("own", [{"missing": ["1"]}, {"groups": "orientation"}, {"latents": ["latents"]}])
+def test_what_was_named_for_the_scores_is_part_of_their_setting(run: Run, own: dict[str, object]) -> None:
+    path = representation_of(run)
+    keep_scores(run, unknot.score(path, metrics=["mig"]), path)
+    other = unknot.from_table(path, **own)  # type: ignore[arg-type]
+    keep_scores(run, unknot.score(other, metrics=["mig"]), path, **own)
+    usual, named = kept_records(run)
+    assert "chosen" not in usual["input"] and named["input"]["chosen"] == own
+    assert len(records_by_key(run)) == 2

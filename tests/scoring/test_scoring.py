@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 import torch
 
 import unknot
@@ -283,3 +284,13 @@ def test_continuous_factors_are_scored_without_bins_where_the_metric_can() -> No
     assert all(
         record.interval is None for record in card.records.values()
     )  # repeated rows are each other's neighbours
+
+
+def test_of_very_many_latents_the_default_suite_takes_what_their_memory_and_time_allow() -> None:
+    rng = np.random.default_rng(0)
+    codes = scipy.sparse.random_array((60, 65_536), density=0.001, format="csr", rng=rng)
+    todo = plan(Representation(codes, rng.integers(0, 3, size=(60, 2))))
+    assert {"snc[auto,eq3]", "mig[bins=20]", "sap[classification]"} <= set(todo.ids)
+    for name in ("gaussian_total_correlation", "rankme", "lidar", "r2", "med", "best_auroc", "linear_accuracy"):
+        assert not any(id_.startswith(name) for id_ in todo.ids)
+        assert f"{name} (about" in todo.notes[-1]

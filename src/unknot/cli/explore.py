@@ -1,11 +1,11 @@
 """`unknot explore`: sliders on the latents of a run, the runs of a study, or a file of latents, in the browser."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from unknot.cli.options import DATA, DEVICE
+from unknot.cli.options import DATA, DEVICE, FACTORS, GAPS, JOIN, LATENTS, argument, option, takes
 from unknot.cli.output import echo
 from unknot.errors import UnknotError
 
@@ -13,19 +13,28 @@ if TYPE_CHECKING:
     from unknot.reports.explorer.server import Explorer
 
 WORLD = "Where the images of a file's rows are; where it says it comes from if left out."
+COLUMNS = ("latents", "factors", "join", "missing")  # options that choose columns of a file
 
 
-def explore(
-    folder: Annotated[Path, typer.Argument(help="The folder of a run or of a study, or a file of latents.")],
-    factors_file: Annotated[
-        Path | None, typer.Argument(help="Factors of a file of latents, if in another.")
-    ] = None,
-    port: Annotated[int, typer.Option(help="Of the page; one that is free if left out.")] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
-    device: Annotated[str, typer.Option(help=DEVICE)] = "cpu",
-    world: Annotated[str, typer.Option(help=WORLD)] = "",
-    data: Annotated[Path | None, typer.Option(help=DATA)] = None,
-) -> None:
+@dataclass(frozen=True)
+class ExploreOptions:
+    """What is shown, and where."""
+
+    folder: Path = argument("The folder of a run or of a study, or a file of latents.")
+    factors_file: Path | None = argument("Factors of a file of latents, if in another.", None)
+    port: int = option(0, "Of the page; one that is free if left out.")
+    browser: bool = option(True, "Open the page.", "--browser/--no-browser")
+    device: str = option("cpu", DEVICE)
+    world: str = option("", WORLD)
+    data: Path | None = option(None, DATA)
+    latents: Sequence[str] = option((), LATENTS, "--latents,")
+    factors: Sequence[str] = option((), FACTORS, "--factors,")
+    join: str = option("", JOIN)
+    missing: Sequence[str] = option((), GAPS, "--missing,")
+
+
+@takes(ExploreOptions)
+def explore(options: ExploreOptions) -> None:
     """Move the latents of a run and see what its decoder makes of them; or look at a study, or at a file of latents."""
     import threading
     import webbrowser
@@ -33,18 +42,20 @@ def explore(
     from unknot.examples import located
     from unknot.processes.threads import threads_of_torch
 
-    place = located(folder)
+    place = located(options.folder)
+    of_files = {name: getattr(options, name) for name in ("factors_file", "world", *COLUMNS)}
+    given = [name for name, value in of_files.items() if value]
     if place.is_file() or (place.suffix and not place.exists()):
-        explorer = _latents(place, factors_file, world, data, port)
-    elif factors_file is not None or world:
-        what = "a file of factors" if factors_file is not None else "--world"
-        raise UnknotError(f"explore: {what} is for a file of latents, and {folder} is none.")
+        explorer = _latents(options, place)
+    elif given:
+        what = "a file of factors" if given[0] == "factors_file" else f"--{given[0]}"
+        raise UnknotError(f"explore: {what} is for a file of latents, and {options.folder} is none.")
     else:
-        explorer = _models(place, device, data, port)
+        explorer = _models(place, options.device, options.data, options.port)
     with explorer as server, threads_of_torch(1):
         echo(server.address)
         echo("unknot: served to this machine alone; Ctrl-C ends it.", err=True)
-        if browser:
+        if options.browser:
             # Some browsers are programs of the terminal, and return when they are closed.
             threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
         try:
@@ -53,13 +64,18 @@ def explore(
             echo("unknot: ended.", err=True)
 
 
-def _latents(file: Path, factors: Path | None, world: str, data: Path | None, port: int) -> "Explorer":
+def _latents(options: ExploreOptions, file: Path) -> "Explorer":
     from unknot.reports.explorer.latents import ExploredLatents, latents_place
     from unknot.reports.explorer.server import Explorer
-    from unknot.representation import read_representation
+    from unknot.representation import from_table, read_representation
 
-    explored = ExploredLatents(read_representation(file, factors), world=world or None, data=data)
-    return Explorer(latents_place(explored, file.name), port)
+    columns = {name: value for name in COLUMNS if (value := getattr(options, name))}
+    if columns:
+        representation = from_table(file, options.factors_file, **columns)
+    else:
+        representation = read_representation(file, options.factors_file)
+    explored = ExploredLatents(representation, world=options.world or None, data=options.data)
+    return Explorer(latents_place(explored, file.name), options.port)
 
 
 def _models(folder: Path, device: str, data: Path | None, port: int) -> "Explorer":

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from unknot.cli.bar import progress_bar
-from unknot.cli.options import CSV, FACTORS, GAPS, GROUPS, JSON, LATENTS, LOG, argument, option, takes
+from unknot.cli.options import CSV, FACTORS, GAPS, GROUPS, JOIN, JSON, LATENTS, LOG, argument, option, takes
 from unknot.cli.output import check_targets, echo, keep_with_run, plain_console, put
 from unknot.errors import UnknotError, UnknotWarning
 
@@ -41,7 +41,7 @@ class ScoreOptions:
     factors: Sequence[str] = option((), FACTORS, "--factors,")
     latents: Sequence[str] = option((), LATENTS, "--latents,")
     groups: str = option("", GROUPS)
-    join: str = option("", "Column by which two tables are joined.")
+    join: str = option("", JOIN)
     missing: Sequence[str] = option((), GAPS, "--missing,")
     kinds: Sequence[str] = option((), "Kinds of factors, such as hue=circular,year=continuous.", "--kinds,")
     decoder: Path | None = option(None, "Decoder of a sparse autoencoder: its file or folder; adds a card.")
@@ -127,8 +127,7 @@ def score(options: ScoreOptions) -> None:
     if run is not None and options.factors_file is None and records:
         from unknot.scoring.kept_scores import keep_scores
 
-        own = {"factors": options.factors, "flatten_slots": options.flatten_slots, "kinds": _kinds(options)}
-        keep = partial(keep_scores, run, card, latents, **{name: value for name, value in own.items() if value})
+        keep = partial(keep_scores, run, card, latents, **_chosen(options))
         keep_with_run(run, "the scores are", keep, err=quiet)
     if options.save_baseline is not None and not interrupted:
         from unknot.scoring.baselines import baseline, write_baseline
@@ -185,6 +184,13 @@ def _kinds(options: ScoreOptions) -> dict[str, str]:
         if not name:
             raise UnknotError(f"--kinds {word}: expected names with kinds, such as hue=circular.", field="kinds")
     return {name: kind for name, _, kind in pairs.values()}
+
+
+def _chosen(options: ScoreOptions) -> dict[str, Any]:
+    """What was named for the scores of the file's columns."""
+    names = ("latents", "factors", "groups", "join", "missing", "flatten_slots")
+    given = {name: getattr(options, name) for name in names} | {"kinds": _kinds(options)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value}
 
 
 def _dictionary(options: ScoreOptions, representation: "Representation") -> "DictionaryCard | None":
@@ -255,7 +261,7 @@ def _write(
     from unknot.files import as_json, plain
     from unknot.scoring.record import scorecard_record, to_csv
 
-    record = scorecard_record(card, files, _kinds(options)) if options.json or options.html else {}
+    record = scorecard_record(card, files, _chosen(options)) if options.json or options.html else {}
     if dictionary is not None:
         record["dictionary"] = plain({**dictionary.record(), "codes_and_dense": dense})
     if options.json:

@@ -9,12 +9,14 @@ from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.kernels.columns import binned_information
 from unknot.metrics.kernels.information import factor_entropy
+from unknot.metrics.latents import Checked
 from unknot.metrics.penalised_head import PenalisedHeads
 from unknot.metrics.probes import probe_seed
 from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
 from unknot.metrics.single_latents import copies, held_out_areas, single_latents
 from unknot.metrics.verdict import ALSO, FOUND
+from unknot.reading.arrays import as_array, is_sparse
 
 SIZES = (1, 2, 5, 20)  # of sets of latents that a factor is predicted from
 
@@ -29,6 +31,8 @@ SIZES = (1, 2, 5, 20)  # of sets of latents that a factor is predicted from
     invariances=frozenset({"latents"}),
     asked=True,
     wide={},
+    widest=4_200,
+    power=2,
 )
 def best_auroc(
     latents: Any,
@@ -66,7 +70,8 @@ def best_auroc(
     >>> best_auroc(np.eye(3)[factors[:, 0]], factors[:, :1]).value
     1.0
     """
-    rows = prepare("best_auroc", latents, factors, latents_test, factors_test, rng=rng)
+    source = latents.source if isinstance(latents, Checked) else latents
+    rows = prepare("best_auroc", latents, factors, latents_test, factors_test, rng=rng, as_is=is_sparse(source))
     z_test, y_test, _ = rows.held_out
     per_factor, areas, best = np.empty(rows.n_factors), {}, {}
     for j, result in enumerate(single_latents(rows.latents, rows.factors, rows.sizes)):
@@ -107,7 +112,8 @@ def _accuracy_of_best(rows: Rows, shares: Floats, rng: Rng) -> Floats:
         order = np.argsort(-shares[:, j], kind="stable")
         for s, k in enumerate(SIZES):
             used = order[:k]
-            heads = PenalisedHeads(Gram.of(rows.latents[:, used], z_test[:, used]))
+            train, test = (as_array(z[:, used]).astype(np.float64) for z in (rows.latents, z_test))
+            heads = PenalisedHeads(Gram.of(train, test))
             head = heads.fit(rows.factors[:, j], size, np.random.default_rng([seed, j]))
             result[s, j] = np.mean(head.test == y_test[:, j])
     return result

@@ -25,6 +25,7 @@ NEWTON_NUMBERS = 20_000_000  # nor may the products of features fill the memory
     cost="seconds",
     reference="Higgins et al. 2017, beta-VAE: Learning Basic Visual Concepts with a Constrained Variational "
     "Framework, ICLR",
+    widest=10_000,
     invariances=frozenset({"latents", "sign", "shift"}),
     assumes=("unmixed latents",),
 )

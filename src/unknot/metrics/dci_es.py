@@ -26,6 +26,8 @@ RIDGE = 1e-4  # penalty per row, on features of unit variance
     also={"informativeness": "explicitness", "size": "compactness"},
     per_factor=True,
     identity=("probe",),
+    widest=5_000,
+    power=2,
     invariances=frozenset({"latents"}),
     assumes=("ordered classes",),
 )

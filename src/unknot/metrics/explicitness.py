@@ -28,6 +28,8 @@ MOST_GIGABYTES = 8  # of products of latents
     cost="seconds",
     per_factor=True,
     identity=("one_vs_rest", "renormalised", "scaled"),
+    widest=4_200,
+    power=2,
     invariances=frozenset(),  # to shift, scale and order up to where the solver stops
 )
 def explicitness(

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from unknot.metrics.arrays import WIDE, Bools, Floats
+from unknot.metrics.arrays import WIDE, Floats
+from unknot.metrics.covariance import covariance as covariance_of
 from unknot.metrics.kernels.information import Codes, contingency, equal_width, table_information
-from unknot.metrics.latents import Checked, check_latents, dead, enough_rows
+from unknot.metrics.latents import check_latents, enough_rows
 from unknot.metrics.score import Facts, Score
+from unknot.processes.threads import side_by_side
 
 REFERENCE = (
     "Locatello et al. 2019, Challenging Common Assumptions in the Unsupervised Learning of Disentangled "
     "Representations, arXiv:1811.12359"
 )
-CHUNK = 16_384
 BLOCK = 16  # latents counted against all others at once
 
 
@@ -31,6 +32,8 @@ _FACTS = Facts(
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
     labels=False,
     doubt="too careful where latents are nearly independent: 2 of 100 equal pairs have p < 0.05",
+    widest=6_000,
+    power=3,
 )
 
 
@@ -152,8 +155,10 @@ def mutual_info_score(
     0.693147
     """
     z = enough_rows("mutual_info_score", check_latents("mutual_info_score", latents))
-    codes = equal_width(z, bins)
-    information = (_wide_pairs if z.shape[1] > WIDE and bins <= 32 else _pairs)(codes, bins, bias_correction)
+    if z.shape[1] > WIDE and bins <= 32:
+        information = _wide_pairs(z, bins, bias_correction)
+    else:
+        information = _pairs(equal_width(z, bins), bins, bias_correction)
     between = information[~np.eye(len(information), dtype=bool)]
     parts = {"mutual_information": information, "bins": bins, "n_rows": len(z), "notes": []}
     return Score(float(between.mean()) if len(between) else 0.0, parts)
@@ -172,19 +177,25 @@ def _pairs(codes: Codes, bins: int, correct: bool) -> Floats:
     return information
 
 
-def _wide_pairs(codes: Codes, bins: int, correct: bool) -> Floats:
-    """The same, each pair of latents counted in the cache."""
+def _wide_pairs(z: Floats, bins: int, correct: bool) -> Floats:
+    """The same of latents (n, d), each pair of them counted in the cache."""
     from unknot.metrics.kernels.pairs import pair_information
 
-    columns = np.ascontiguousarray(codes.T.astype(np.uint8))
-    d = len(columns)
-    information = np.zeros((d, d))
-    for start in range(0, d, BLOCK):
+    d = z.shape[1]
+    columns, information = np.empty((d, len(z)), dtype=np.uint8), np.zeros((d, d))
+
+    def cut(start: int) -> None:
+        columns[start : start + BLOCK] = equal_width(z[:, start : start + BLOCK], bins).T
+
+    def count(start: int) -> None:
         stop = min(start + BLOCK, d)
         part = np.empty((d - start, stop - start))
         pair_information(columns[start:], bins, columns[start:stop], correct, part)
         information[start:, start:stop] = part
         information[start:stop, start:] = part.T
+
+    for step in (cut, count):
+        side_by_side(step, range(0, d, BLOCK))
     return information
 
 
@@ -204,25 +215,13 @@ def _wasserstein(covariance: Floats) -> float:
 def _covariance(who: str, latents: Any) -> tuple[Floats, list[str]]:
     """Covariance (ddof 1) of the latents that vary, and a note on those that do not."""
     z = enough_rows(who, check_latents(who, latents))
-    covariance, gone = latents.once(_of_varying) if isinstance(latents, Checked) else _of_varying(z)
+    covariance, _, gone = covariance_of(latents, z)
     notes = []
     if gone.any():
         notes.append(f"left out latent(s) without variance: {', '.join(map(str, np.flatnonzero(gone)))}.")
     if 1 < len(covariance) >= len(z):
         notes.append(f"{len(z)} rows for {len(covariance)} latents: the covariance cannot have full rank.")
     return covariance, notes
-
-
-def _of_varying(z: Floats) -> tuple[Floats, Bools]:
-    """The covariance itself, and which latents do not vary."""
-    gone = dead(z)
-    z = z[:, ~gone] if gone.any() else z
-    mean = z.mean(axis=0)
-    covariance = np.zeros((z.shape[1], z.shape[1]))
-    for start in range(0, len(z), CHUNK):  # as many rows as the cache holds
-        centred = z[start : start + CHUNK] - mean
-        covariance += centred.T @ centred
-    return covariance / (len(z) - 1), gone
 
 
 def _parts(latents: Any, covariance: Floats, notes: list[str]) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import MissingLabelsError
 from unknot.metrics.known_rows import KnownRows
 from unknot.metrics.latents import dead
-from unknot.metrics.ridge import Gram, generalised, leave_one_out, left_out
+from unknot.metrics.ridge import Gram, LeftOut, generalised, leave_one_out, left_out
 from unknot.processes.threads import one_thread, side_by_side
 
 TOGETHER = 8  # factors at most
-CHUNK = 8_192  # rows multiplied with themselves at a time
+CHUNK = 4_096  # rows looked at at a time
 NARROWEST = 1e-6  # deviation in a factor's rows, of that in all, below which a latent is looked at closely
 
 
@@ -31,9 +31,7 @@ def known_ridge(latents: Floats, targets: Floats, known: Sequence[KnownRows]) ->
     d = latents.shape[1]
     if min(len(part.train) for part in known) <= d:
         raise MissingLabelsError("ridge: labels are missing, and few rows are known; fit each factor alone.")
-    deviation = np.where(dead(latents), np.inf, latents.std(axis=0))
-    x = latents - latents.mean(axis=0)
-    x /= deviation
+    x, deviation = _standardised(latents)
     used = np.zeros(targets.shape, dtype=np.bool_)
     for j, part in enumerate(known):
         used[part.train, j] = True
@@ -48,37 +46,64 @@ def known_ridge(latents: Floats, targets: Floats, known: Sequence[KnownRows]) ->
             scale, mean = _standardiser(gram, sums[:, j], latents, train, deviation), sums[:, j] / len(train)
             gram -= np.outer(sums[:, j], mean)
             gram /= np.outer(scale, scale)
-            judges = left_out(len(train))
-            rows = (x[train[judges]] - mean) / scale
-            parts = Gram.of_products(gram, rows, rows[:0])
+            judges = train[left_out(len(train))]
+            parts = Gram.of_products(gram, x[:0], x[:0])
             projected = parts.turn(products[:, [j]] / scale[:, None])
             near = generalised(parts, projected, (y[:, [j]] ** 2).sum(axis=0), len(train))
-            own = y[train[judges], j, None]
-            (penalties[j],) = leave_one_out(parts, rows, own, len(train), projected, near)
+            own = LeftOut(x, judges, y[judges, j, None], mean, scale)
+            (penalties[j],) = leave_one_out(parts, own, len(train), projected, near)
             solved = parts.turn(parts.solve(projected, penalties[j]), back=True)[:, 0]
             weights[:, j] = solved / scale
             means[j] -= mean @ weights[:, j]
 
-    together = int(np.clip(np.log2(len(x) / (2 * d)), 1, TOGETHER))
+    together = int(np.clip(np.log2(len(x) / d), 1, TOGETHER))
     with one_thread():
-        sums, products = x.T @ used, x.T @ y
+        sums, products = side_by_side(lambda columns: x.T @ columns, (used.astype(np.float64), y))
         side_by_side(fit, np.array_split(np.arange(len(known)), -(-len(known) // together)))
-        guesses = x @ weights + means
+        blocks = [slice(first, first + CHUNK) for first in range(0, len(x), CHUNK)]
+        guesses = np.concatenate(side_by_side(lambda block: x[block] @ weights + means, blocks))
     return [guesses[part.test, j] for j, part in enumerate(known)], penalties
 
 
+def _standardised(latents: Floats) -> tuple[Floats, Floats]:
+    """Latents less their means and over their deviations in all rows, and those; infinite of latents without any."""
+    x, mean = np.empty(latents.shape), latents.mean(axis=0)
+    blocks = [slice(first, first + CHUNK) for first in range(0, len(x), CHUNK)]
+
+    def centre(block: slice) -> Floats:
+        np.subtract(latents[block], mean, out=x[block])
+        return np.asarray(np.einsum("ni,ni->i", x[block], x[block]))
+
+    deviation = np.sqrt(np.sum(side_by_side(centre, blocks), axis=0) / len(x))
+    deviation[dead(latents)] = np.inf
+    side_by_side(lambda block: np.divide(x[block], deviation, out=x[block]), blocks)
+    return x, deviation
+
+
 def _grams(x: Floats, used: Bools) -> Floats:
-    """X'X (k, d, d) over the rows (n, k) that each of a few factors uses."""
-    sets = used @ (1 << np.arange(used.shape[1]))
+    """X'X (k, d, d) over the rows (n, k) that each of a few factors uses.
+
+    Sets of rows are numbered by the factors that use them, and their products added up as a tree: what stands on the
+    right of two at a level belongs to the factor of that level, and their sum goes one level up.
+    """
+    k, d = used.shape[1], x.shape[1]
+    sets = used @ (1 << np.arange(k))
     order = np.argsort(sets, kind="stable")
-    ends = np.append(0, np.cumsum(np.bincount(sets, minlength=1 << used.shape[1])))
-    result = np.zeros((used.shape[1], x.shape[1], x.shape[1]))
-    for number in range(1, len(ends) - 1):
+    ends = np.append(0, np.cumsum(np.bincount(sets, minlength=1 << k)))
+    result, left = np.zeros((k, d, d)), np.zeros((k + 1, d, d))
+    room, product = np.empty((min(CHUNK, int(np.diff(ends).max())), d)), np.empty((d, d))
+    for number in range(1, 1 << k):
+        total = np.zeros((d, d))
         for first in range(ends[number], ends[number + 1], CHUNK):
-            rows = x[order[first : min(first + CHUNK, ends[number + 1])]]
-            product = rows.T @ rows
-            for j in np.flatnonzero(number >> np.arange(len(result)) & 1):
-                result[j] += product
+            which = order[first : min(first + CHUNK, ends[number + 1])]
+            rows = np.take(x, which, axis=0, out=room[: len(which)], mode="clip")
+            total += np.matmul(rows.T, rows, out=product)
+        level = 0
+        while number >> level & 1:
+            result[level] += total
+            total += left[level]
+            level += 1
+        left[level] = total
     return result
 
 

@@ -25,6 +25,8 @@ from unknot.metrics.score import Facts, Score
     cost="seconds",
     also={"completeness": "compactness", "informativeness": "explicitness"},
     identity=("bins",),
+    widest=4_200,
+    power=2,
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
     assumes=("independent factors", "many rows"),
 )

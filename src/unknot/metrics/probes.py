@@ -94,7 +94,7 @@ def mlp_accuracy(
     return _score(rows, HIDDEN, recipe, restarts, chance, rng)
 
 
-@replace(_MLP_FACTS, title="Linear accuracy", wide={"recipe": "penalised"}, version=2)
+@replace(_MLP_FACTS, title="Linear accuracy", widest=4_200, power=2, wide={"recipe": "penalised"}, version=2)
 def linear_accuracy(
     latents: Any,
     factors: Any,

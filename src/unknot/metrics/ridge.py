@@ -7,18 +7,18 @@ well conditioned: choosing a penalty costs next to nothing.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics.arrays import Floats
+from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.heads import standardiser
 from unknot.processes.threads import one_thread
 
 Real = TypeVar("Real", np.float32, np.float64)
-ROWS = 4_096  # left out one by one at a time
+ROWS = 1_024  # left out one by one at a time
 LEFT_OUT = 16_384  # rows that are left out one by one; of more, these are drawn
 PENALTIES = 61  # tried between the two ends of the grid
 WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
@@ -120,8 +120,8 @@ def ridge(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
     """
     projected, near = best_penalties(gram, targets)
     rows = left_out(len(targets))
-    judges = gram.x[rows], (targets - targets.mean(axis=0))[rows]
-    penalties = leave_one_out(gram, *judges, len(targets), projected, near)
+    judges = LeftOut(gram.x, rows, (targets - targets.mean(axis=0))[rows])
+    penalties = leave_one_out(gram, judges, len(targets), projected, near)
     weights = np.column_stack(
         [gram.solve(projected[:, [j]], float(penalty))[:, 0] for j, penalty in enumerate(penalties)]
     )
@@ -129,12 +129,22 @@ def ridge(gram: Gram, targets: Floats) -> tuple[Floats, Floats]:
         return gram.x_test @ gram.turn(weights, back=True) + targets.mean(axis=0), penalties
 
 
-def left_out(n: int) -> Any:
+class LeftOut(NamedTuple):
+    """Rows that are left out one by one, of all rows (n, r), which may still have to be standardised."""
+
+    x: Floats
+    rows: Ints
+    targets: Floats  # (m, k) theirs, centred
+    mean: Floats | float = 0.0  # (r,)
+    scale: Floats | float = 1.0  # (r,)
+
+
+def left_out(n: int) -> Ints:
     """Which of n rows are left out one by one: all, or some that are drawn."""
-    return slice(None) if n <= LEFT_OUT else np.sort(np.random.default_rng(0).permutation(n)[:LEFT_OUT])
+    return np.arange(n) if n <= LEFT_OUT else np.sort(np.random.default_rng(0).permutation(n)[:LEFT_OUT])
 
 
-def leave_one_out(gram: Gram, x: Floats, targets: Floats, n: int, projected: Floats, near: Floats) -> Floats:
+def leave_one_out(gram: Gram, judges: LeftOut, n: int, projected: Floats, near: Floats) -> Floats:
     """The penalty (k,) of each target that predicts rows best from all others.
 
     Tried are half powers of ten, up to a hundred times those `near`, which generalised cross-validation chooses: it
@@ -143,8 +153,7 @@ def leave_one_out(gram: Gram, x: Floats, targets: Floats, n: int, projected: Flo
 
     Args:
         gram: of all rows.
-        x: (m, r) the rows that are left out in turn.
-        targets: (m, k) theirs, centred.
+        judges: the rows that are left out in turn.
         n: how many rows there are.
         projected: (r, k) of `best_penalties`.
         near: (k,) of `best_penalties`.
@@ -154,15 +163,18 @@ def leave_one_out(gram: Gram, x: Floats, targets: Floats, n: int, projected: Flo
     values, vectors = gram.eigenvectors
     shrunk = 1 / (values[:, None] + penalties)
     own = vectors.T @ gram.turn(projected, back=True)
-    errors = np.zeros((len(penalties), targets.shape[1]))
+    weights = (shrunk[:, :, None] * own[:, None]).reshape(len(own), -1)
+    errors = np.zeros((len(penalties), own.shape[1]))
     with one_thread():
-        for first in range(0, len(x), ROWS):
+        turned = (vectors.T / judges.scale).T
+        shift = np.broadcast_to(judges.mean, len(turned)) @ turned
+        for first in range(0, len(judges.rows), ROWS):
             part = slice(first, first + ROWS)
-            rows = x[part] @ vectors
+            rows = judges.x[judges.rows[part]] @ turned - shift
+            guesses = (rows @ weights).reshape(len(rows), *errors.shape)
             rest = np.maximum(1 - 1 / n - rows**2 @ shrunk, 1e-6)
-            for p in range(len(penalties)):
-                residuals = targets[part] - rows @ (shrunk[:, p, None] * own)
-                errors[p] += ((residuals / rest[:, p, None]) ** 2).sum(axis=0)
+            residuals = judges.targets[part, None] - guesses
+            errors += ((residuals / rest[:, :, None]) ** 2).sum(axis=0)
     result: Floats = penalties[errors.argmin(axis=0)]
     return result
 

@@ -163,23 +163,31 @@ def _part(codes: Ints, rows: Ints, codes_test: Ints, rows_test: Ints) -> "Part":
 
 def _wide_accuracy(latents: Any, latents_test: Any, parts: Sequence["Part"], cost: float) -> Floats:
     """Test accuracy (d, k) of many latents, some at a time; those are sorted of which a row leaves its margin."""
+    from unknot.metrics.kernels.class_sums import NUMBERS, class_sums, slots_of
     from unknot.metrics.kernels.svm import accuracies_within, accuracy_beyond
 
     train, test = (z.tocsc() if isinstance(z, Sparse) else z for z in (latents, latents_test))
     result = np.empty((train.shape[1], len(parts)))
+    slots = slots_of(train.shape[0], [(part.rows, part.starts) for part in parts])
 
     def judge(block: slice) -> None:
-        columns = np.ascontiguousarray(as_array(train[:, block]).T, dtype=np.float64)
-        columns_test = columns
+        table = np.ascontiguousarray(as_array(train[:, block]), dtype=np.float64)
+        centres, sums = (
+            np.zeros((len(parts), table.shape[1])),
+            np.empty((len(slots.counts), NUMBERS, table.shape[1])),
+        )
+        class_sums(table, slots, centres, sums)
+        columns_test = columns = np.ascontiguousarray(table.T)
         if test is not train:
             columns_test = np.ascontiguousarray(as_array(test[:, block]).T, dtype=np.float64)
-        for part, accuracies in zip(parts, result[block].T, strict=True):
-            accuracies_within(columns, columns_test, part, cost, accuracies)
-        for i, own in enumerate(result[block]):
-            beyond = np.flatnonzero(np.isnan(own))
+        for j, part in enumerate(parts):
+            own = sums[slots.first[j] : slots.first[j + 1]]
+            accuracies_within(columns_test, part, centres[j], own, cost, result[block, j])
+        for i, accuracies in enumerate(result[block]):
+            beyond = np.flatnonzero(np.isnan(accuracies))
             order = np.argsort(columns[i]) if len(beyond) else None
             for j in beyond.tolist():
-                own[j] = accuracy_beyond(columns[i], order, columns_test[i], parts[j], cost)
+                accuracies[j] = accuracy_beyond(columns[i], order, columns_test[i], parts[j], cost)
 
     side_by_side(judge, [slice(first, first + BLOCK) for first in range(0, len(result), BLOCK)])
     return result

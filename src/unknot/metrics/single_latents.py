@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.metrics.arrays import Bools, Floats, Ints
-from unknot.metrics.latents import dead
+from unknot.metrics.latents import dead, dead_latents
 from unknot.processes.threads import one_thread
+from unknot.reading.arrays import is_sparse
 
 COPY = 0.95  # size of a correlation from which on a latent repeats another
 BLOCK = 1024  # latents compared with all others at once
@@ -73,6 +74,7 @@ def single_latents(latents: Any, factors: Ints, sizes: Ints) -> list[SingleLaten
 
 def held_out_areas(latents: Any, codes: Ints, chosen: Ints) -> Floats:
     """ROC area (C,) of each class by the latent chosen for it, on rows that had no part in the choice."""
+    latents = latents.tocsc() if is_sparse(latents) else latents
     areas = np.full(len(chosen), np.nan)
     for latent in np.unique(chosen):
         mine = np.flatnonzero(chosen == latent)
@@ -81,8 +83,10 @@ def held_out_areas(latents: Any, codes: Ints, chosen: Ints) -> Floats:
     return areas
 
 
-def copies(latents: Floats) -> Bools:
+def copies(latents: Any) -> Bools:
     """Which latents (d,) repeat another, up to sign and scale: |correlation| of 0.95 and more."""
+    if is_sparse(latents):
+        return _sparse_copies(latents.tocsc().astype(np.float64))
     z = latents - latents.mean(axis=0)
     scale = np.sqrt((z**2).sum(axis=0))
     gone = dead(latents)
@@ -95,6 +99,34 @@ def copies(latents: Floats) -> Bools:
             similar = np.abs(z[:, block].T @ z) >= COPY
             similar[np.arange(len(similar)), first + np.arange(len(similar))] = False
             repeats[block] = similar.any(axis=1)
+    return repeats
+
+
+def _sparse_copies(latents: Any) -> Bools:
+    """The same of a sparse matrix, from the products of latents that fire together.
+
+    Two that never do have a correlation of -m m', with m the mean of each over its deviation, and few are so large.
+    """
+    n, d = latents.shape
+    mean = np.asarray(latents.mean(axis=0)).ravel()
+    deviation = np.sqrt(np.maximum(np.asarray(latents.multiply(latents).mean(axis=0)).ravel() - mean**2, 0.0))
+    gone = np.zeros(d, dtype=np.bool_)
+    gone[dead_latents(latents)] = True
+    inverse = np.where(gone, 0.0, 1 / np.where(gone, 1.0, deviation))
+    size = np.abs(mean * inverse)
+    scaled = latents.multiply(inverse / np.sqrt(n)).tocsc()
+    repeats = np.zeros(d, dtype=np.bool_)
+    for first in range(0, d, BLOCK):
+        own = np.arange(first, min(first + BLOCK, d))
+        products = (scaled[:, own].T @ scaled).tocoo()
+        i, j = own[products.row], products.col
+        similar = np.abs(products.data - mean[i] * inverse[i] * mean[j] * inverse[j]) >= COPY
+        repeats[i[similar & (i != j)]] = True
+        for k in own[size[own] * size.max() >= COPY]:
+            whole = scaled[:, [k]].T @ scaled
+            far = np.abs(whole.toarray()[0] - mean[k] * inverse[k] * mean * inverse) >= COPY
+            far[k] = False
+            repeats[k] |= bool(far.any())
     return repeats
 
 

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 
-DENSE_BYTES = 8 << 30  # a sparse matrix that would take more than this as an array of float64 stays sparse
+DENSE_BYTES = (
+    2 << 30
+)  # a sparse matrix that takes more as an array of float64, of which there are soon four, stays sparse
 
 
 @runtime_checkable

@@ -34,7 +34,7 @@ def score_command(target: Sequence[str], metric: str, record: Mapping[str, Any] 
     Args:
         target: the run or the files.
         metric: full names.
-        record: of the scorecard, whose seed, limit and kinds are repeated; left out, all are the defaults.
+        record: of the scorecard, whose seed, limit, kinds and columns are repeated; left out, all are the defaults.
 
     >>> record = {"seed": 0, "parameters": {"limit": 500}, "input": {"kinds": {"hue": "circular"}}}
     >>> score_command(["codes.npz"], "r2", record).text
@@ -46,6 +46,11 @@ def score_command(target: Sequence[str], metric: str, record: Mapping[str, Any] 
         words += ["--seed", str(record["seed"])] if record["seed"] else []
         words += ["--limit", str(limit)] if limit is not None else []
         words += ["--kinds", ",".join(f"{name}={kind}" for name, kind in kinds.items())] if kinds else []
+        chosen = record["input"].get("chosen", {})
+        for name in ("latents", "factors", "groups", "join", "missing"):
+            value = chosen.get(name, "")
+            words += [f"--{name}", value if isinstance(value, str) else ",".join(value)] if value else []
+        words += ["--flatten-slots"] if chosen.get("flatten_slots") else []
     return Command(tuple(words))
 
 

@@ -34,6 +34,7 @@ class _File(_Strict):
 class _Input(_Strict):
     files: list[_File] = []
     kinds: dict[str, str] = {}
+    chosen: dict[str, str | bool | list[str]] = {}
     skipped_factors: dict[str, str] = {}
     notes: list[str] = []
 

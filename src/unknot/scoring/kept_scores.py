@@ -15,20 +15,20 @@ from unknot.scoring.record import scorecard_record
 from unknot.scoring.scorecard import Scorecard
 
 
-def keep_scores(run: Run, card: Scorecard, latents: Path, **own: Any) -> Path:
+def keep_scores(run: Run, card: Scorecard, latents: Path, /, **own: Any) -> Path:
     """Add scores to those of the same latents and setting in a run's folder; returns the file.
 
-    Scores of the same latents with another seed, limit, choice or kinds of factors have a file of their own and
+    Scores of the same latents with another seed, limit, choice or kinds of columns have a file of their own and
     stay; those of latents that are no more give way.
 
     Args:
         run: whose latents were scored.
         card: some scores of them, or all.
         latents: the file, in the run's folder.
-        own: what was done to the latents before they were scored, such as `factors=["shape"]` or
-            `kinds={"hue": "circular"}`.
+        own: what was done to the latents before they were scored, such as `factors=["shape"]`, `missing=["?"]`
+            or `kinds={"hue": "circular"}`.
     """
-    record = scorecard_record(card, [latents], own.get("kinds"))
+    record = scorecard_record(card, [latents], own)
     path = run.scores_of(latents)
     before = _read(path)
     if before and _setting(before) != _setting(record):
@@ -86,5 +86,5 @@ def _setting(record: Mapping[str, Any]) -> list[Any]:
         record["parameters"].get("limit"),
         about.get("factor_names"),
         about.get("n_latents"),
-        *([about["kinds"]] if about.get("kinds") else []),
+        *(about[name] for name in ("kinds", "chosen") if about.get(name)),
     ]

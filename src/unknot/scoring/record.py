@@ -40,15 +40,18 @@ def _of_record(record: Mapping[str, Any]) -> Iterator[Entry]:
 
 
 def scorecard_record(
-    card: Scorecard, files: Sequence[Path | str] = (), kinds: Mapping[str, str] | None = None
+    card: Scorecard, files: Sequence[Path | str] = (), chosen: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The scorecard as JSON-ready values. NaN becomes null; an infinite number becomes "inf" or "-inf".
 
     Args:
         card: all of it.
         files: that were scored.
-        kinds: factor -> its kind, where it was named for the scores, whatever the files say.
+        chosen: what was named for the scores, whatever the files say: `kinds` (factor -> its kind), and columns by
+            the options of `unknot.from_table`.
     """
+    named = dict(chosen or {})
+    kinds = named.pop("kinds", {})
     plan = card.plan
     rep, rows = plan.representation, plan.rows
     record = {
@@ -61,6 +64,7 @@ def scorecard_record(
             "n_latents": int(rep.latents.shape[1]),
             "factor_names": list(rep.factor_names),
             **({"kinds": dict(kinds)} if kinds else {}),
+            **({"chosen": named} if named else {}),
             "skipped_factors": {} if rows is None else rows.skipped,
             "missing_labels": [asdict(missing) for missing in plan.missing],
             "notes": list(plan.notes),

@@ -154,11 +154,12 @@ class Plan:
             for name, options in self.tasks
             if METRICS[name].facts.wide is not None
         ]
-        text = f"{width} latents are a wide code, for which the default suite takes {', '.join(chosen)}."
+        text = f"{width} latents are a wide code"
+        text += f", for which the default suite takes {', '.join(chosen)}." if chosen else "."
         left_out = {
             name: metric.facts.seconds(width)
             for name, metric in METRICS.items()
-            if not metric.facts.asked and too_wide(metric.facts, width)
+            if (not metric.facts.asked or metric.facts.wide is not None) and too_wide(metric.facts, width)
         }
         if left_out:
             times = ", ".join(f"{name} ({duration(seconds)})" for name, seconds in left_out.items())

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from unknot.metrics.arrays import Floats
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def pair_information(
     codes: NDArray[np.uint8], bins: int, others: NDArray[np.uint8], correct: bool, out: Floats
 ) -> None:
@@ -50,7 +50,7 @@ def pair_information(
                 out[i, second + other] = _information(table[other], n, logs, correct)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _information(table: NDArray[np.int32], n: int, logs: Floats, correct: bool) -> float:
     total, of_rows, of_columns = 0.0, 0, 0
     for x in range(len(table)):

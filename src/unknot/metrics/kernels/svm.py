@@ -274,38 +274,29 @@ def _right(column: Floats, rows: Ints, codes: Ints, lines: Floats) -> float:
 
 
 @njit(cache=True, nogil=True)
-def accuracies_within(columns: Floats, columns_test: Floats, part: Part, cost: float, result: Floats) -> None:
+def accuracies_within(
+    columns_test: Floats, part: Part, centres: Floats, sums: Floats, cost: float, result: Floats
+) -> None:
     """Test accuracy (d,) of one factor from each latent alone, NaN where rows leave their margin.
 
     Args:
-        columns: (d, n) one row per latent.
-        columns_test: (d, m).
+        columns_test: (d, m) one row per latent.
         part: rows of the factor.
+        centres: (d,) means of the training rows.
+        sums: (K, 4, d) of each class, see `class_sums`.
         cost: the penalty C.
         result: filled in.
     """
-    rows, starts, rows_test, codes_test = part
+    starts = part.starts
     k = len(starts) - 1
-    x = np.empty(len(rows))
-    sums, ends, lines = np.empty((k, 3)), np.empty((k, 2)), np.empty((1 if k == 2 else k, 2))
-    for i in range(len(columns)):
-        column, centre = columns[i], 0.0
-        for r in range(len(rows)):
-            x[r] = column[rows[r]]
-            centre += x[r]
-        centre /= len(rows)
+    moments, ends, lines = np.empty((k, 3)), np.empty((k, 2)), np.empty((1 if k == 2 else k, 2))
+    for i in range(len(columns_test)):
         for c in range(k):
-            first, second, low, high = 0.0, 0.0, np.inf, -np.inf
-            for r in range(starts[c], starts[c + 1]):
-                away = x[r] - centre
-                first += away
-                second += away * away
-                low, high = min(low, away), max(high, away)
-            sums[c, 0], sums[c, 1], sums[c, 2] = starts[c + 1] - starts[c], first, second
-            ends[c, 0], ends[c, 1] = low, high
+            moments[c, 0], moments[c, 1], moments[c, 2] = starts[c + 1] - starts[c], sums[c, 0, i], sums[c, 1, i]
+            ends[c, 0], ends[c, 1] = sums[c, 2, i], sums[c, 3, i]
         result[i] = np.nan
-        if _least_squares(sums, ends, centre, cost, lines):
-            result[i] = _right(columns_test[i], rows_test, codes_test, lines)
+        if _least_squares(moments, ends, centres[i], cost, lines):
+            result[i] = _right(columns_test[i], part.rows_test, part.codes_test, lines)
 
 
 @njit(cache=True, nogil=True)
