@@ -49,7 +49,7 @@ def test_the_best_setting_is_told_with_labels_and_how_sure_that_is(copy: Path) -
         assert "by the mean place of its runs is factor_vae gamma 16 (" in text and "over 3 runs" in text
         return text
 
-    assert told().endswith("Their runs overlap, so this may be luck.")
+    assert told().endswith("Runs of other settings are among its own, so this may be luck.")
     runs, scores = (pd.read_parquet(copy / "tables" / f"{name}.parquet") for name in ("runs", "scores"))
     best = scores["id"].isin(runs.loc[runs["setting"] == "gamma 16", "id"])
     far = scores["value"] + scores["higher_is_better"].map({True: 1.0, False: -1.0})

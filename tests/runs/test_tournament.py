@@ -52,7 +52,10 @@ def test_the_winner_is_the_run_of_its_seed_however_often_the_tournament_was_stop
     for at, jobs in ((0, 1), (total, 2)):
         with pytest.raises(KeyboardInterrupt):
             train(SPEC, tmp_path / "stopped", jobs=jobs, progress=interrupting(at))
-    again = train(SPEC, tmp_path / "stopped")
+    calls.clear()
+    again = train(SPEC, tmp_path / "stopped", progress=lambda stage, done, of, **facts: calls.append((done, of)))
+    assert calls == [(total - 6, total), (total, total)]
+    assert again.updates == total
     assert again.starts().drop(columns="seconds").equals(table.drop(columns="seconds"))
     assert again.weights.read_bytes() == run.weights.read_bytes()
     assert load_model(again).represent(torch.zeros(2, 1, 32, 32)).mean.shape == (2, 3)
@@ -99,6 +102,6 @@ def test_a_start_that_diverges_has_lost(tmp_path):
 
 
 def test_starts_that_cannot_be_compared_are_an_error(tmp_path):
-    with pytest.raises(UnknotError, match="of 6 starts no two can be compared") as caught:
+    with pytest.raises(UnknotError, match="of 12 starts no two can be compared") as caught:
         train(OWN.replace(options={"blind": True}), tmp_path)
     assert caught.value.field == ("starts",)

@@ -39,7 +39,7 @@ def test_a_run_with_starts_is_one_step_whose_speed_counts_all_of_them(tmp_path: 
     assert step.run.finished
     assert len(step.run.starts()) == 4  # after four steps no two are alike, so two more are begun
     assert (seen[0], seen[-1]) == ((0, 14), (22, 22))
-    assert step.run.minutes == step.run.minutes_of(14)
+    assert step.run.minutes == step.run.minutes_of(22)
 
 
 def test_rankings_have_the_keys_of_earlier_studies(undisturbed: Path, tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ def _write(
 
         about = {"file": options.file, "rows": len(card.plan.representation.latents), "seed": options.seed}
         with tracking(options.log, run.folder.name if run else options.file.stem, about) as log:
-            log(card.values(), run.spec.updates if run else 0)
+            log(card.values(), run.updates if run else 0)
     plot = options.plot or (run.picture("hinton") if run else None)
     if plot is not None and card.shares is not None:
         from unknot.reports.kit.hinton import hinton_figure

@@ -187,7 +187,7 @@ def _train_watched(spec: "RunSpec", how: TrainOptions) -> "Run":
             echo("another process is training this run; waiting for it", err=True)
             run = start(wait=True)
     if not started:
-        echo(f"already trained: {spec.updates} steps", err=True)
+        echo(f"already trained: {run.updates} steps", err=True)
     return run
 
 

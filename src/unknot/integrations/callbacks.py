@@ -6,12 +6,15 @@ All take held-out rows, as the model takes them, their factors, and the options 
 
 import sys
 from importlib import import_module
+from math import nan
 from typing import Any
 
 from unknot.errors import extras
 from unknot.integrations.monitor import Monitor
 from unknot.integrations.trackers import tracked_name
 from unknot.models.torchvision import mend_torchvision
+
+PREFIX = "unknot/"
 
 
 def lightning_monitor(inputs: Any, factors: Any, **options: Any) -> Any:
@@ -97,13 +100,18 @@ def keras_monitor(inputs: Any, factors: Any, **options: Any) -> Any:
                 logs |= _named({name: v for name, v in self.monitor.history[-1].items() if name != "step"})
 
         def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-            values = _named(self.monitor.last(self.model, self.step))
-            history = getattr(self.model.history, "history", {})
-            for name, value in values.items():  # in place of those of the last epoch, where there are any
-                history[name] = [*history.get(name, [])[:-1], value]
+            values, fit = _named(self.monitor.last(self.model, self.step)), vars(self.model).get("history")
+            if fit is None:  # a loop of one's own, which keeps no history
+                return
+            scored = {name: column for name, column in fit.history.items() if name.startswith(PREFIX)}
+            for name in {**scored, **values}:
+                column = scored.get(name, [])
+                column = [nan] * (len(fit.epoch) - len(column)) + column  # epochs before the first score
+                column[-1:] = [values.get(name, column[-1] if column else nan)]
+                fit.history[name] = column
 
     return KerasMonitor()
 
 
 def _named(values: dict[str, float] | None) -> dict[str, float]:
-    return {f"unknot/{tracked_name(name)}": value for name, value in (values or {}).items()}
+    return {f"{PREFIX}{tracked_name(name)}": value for name, value in (values or {}).items()}

@@ -31,10 +31,19 @@ class _File(_Strict):
     name: str
 
 
+class _Chosen(_Strict):
+    latents: list[str] = []
+    factors: list[str] = []
+    missing: list[str] = []
+    groups: str = ""
+    join: str = ""
+    flatten_slots: bool = False
+
+
 class _Input(_Strict):
     files: list[_File] = []
     kinds: dict[str, str] = {}
-    chosen: dict[str, str | bool | list[str]] = {}
+    chosen: _Chosen = _Chosen()
     skipped_factors: dict[str, str] = {}
     notes: list[str] = []
 

@@ -146,7 +146,7 @@ def _best(study: StudyFolder, places: Mapping[str, float]) -> Iterator[str]:
             without.append(f"{what} {who} is the best ({value}{of})")
         yield text
         if without:
-            yield f"{where}Without labels: {'; '.join(without)}."
+            yield _sentence(where, f"Without labels: {'; '.join(without)}.")
 
 
 def _labelled_settings(study: StudyFolder, places: Mapping[str, float]) -> Iterator[str]:
@@ -165,10 +165,12 @@ def _labelled_settings(study: StudyFolder, places: Mapping[str, float]) -> Itera
             f"{number(min(of[name]))} to {number(max(of[name]))})"
             for name in (first, second)
         ]
-        text = (
-            f"{where}With labels, the best setting by the mean place of its runs is {told[0]}; next is {told[1]}."
-        )
-        yield text + (" Their runs overlap, so this may be luck." if max(of[first]) >= min(of[second]) else "")
+        text = f"With labels, the best setting by the mean place of its runs is {told[0]}; next is {told[1]}."
+        if max(of[first]) >= min(min(own) for name, own in of.items() if name != first):
+            text += " Runs of other settings are among its own, so this may be luck."
+        elif len(of[first]) == 1:
+            text += " A single run may be luck."
+        yield _sentence(where, text)
 
 
 def _settings(study: StudyFolder) -> Iterator[str]:
@@ -184,10 +186,11 @@ def _settings(study: StudyFolder) -> Iterator[str]:
         (model, setting), scores = max(by_setting, key=lambda item: item[1].median())
         few = len(scores) < FEW_RUNS
         low, middle, high = np.quantile(scores, [0, 0.5, 1] if few else [0.25, 0.5, 0.75])
-        yield (
-            f"{where}Without labels, {spoken(study, ranking.column)} would choose the setting {model} {setting}: "
+        yield _sentence(
+            where,
+            f"Without labels, {spoken(study, ranking.column)} would choose the setting {model} {setting}: "
             f"median {number(float(middle))}, {'all' if few else 'half'} of its {_count(len(scores), 'run')} between "
-            f"{number(float(low))} and {number(float(high))}."
+            f"{number(float(low))} and {number(float(high))}.",
         )
 
 
@@ -212,13 +215,19 @@ def _agreement(study: StudyFolder, related: Mapping[str, Correlations]) -> Itera
             )
         if sentences:
             told = "; ".join(sentences)
-            yield f"{where}Of the metrics that need labels, {told}. Significant means p < {CLEAR}, each on its own."
+            text = f"Of the metrics that need labels, {told}. Significant means p < {CLEAR}, each on its own."
+            yield _sentence(where, text)
 
 
 def _where(study: StudyFolder) -> Iterator[tuple[str, Any]]:
     """The start of a sentence about a world, which is not named again if there is only one; and its runs."""
     for name, rows in study.groups.items():
         yield (f"On {name}, " if len(study.groups) > 1 else ""), rows
+
+
+def _sentence(where: str, text: str) -> str:
+    """A sentence about a world, whose name comes first if it is told."""
+    return where + text[0].lower() + text[1:] if where else text
 
 
 def _leaders(measure: Measure, ids: list[str]) -> list[str]:

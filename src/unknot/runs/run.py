@@ -248,7 +248,13 @@ class Run:
     @property
     def minutes(self) -> float:
         """How long all of its training takes at the speed it was last trained with; NaN if that is not known."""
-        return self.minutes_of(self.spec.updates) if self.begun else math.nan
+        return self.minutes_of(self.updates) if self.begun else math.nan
+
+    @property
+    def updates(self) -> int:
+        """Steps of all its starts together, of which there are more than planned where they were begun again."""
+        held = self.spec.starts and (self.folder / "starts.parquet").is_file()
+        return self.spec.replace(starts=len(self.starts())).updates if held else self.spec.updates
 
     def minutes_of(self, steps: int) -> float:
         """How long so many steps take at that speed."""

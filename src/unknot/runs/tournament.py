@@ -92,8 +92,14 @@ def hold(run: Run, feed: Feed, train: TrainStart, jobs: int, progress: Progress)
             specs += starts_of(run.spec, n, 2 * n)
             updates += n * until
             rows = begin(n)
+        if not any(row["kept"] for row in rows):
+            raise UnknotError(
+                f"{run.folder}: of {len(rows)} starts no two can be compared: they diverged, or have no informative "
+                "latent. Try a smaller learning rate, or less weight on what is not reconstruction.",
+                field="starts",
+            )
         run.write_table("starts", rows)
-    table = run.starts()
+    table, updates = run.starts(), run.updates
     winner = starts_of(run.spec, last=len(table))[int(table["kept"].argmax())]
     trained = train(winner, folder, until=None, progress=after((len(table) - 1) * until))
     _adopt(run, trained)
@@ -126,13 +132,8 @@ def _judged(starts: Sequence[Run], feed: Feed) -> list[dict[str, float]]:
     }
     codes = {run: _code(run, state["model"], feed, images) for run, state in states.items()}
     scores = dict(zip(codes, likeness(list(codes.values())).tolist(), strict=True)) if len(codes) > 1 else {}
-    if all(np.isnan(score) for score in scores.values()):
-        raise UnknotError(
-            f"{starts[0].folder.parent}: of {len(starts)} starts no two can be compared: they diverged, or have no "
-            "informative latent. Try a smaller learning rate, or less weight on what is not reconstruction.",
-            field="starts",
-        )
-    best = max(scores, key=lambda run: np.nan_to_num(scores[run], nan=-1.0))
+    known = {run: score for run, score in scores.items() if not np.isnan(score)}
+    best = max(known, key=lambda run: known[run], default=None)
     return [
         {
             "seed": run.spec.seed,

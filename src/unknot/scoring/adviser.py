@@ -198,7 +198,7 @@ def _few_rows(observed: Observed) -> Iterator[str]:
 def _mixed(observed: Observed) -> Iterator[str]:
     if observed.mixed:
         several, telling = observed.mixing
-        yield f"{several} of the {telling} latents that know any factor mix several"
+        yield f"{several} of the {telling} latents that know much of a factor mix several"
 
 
 def _split(observed: Observed) -> Iterator[str]:

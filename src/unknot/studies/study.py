@@ -171,8 +171,10 @@ class _Work:
                 self.next_tables = ended + max(TABLES_EVERY, (ended - began) / TABLES_SHARE)
 
     def _advance(self, event: Advance) -> None:
+        _, planned = self.state.running.get(event.step) or (0, event.total)
         self.state.running[event.step] = (event.done, event.total)
         if event.step.kind == "train":
+            self.state.untrained += event.total - planned  # a tournament may begin more starts
             before = self.advanced.get(event.step, event.done)
             self.advanced[event.step] = event.done
             self.state.trained += event.done - before

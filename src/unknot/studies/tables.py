@@ -55,7 +55,7 @@ def _runs(store: "Store") -> Rows:
         row |= {
             "setting": run.setting,
             "status": status,
-            "minutes": store.run(run).minutes_of(spec.updates),
+            "minutes": store.run(run).minutes,
             "error": error,
         }
         yield row | {f"option.{name}": value for name, value in spec.options.items()}

@@ -1,5 +1,6 @@
 """Which columns of a table are latents, which factors, and how a second table is joined to it."""
 
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -124,7 +125,8 @@ def _factors(frame: Frame, columns: Columns, others: set[str]) -> list[str]:
     if left and not (own and columns.chosen):
         raise UnknotError(
             f"{frame.who}: expected columns latent_... and factor_<name>; '{left[0]}' is neither. Name the factors, "
-            f"such as --factors {left[0]}; there are {_listed(left)}."
+            f"such as --factors {shlex.quote(left[0])}; there are {_listed(left)}.",
+            field="factors",
         )
     return own
 

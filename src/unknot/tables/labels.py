@@ -282,7 +282,7 @@ def _words(who: str, name: str, column: "pa.ChunkedArray", missing: Sequence[Any
         raise UnknotError(
             f"{who}: factor '{name}' mixes numbers and words, such as '{numbers[0]}' and '{others[0]}'. Words "
             f"that mean an unknown label are named with --missing (missing=[{others[0]!r}]); if all are classes, "
-            "make the column categorical."
+            f"write the numbers as words ('class {numbers[0]}'), or make the column of a DataFrame categorical."
         )
     return part
 

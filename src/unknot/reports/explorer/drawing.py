@@ -75,7 +75,7 @@ class ExploredRun:
             if self.slots
             else "each latent from a random image, since the model has no standard prior"
         )
-        knows = None if self.slots else _scored(run) or _asked(run, self._world, device)
+        knows = None if self.slots else _scored(run, self._codes.shape[-1]) or _asked(run, self._world, device)
         self.sliders: Sequence[Slider] = _sliders(self._codes.reshape(-1, self._codes.shape[-1]), kl, knows)
 
     def image(self, number: int) -> Seen:
@@ -125,13 +125,13 @@ def _must_draw(run: Run, model: Model, world: World) -> None:
         )
 
 
-def _scored(run: Run) -> Knows | None:
+def _scored(run: Run, latents: int) -> Knows | None:
     """What each latent knows of which factors, from the scores in the run's folder."""
     for record in kept_records(run):
         with parsing(run.folder / "scores.json", "scores of a run", "unknot score makes them anew."):
             factors = [str(verdict["factor"]) for verdict in record.get("verdicts") or ()]
             shares = np.array(record.get("information_shares") or [], dtype=np.float64)
-        if factors and shares.ndim == 2 and shares.shape[1] == len(factors):
+        if factors and shares.shape == (latents, len(factors)):
             return shares, factors
     return None
 
