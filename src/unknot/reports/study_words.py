@@ -165,6 +165,9 @@ def _labelled_settings(study: StudyFolder, places: Mapping[str, float]) -> Itera
             f"{number(min(of[name]))} to {number(max(of[name]))})"
             for name in (first, second)
         ]
+        if np.mean(of[first]) == np.mean(of[second]):
+            yield _sentence(where, f"With labels, {told[0]} and {told[1]} tie as the best setting by mean place.")
+            continue
         text = f"With labels, the best setting by the mean place of its runs is {told[0]}; next is {told[1]}."
         if max(of[first]) >= min(min(own) for name, own in of.items() if name != first):
             text += " Runs of other settings are among its own, so this may be luck."
