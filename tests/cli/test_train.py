@@ -140,7 +140,7 @@ def test_sigterm_writes_a_checkpoint_as_ctrl_c_does(start: Start, tmp_path: Path
         (["--beta", "-1"], "beta_vae: beta is -1.0; a weight cannot be negative"),
         (["--beta", "inf"], "run: options.beta is inf; expected a finite number"),
         (["--beta"], "train: option --beta needs a value, such as --beta 4"),
-        (["--beta", "9" * 5000], "beta"),
+        (["--beta", "9" * 5000], "beta_vae: beta is '999"),
         (["--model", "factor_vae", "--gamma", "--seed", "1"], "train: option --gamma needs a value"),
         (["--latents", "0"], "run: latents is 0"),
         (["--architecture", "conv65"], "unknown architecture 'conv65'"),
