@@ -85,7 +85,7 @@ class OwnRule:
 
 
 AS_PUBLISHED = OwnRule()
-CLASSES = r"\d{1,9}(?:\.\.\d{1,9})?"
+CLASSES = r"\d{1,18}(?:\.\.\d{1,18})?"
 
 
 def held_classes(hold: Sequence[str], space: FactorSpace, who: str = "split") -> Exclusive:
