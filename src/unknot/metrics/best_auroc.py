@@ -33,6 +33,7 @@ SIZES = (1, 2, 5, 20)  # of sets of latents that a factor is predicted from
     wide={},
     widest=4_200,
     power=2,
+    by_entries=True,
 )
 def best_auroc(
     latents: Any,
