@@ -60,10 +60,8 @@ def test_pairs_are_resampled_together() -> None:
 def test_doubts_and_scatter_are_of_the_variant_that_was_measured() -> None:
     draws = np.random.default_rng(0).normal(size=40)
     ids = ["sap[classification]", "sap[regression]", "modularity[neighbours=3]", "mig[bins=20]"]
-    scores = {id_: {name: [Parted(at, at + draws, 600)] for at, name in enumerate("ab")} for id_ in ids}
-    for value in scores.values():
-        value["b"] = [Parted(1.0, np.roll(draws, 1), 600)]
-    found = judged(scores, "ab")
+    parted = {"a": [Parted(0.0, draws, 600)], "b": [Parted(1.0, np.roll(draws, 1), 600)]}
+    found = judged(dict.fromkeys(ids, parted), "ab")
     (doubt,) = doubts(found)
     assert doubt.startswith("interval and p of sap[classification]: too careful") and "in simulations 2 of" in doubt
     held_out, regression, _, rows = (each.high - each.low for each in found)

@@ -13,10 +13,10 @@ from unknot.metrics.inputs import MissingLabelsError
 from unknot.metrics.known_rows import KnownRows
 from unknot.metrics.latents import dead
 from unknot.metrics.ridge import Gram, LeftOut, generalised, leave_one_out, left_out
-from unknot.processes.threads import n_cores, one_thread, side_by_side
+from unknot.processes.threads import one_thread, side_by_side
 
 TOGETHER = 8  # factors at most
-ROOM = 1e9  # bytes that products of latents take in all, where one factor at a time takes no more
+ROOM = 5e8  # bytes that products of latents take on each core, unless one factor takes more
 CHUNK = 4_096  # rows looked at at a time
 NARROWEST = 1e-6  # deviation in a factor's rows, of that in all, below which a latent is looked at closely
 
@@ -67,8 +67,8 @@ def known_ridge(latents: Floats, targets: Floats, known: Sequence[KnownRows]) ->
 
 
 def _most(d: int) -> float:
-    """How many factors may be fitted together: `_grams` has two products for each, and three more, on every core."""
-    return (ROOM / (8 * d**2 * n_cores()) - 3) / 2
+    """How many factors may be fitted together: `_grams` has two products for each, and three more."""
+    return (ROOM / (8 * d**2) - 3) / 2
 
 
 def _standardised(latents: Floats) -> tuple[Floats, Floats]:

@@ -88,19 +88,13 @@ class _Shared:
 _SHARED = _Shared()
 
 
-def n_cores() -> int:
-    """How many cores `side_by_side` uses: all, or one in a process of a pool."""
-    if parent_process():
-        return 1
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
 def side_by_side(work: Callable[..., T], *items: Iterable[Any]) -> list[T]:
     """What `work` makes of each item, or of the items of several lists, on all cores; in a process of a pool, on one.
 
     For compiled code that lets other threads run, and does not wait for them inside. Ctrl-C is met at once: threads are
     left alone with the item they are at, take no other, and end with the process.
     """
+    cores = 1 if parent_process() else len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
     todo = dict(enumerate(zip(*items, strict=True)))
     numbers, results, failures = iter(list(todo)), dict[int, T](), list[BaseException]()
 
@@ -113,7 +107,7 @@ def side_by_side(work: Callable[..., T], *items: Iterable[Any]) -> list[T]:
             except BaseException as error:
                 failures.append(error)
 
-    threads = [Thread(target=take, daemon=True) for _ in range(min(n_cores(), len(todo)))]
+    threads = [Thread(target=take, daemon=True) for _ in range(min(cores or 1, len(todo)))]
     try:
         for thread in threads:
             thread.start()
