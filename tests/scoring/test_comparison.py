@@ -63,7 +63,9 @@ def test_doubts_and_scatter_are_of_the_variant_that_was_measured() -> None:
     parted = {"a": [Parted(0.0, draws, 600)], "b": [Parted(1.0, np.roll(draws, 1), 600)]}
     found = judged(dict.fromkeys(ids, parted), "ab")
     (doubt,) = doubts(found)
-    assert doubt.startswith("interval and p of sap[classification]: too careful") and "in simulations 2 of" in doubt
+    assert (
+        doubt.startswith("interval and p of sap[classification]: too careful") and "in simulations 2 of" in doubt
+    )
     held_out, regression, _, rows = (each.high - each.low for each in found)
     assert regression == rows != held_out
 
