@@ -1,6 +1,6 @@
 """Trees that look closely at all latents: every cut of every latent in every node, without bins, bounds or screen.
 
-`with all_latents():` boosted trees of wide codes are grown so, a hundred times as slowly. Residuals are the same whole
+`with all_latents():` boosted trees of wide codes are grown so, thirty times as slowly. Residuals are the same whole
 numbers, and of equally good latents the one of lowest rank has the split: trees have to be the same to the last bit.
 """
 

@@ -59,6 +59,35 @@ def test_held_out_rows_of_one_value_are_noted_and_refused_where_there_is_nothing
     assert any("one value in the held-out rows" in note for note in score.parts["notes"])
 
 
+@pytest.mark.filterwarnings("error")
+def test_copied_rows_are_held_out_together_of_sparse_latents_too() -> None:
+    rng = np.random.default_rng(0)
+    latents, factors = (
+        np.tile(rng.normal(size=(300, 110)), (2, 1)),
+        np.tile(rng.integers(0, 3, size=(300, 1)), (2, 1)),
+    )
+    latents[:, 5] *= latents[:, 5] > 1
+    latents[:, 6] += 1e8  # far from zero: its deviation must not cancel
+    latents[:, 7] = -3 * latents[:, 6]
+    dense, sparse = best_auroc(latents, factors), best_auroc(scipy.sparse.csr_matrix(latents), factors)
+    assert sparse.value == pytest.approx(dense.value, abs=1e-12)
+    assert any("rows are copied" in note for note in sparse.parts["notes"])
+    assert sparse.parts["notes"] == dense.parts["notes"]
+    assert sparse.parts["copies"] == dense.parts["copies"] == 2
+
+
+@pytest.mark.parametrize("wrong", [1e200, -1e200])
+def test_sparse_entries_that_cannot_be_squared_are_refused_as_dense_ones(wrong: float) -> None:
+    latents = np.eye(120)
+    latents[5, 7] = wrong
+    messages = []
+    for given in (latents, scipy.sparse.csr_matrix(latents)):
+        with pytest.raises(UnknotError, match="best_auroc: latents has") as caught:
+            best_auroc(given, np.arange(120) % 2)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
 def test_sparse_latents_are_scored_as_they_are(monkeypatch):
     rng = np.random.default_rng(0)
     factors = rng.integers(0, [3, 4], size=(900, 2))

@@ -10,6 +10,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from unknot.errors import UnknotError
 from unknot.metrics import screening
 from unknot.metrics.boosting import BINS, fit_trees, tabulate
+from unknot.metrics.dci import dci
 from unknot.metrics.screening import COARSE, screen
 
 # Seeds without ties: where several latents part the rows equally well, implementations choose at random.
@@ -237,6 +238,40 @@ def test_screened_trees_are_those_on_all_latents_to_the_last_bit(kind, exact, al
         np.testing.assert_array_equal(some.thresholds, every.thresholds)
         np.testing.assert_array_equal(some.importances, every.importances)
         assert np.isfinite(some.thresholds).any()
+
+
+def test_screened_trees_of_many_classes_and_rows_are_those_on_all_latents(monkeypatch, all_latents):
+    latents, factors = _wide(1_700, "dense")
+    codes = np.minimum(3 * factors[:, 0] + factors[:, 1], 9)
+    table = tabulate(latents)
+    screened = screen(table)
+    monkeypatch.setattr(screening, "ROOM", 6 * 4 * screened.divisible.size)  # six of ten trees are grown together
+    some = fit_trees(table, codes, rounds=1, screened=screened)
+    with all_latents():
+        every = fit_trees(table, codes, rounds=1, screened=screened)
+    for name in ("features", "thresholds", "importances", "fitted"):
+        np.testing.assert_array_equal(getattr(some, name), getattr(every, name))
+    below = (latents[:, some.features[0, :, 0]] <= some.thresholds[0, :, 0]).sum(axis=0)
+    assert (np.minimum(below, 1_700 - below) > 400).any()  # rows that are added to cells of two latents
+
+
+@pytest.mark.parametrize("n", [499, 500])
+def test_more_rows_than_words_have_bits_for_are_not_screened(n, monkeypatch):
+    monkeypatch.setattr(screening, "MOST_ROWS", 500)
+    latents, factors = _wide(n, "dense")
+    grown = []
+    monkeypatch.setattr(screening.Workshop, "grow_round", _told(screening.Workshop.grow_round, grown))
+    score = dci(latents, factors, latents_test=latents, factors_test=factors, rounds=5)
+    assert bool(grown) == (n < 500)
+    assert score.parts["importance"][:8].sum() > 0.5 * score.parts["importance"].sum()
+
+
+def _told(method, calls):
+    def called(*arguments):
+        calls.append(1)
+        return method(*arguments)
+
+    return called
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])

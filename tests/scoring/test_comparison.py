@@ -13,7 +13,7 @@ import unknot
 from unknot import Representation, UnknotError
 from unknot.cli import app
 from unknot.scoring.comparison import Parted
-from unknot.scoring.judging import judged
+from unknot.scoring.judging import doubts, judged
 from unknot.statistics.scatter import scatter, untold
 
 FACTORS = np.column_stack([np.random.default_rng(9).integers(0, size, 600) for size in (4, 5)])
@@ -55,6 +55,19 @@ def test_pairs_are_resampled_together() -> None:
     assert paired.paired and not apart.paired and "resampled apart" in apart.notes[0]
     widths = [each.differences[0].high - each.differences[0].low for each in (paired, apart)]
     assert widths[0] < 0.5 * widths[1]
+
+
+def test_doubts_and_scatter_are_of_the_variant_that_was_measured() -> None:
+    draws = np.random.default_rng(0).normal(size=40)
+    ids = ["sap[classification]", "sap[regression]", "modularity[neighbours=3]", "mig[bins=20]"]
+    parted = {"a": [Parted(0.0, draws, 600)], "b": [Parted(1.0, np.roll(draws, 1), 600)]}
+    found = judged(dict.fromkeys(ids, parted), "ab")
+    (doubt,) = doubts(found)
+    assert (
+        doubt.startswith("interval and p of sap[classification]: too careful") and "in simulations 2 of" in doubt
+    )
+    held_out, regression, _, rows = (each.high - each.low for each in found)
+    assert regression == rows != held_out
 
 
 def test_equal_is_said_within_a_margin() -> None:

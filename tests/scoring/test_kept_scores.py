@@ -134,3 +134,12 @@ def test_what_was_named_for_the_scores_is_part_of_their_setting(run: Run, own: d
     usual, named = kept_records(run)
     assert "chosen" not in usual["input"] and named["input"]["chosen"] == own
     assert len(records_by_key(run)) == 2
+
+
+def test_what_names_of_factors_tell_is_no_setting_of_its_own(run: Run) -> None:
+    path = representation_of(run)
+    card = unknot.score(path, metrics=["mig"])
+    keep_scores(run, card, path)
+    names = list(card.plan.representation.factor_names)
+    keep_scores(run, card, path, factors=names)  # as records of before have it
+    assert len(kept_records(run)) == 1

@@ -33,6 +33,8 @@ SIZES = (1, 2, 5, 20)  # of sets of latents that a factor is predicted from
     wide={},
     widest=4_200,
     power=2,
+    by_entries=True,
+    version=2,
 )
 def best_auroc(
     latents: Any,

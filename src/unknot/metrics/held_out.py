@@ -55,10 +55,11 @@ def copies(latents: Any) -> Ints | None:
     >>> len(np.unique(copies(np.vstack([rows, rows])))), copies(rows), copies(np.round(rows))
     (200, None, None)
     """
-    if is_sparse(latents):
-        return None
+    sparse = is_sparse(latents)
+    looked_at = latents.tocsc() if sparse else latents
     telling, most = None, MANY
-    for column in latents.T[:LOOKED_AT]:
+    for i in range(min(latents.shape[1], LOOKED_AT)):
+        column = looked_at[:, [i]].toarray()[:, 0] if sparse else looked_at[:, i]
         ordered = np.sort(column)
         n_values = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
         if n_values == len(column):
@@ -70,11 +71,17 @@ def copies(latents: Any) -> Ints | None:
     order = np.argsort(telling, kind="stable")
     first = np.append(True, telling[order][1:] != telling[order][:-1])
     leader = order[np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))]
-    if not np.array_equal(latents[order], latents[leader]):
+    rows = latents.tocsr() if sparse else latents
+    if not _equal(rows[order], rows[leader]):
         return None
     codes = np.empty(len(order), dtype=np.int64)
     codes[order] = np.cumsum(first) - 1
     return codes
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Whether two arrays, or two sparse matrices, have the same values."""
+    return not (first != second).nnz if is_sparse(first) else np.array_equal(first, second)
 
 
 def repeated(latents: NDArray[Any]) -> bool:

@@ -31,7 +31,7 @@ _FACTS = Facts(
     higher_is_better=False,
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
     labels=False,
-    doubt="too careful where latents are nearly independent: 2 of 100 equal pairs have p < 0.05",
+    doubt="too careful where latents are nearly independent: in simulations 2 of 100 equal pairs had p < 0.05",
     widest=6_000,
     power=3,
 )

@@ -16,6 +16,7 @@ from unknot.metrics.ridge import Gram, LeftOut, generalised, leave_one_out, left
 from unknot.processes.threads import one_thread, side_by_side
 
 TOGETHER = 8  # factors at most
+ROOM = 5e8  # bytes that products of latents take on each core, unless one factor takes more
 CHUNK = 4_096  # rows looked at at a time
 NARROWEST = 1e-6  # deviation in a factor's rows, of that in all, below which a latent is looked at closely
 
@@ -56,13 +57,18 @@ def known_ridge(latents: Floats, targets: Floats, known: Sequence[KnownRows]) ->
             weights[:, j] = solved / scale
             means[j] -= mean @ weights[:, j]
 
-    together = int(np.clip(np.log2(len(x) / d), 1, TOGETHER))
+    together = int(np.clip(min(np.log2(len(x) / d), _most(d)), 1, TOGETHER))
     with one_thread():
         sums, products = side_by_side(lambda columns: x.T @ columns, (used.astype(np.float64), y))
         side_by_side(fit, np.array_split(np.arange(len(known)), -(-len(known) // together)))
         blocks = [slice(first, first + CHUNK) for first in range(0, len(x), CHUNK)]
         guesses = np.concatenate(side_by_side(lambda block: x[block] @ weights + means, blocks))
     return [guesses[part.test, j] for j, part in enumerate(known)], penalties
+
+
+def _most(d: int) -> float:
+    """How many factors may be fitted together: `_grams` has two products for each, and three more."""
+    return (ROOM / (8 * d**2) - 3) / 2
 
 
 def _standardised(latents: Floats) -> tuple[Floats, Floats]:

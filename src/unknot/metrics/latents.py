@@ -88,6 +88,9 @@ def checked_latents(who: str, latents: Any, what: str = "latents") -> Any:
     array = latents_of(latents, who)
     _check_shape(who, array, what)
     if is_sparse(array):
+        entries = array.tocsr().data
+        if (largest := float(np.abs(entries).max(initial=0))) > LARGEST:
+            _refuse_entries(who, entries, what, largest)
         return array
     if array.shape[1] <= NARROW:
         return check_latents(who, array, what)

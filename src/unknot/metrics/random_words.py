@@ -37,4 +37,5 @@ def _kept(at: tuple[int, int, int, int], shape: tuple[int, int]) -> tuple[NDArra
         "uinteger": half,
     }
     words = np.random.Generator(source).integers(0, 2**32, size=shape, dtype=np.uint32)
+    words.flags.writeable = False
     return words, source.state

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar, cast, get_args
 
 from unknot.errors import UnknotError, check_known
+from unknot.metrics.arrays import WIDE
 from unknot.reading.arguments import checked
+from unknot.reading.arrays import is_sparse
 
 Measure = Literal[
     "modularity", "compactness", "explicitness", "holistic", "robustness", "independence", "fairness"
@@ -75,7 +77,9 @@ class Facts:
         assumes_if: the same of variants, by the beginning of the word that names them.
         scatters: what moves the value on other rows (`unknot.statistics.scatter`): "rows" alike, "extremes" of them, by
             which it divides, or a mean over few "held out".
-        doubt: how intervals and p of its differences are known to be off, as a clause that `compare` says beside them.
+        scatters_if: the same of variants, by the word that names them.
+        doubt: how intervals and p of its differences, as it is called by default, were off in simulations, as a clause
+            that `compare` says beside them.
         labels: whether factors are needed at all.
         per_factor: whether the value is the mean of `parts["per_factor"]`, each of which comes from its own factor
             alone; where labels are missing, each factor is then scored on the rows that have it.
@@ -87,6 +91,7 @@ class Facts:
         widest: how many latents take about half a minute at 10,000 rows; the default suite leaves the metric out of
             wider codes. None if any number will do.
         power: of the number of latents, with which its time grows.
+        by_entries: whether entries that are not 0 count instead where latents are sparse, each as ten latents.
         version: rises whenever the numbers of the same call change.
     """
 
@@ -105,6 +110,7 @@ class Facts:
     assumes: tuple[Assumption, ...] = ()
     assumes_if: Mapping[str, tuple[Assumption, ...]] = field(default_factory=dict)
     scatters: Scattering = "rows"
+    scatters_if: Mapping[str, Scattering] = field(default_factory=dict)
     doubt: str = ""
     labels: bool = True
     per_factor: bool = False
@@ -113,6 +119,7 @@ class Facts:
     continuous: Mapping[str, Any] | None = None
     widest: int | None = None
     power: int = 1
+    by_entries: bool = False
     version: int = 1
 
     @property
@@ -120,9 +127,23 @@ class Facts:
         """Whether it says something of the mean over slots: what a code knows, or how it spreads, as a whole."""
         return self.measures in ("explicitness", "fairness", "independence")
 
-    def seconds(self, latents: int) -> float:
-        """About how long 10,000 rows of so many latents take, where `widest` says how it grows; else 0."""
-        return 0.0 if self.widest is None else 30.0 * (latents / self.widest) ** self.power
+    def seconds(self, latents: Any) -> float:
+        """About how long 10,000 rows of such latents (n, d) take, where `widest` says how it grows; else 0."""
+        return 0.0 if self.widest is None else 30.0 * (self._width(latents) / self.widest) ** self.power
+
+    def too_wide(self, latents: Any) -> bool:
+        """Whether so many latents (n, d) would take it too long for the default suite."""
+        return self.widest is not None and self._width(latents) > max(WIDE, self.widest)
+
+    def _width(self, latents: Any) -> float:
+        n, d = latents.shape
+        return min(d, 10 * int(latents.nnz) / n) if self.by_entries and is_sparse(latents) else float(d)
+
+    def scattering(self, options: Mapping[str, Any]) -> Scattering:
+        """What moves the value of a variant on other rows."""
+        return next(
+            (self.scatters_if[word] for word in options.values() if word in self.scatters_if), self.scatters
+        )
 
     def cost_of(self, options: Mapping[str, Any]) -> Cost:
         """What a variant costs."""

@@ -2,8 +2,9 @@
 
 A latent is cut into at most 32 coarse bins, from whose sums of residuals follows how much a split on it can gain at
 most. Those that can gain no more than the best cut so far are not looked at. No split is lost by it: trees are the
-same to the last bit as those that look at every cut of every latent, with ties drawn alike. Residuals are rounded for
-it: gains are off by one part in ten million at 10,000 rows, in forty thousand at 100,000, in thirty at a million.
+same to the last bit as those that look at every cut of every latent, with ties drawn alike. Residuals are whole numbers
+in both, of units that are the larger the more rows there are; from 2^19 rows on there is no screen, so that the mean
+size of a residual is 15 units or more.
 """
 
 import numpy as np
@@ -12,16 +13,17 @@ from unknot.metrics.arrays import WIDE, Bools, Floats, Ints
 from unknot.metrics.boosting import COARSE, LANES, Growth, Screen, Table
 
 SPARSE = 0.25  # share of entries outside the most common bins, below which the others are listed
+MOST_ROWS = 2**19  # from which on the words of `gbt_histograms` have too few bits
 ROOM = 2_000_000  # entries of all histograms of the trees that are grown together
 
 
 def screen(table: Table, exact: bool = True) -> Screen | None:
-    """The screen of a wide code; None for up to 100 latents, all of which are looked at closely.
+    """The screen of a wide code; None where all latents are looked at closely: up to 100, or in 2^19 rows and more.
 
     Splits may lie between any two values, or only between the table's bins.
     """
     d, n = table.x.shape
-    if d <= WIDE:
+    if d <= WIDE or n >= MOST_ROWS:
         return None
     width = (
         -(-d // LANES) | 1

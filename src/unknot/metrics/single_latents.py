@@ -86,7 +86,7 @@ def held_out_areas(latents: Any, codes: Ints, chosen: Ints) -> Floats:
 def copies(latents: Any) -> Bools:
     """Which latents (d,) repeat another, up to sign and scale: |correlation| of 0.95 and more."""
     if is_sparse(latents):
-        return _sparse_copies(latents.tocsc().astype(np.float64))
+        return _sparse_copies(latents)
     z = latents - latents.mean(axis=0)
     scale = np.sqrt((z**2).sum(axis=0))
     gone = dead(latents)
@@ -105,28 +105,34 @@ def copies(latents: Any) -> Bools:
 def _sparse_copies(latents: Any) -> Bools:
     """The same of a sparse matrix, from the products of latents that fire together.
 
-    Two that never do have a correlation of -m m', with m the mean of each over its deviation, and few are so large.
+    Two that never do have a correlation of -m m', with m the mean of each over its deviation; how many others are so
+    large is counted, and how many of these fire beside it. Latents without a zero are centred first.
     """
     n, d = latents.shape
-    mean = np.asarray(latents.mean(axis=0)).ravel()
-    deviation = np.sqrt(np.maximum(np.asarray(latents.multiply(latents).mean(axis=0)).ravel() - mean**2, 0.0))
+    scaled = latents.tocsc().astype(np.float64)
+    scaled.sum_duplicates()
+    counts, of_entry = np.diff(scaled.indptr), np.repeat(np.arange(d), np.diff(scaled.indptr))
+    mean = np.bincount(of_entry, scaled.data, minlength=d) / n
+    away = scaled.data - mean[of_entry]
+    deviation = np.sqrt((np.bincount(of_entry, away**2, minlength=d) + (n - counts) * mean**2) / n)
+    full = counts == n
+    scaled.data = np.where(full[of_entry], away, scaled.data)
     gone = np.zeros(d, dtype=np.bool_)
     gone[dead_latents(latents)] = True
-    inverse = np.where(gone, 0.0, 1 / np.where(gone, 1.0, deviation))
-    size = np.abs(mean * inverse)
-    scaled = latents.multiply(inverse / np.sqrt(n)).tocsc()
-    repeats = np.zeros(d, dtype=np.bool_)
+    scale = np.where(gone, np.inf, deviation)
+    scaled.data /= scale[of_entry] * np.sqrt(n)
+    m = np.where(full, 0.0, mean / scale)
+    size, enough = np.abs(m), COPY / np.maximum(np.abs(m), 1e-300)
+    n_others = d - np.searchsorted(np.sort(size), enough) - (size >= enough)
+    by_rows, repeats = scaled.tocsr(), np.zeros(d, dtype=np.bool_)
     for first in range(0, d, BLOCK):
         own = np.arange(first, min(first + BLOCK, d))
-        products = (scaled[:, own].T @ scaled).tocoo()
+        products = (scaled[:, own].T @ by_rows).tocoo()
         i, j = own[products.row], products.col
-        similar = np.abs(products.data - mean[i] * inverse[i] * mean[j] * inverse[j]) >= COPY
-        repeats[i[similar & (i != j)]] = True
-        for k in own[size[own] * size.max() >= COPY]:
-            whole = scaled[:, [k]].T @ scaled
-            far = np.abs(whole.toarray()[0] - mean[k] * inverse[k] * mean * inverse) >= COPY
-            far[k] = False
-            repeats[k] |= bool(far.any())
+        i, j, product = (each[i != j] for each in (i, j, products.data))
+        repeats[i[np.abs(product - m[i] * m[j]) >= COPY]] = True
+        beside = np.bincount(i[size[j] >= enough[i]], minlength=d)
+        repeats[own] |= beside[own] < n_others[own]
     return repeats
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import Floats
+from unknot.metrics.score import identity, parse_identity
 from unknot.statistics.differences import Difference, Measured, differences
 from unknot.statistics.scatter import untold as why_untold
 
@@ -31,20 +32,21 @@ def judged(
     scores: Mapping[str, Mapping[str, Sequence[Scored]]], names: Sequence[str], margin: float = 0.0
 ) -> tuple[Difference, ...]:
     """Differences of all pairs of names, from metric -> name -> a score for each seed."""
-    facts = {id_: METRICS[id_.partition("[")[0]].facts for id_ in scores}
+    metrics = {id_: parse_identity(id_, METRICS) for id_ in scores}
+    scatters = {id_: METRICS[name].facts.scattering(options) for id_, (name, options) in metrics.items()}
     measured = {
         id_: {
             name: Measured(
                 np.array([each.value for each in own]),
                 np.stack([each.draws for each in own]),
                 units=min(each.units for each in own),
-                scatters=facts[id_].scatters,
+                scatters=scatters[id_],
             )
             for name, own in of_each.items()
         }
         for id_, of_each in scores.items()
     }
-    higher = {id_: each.higher_is_better for id_, each in facts.items()}
+    higher = {id_: METRICS[name].facts.higher_is_better for id_, (name, _) in metrics.items()}
     return tuple(differences(measured, names, higher, margin))
 
 
@@ -59,11 +61,12 @@ def untold(found: Sequence[Difference], scores: Mapping[str, Mapping[str, Sequen
 
 
 def doubts(found: Sequence[Difference]) -> list[str]:
-    """What is known of intervals and p that are not what they say, of the metrics that have one."""
+    """Which intervals and p were not what they say in simulations, which were of metrics as they are by default."""
     told = dict.fromkeys(each.metric for each in found if not np.isnan(each.p))
     of_kind: dict[str, list[str]] = {}
     for id_ in told:
-        doubt = METRICS[id_.partition("[")[0]].facts.doubt
-        if doubt:
+        metric = METRICS[id_.partition("[")[0]]
+        doubt = metric.facts.doubt
+        if doubt and id_ == identity(metric):
             of_kind.setdefault(doubt, []).append(id_)
     return [f"interval and p of {', '.join(ids)}: {doubt}." for doubt, ids in of_kind.items()]

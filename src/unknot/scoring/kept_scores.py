@@ -81,10 +81,12 @@ def _read(path: Path) -> dict[str, Any]:
 def _setting(record: Mapping[str, Any]) -> list[Any]:
     """What all scores of a record have in common, but for the latents themselves."""
     about = record["input"]
+    told = ("factors", "flatten_slots")  # by the names of factors and the number of latents
+    chosen = {name: value for name, value in about.get("chosen", {}).items() if name not in told}
     return [
         record.get("seed"),
         record["parameters"].get("limit"),
         about.get("factor_names"),
         about.get("n_latents"),
-        *(about[name] for name in ("kinds", "chosen") if about.get(name)),
+        *(each for each in (about.get("kinds"), chosen) if each),
     ]

@@ -149,14 +149,15 @@ def interval_and_drift(
 
     metric = Drawn(name, options, holds_out(result))
     (draws,), (units,) = redrawn(todo, [metric], todo.bootstrap, [todo.seed, todo.bootstrap])
-    variance, freedom = scatter(draws, units, METRICS[name].facts.scatters)
+    scatters = METRICS[name].facts.scattering(options)
+    variance, freedom = scatter(draws, units, scatters)
     if not np.isfinite(result.value):
         return None, None, ""
     if not freedom:
         return None, None, f"no interval: {untold(units)}."
     half = float(t.ppf(0.975, freedom)) * variance**0.5
     low, high = np.clip([result.value - half, result.value + half], *METRICS[name].facts.bounds)
-    note = OF_EXTREMES if METRICS[name].facts.scatters == "extremes" else ""
+    note = OF_EXTREMES if scatters == "extremes" else ""
     return (float(low), float(high)), result.value - of_half(draws), note
 
 

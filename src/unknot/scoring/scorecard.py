@@ -10,7 +10,7 @@ from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE, Floats
 from unknot.metrics.inputs import Rows
 from unknot.metrics.latents import dead_latents
-from unknot.metrics.score import Facts, Score, identity
+from unknot.metrics.score import Score, identity
 from unknot.metrics.verdict import Verdict
 from unknot.representation import Representation
 from unknot.scoring.adviser import Advice, advise
@@ -93,11 +93,12 @@ class Plan:
     @property
     def seconds(self) -> float:
         """About how long one process takes, on the machine that the costs of metrics were measured on."""
-        width = self.representation.latents.shape[1]
+        latents = self.representation.latents
         tenths: float = self.n_rows / 10_000  # metrics that train see about so many rows at most
         facts = [METRICS[name].facts for name, _ in self.tasks]
         return sum(
-            max(SECONDS[each.cost], each.seconds(width)) * (tenths if each.cost == "instant" else min(tenths, 1.5))
+            max(SECONDS[each.cost], each.seconds(latents))
+            * (tenths if each.cost == "instant" else min(tenths, 1.5))
             for each in facts
         )
 
@@ -143,33 +144,28 @@ class Plan:
                 f"constant latent(s): {which}. They carry nothing but are counted, which moves metrics that divide by "
                 "the number of latents, such as modularity, completeness and mutual_info_score."
             )
-        if self.by_width and (width := self.representation.latents.shape[1]) > WIDE:
-            notes.append(self._about_width(width))
+        if self.by_width and self.representation.latents.shape[1] > WIDE:
+            notes.append(self._about_width(self.representation.latents))
         return tuple(notes)
 
-    def _about_width(self, width: int) -> str:
+    def _about_width(self, latents: Any) -> str:
         """How the default suite differs from that of fewer latents."""
         chosen = [
             identity(METRICS[name], **options)
             for name, options in self.tasks
             if METRICS[name].facts.wide is not None
         ]
-        text = f"{width} latents are a wide code"
+        text = f"{latents.shape[1]} latents are a wide code"
         text += f", for which the default suite takes {', '.join(chosen)}." if chosen else "."
         left_out = {
-            name: metric.facts.seconds(width)
+            name: metric.facts.seconds(latents)
             for name, metric in METRICS.items()
-            if (not metric.facts.asked or metric.facts.wide is not None) and too_wide(metric.facts, width)
+            if (not metric.facts.asked or metric.facts.wide is not None) and metric.facts.too_wide(latents)
         }
         if left_out:
             times = ", ".join(f"{name} ({duration(seconds)})" for name, seconds in left_out.items())
             text += f" Left out for the time they would take at 10,000 rows: {times}; ask for them by name."
         return text
-
-
-def too_wide(facts: Facts, width: int) -> bool:
-    """Whether the default suite leaves a metric out because so many latents would take it too long."""
-    return facts.widest is not None and width > max(WIDE, facts.widest)
 
 
 def duration(seconds: float) -> str:

@@ -31,7 +31,7 @@ from unknot.scoring import redrawn
 from unknot.scoring.gaps import score_with_gaps
 from unknot.scoring.redrawn import call, cap
 from unknot.scoring.rows import Data, whole
-from unknot.scoring.scorecard import Plan, Record, Scorecard, too_wide
+from unknot.scoring.scorecard import Plan, Record, Scorecard
 from unknot.tables.labels import labels_of
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def plan(
         )
     representation = replace(representation, latents=latents, latents_test=latents_test)
     metrics = [metrics] if isinstance(metrics, str) else list(metrics if metrics is not None else ())
-    tasks = _choose(metrics, exclude, rows, representation.latents.shape[1], slots=bool(slots))
+    tasks = _choose(metrics, exclude, rows, latents, slots=bool(slots))
     by_width = not metrics or "default" in metrics
     return Plan(representation, rows, tasks, seed, limit, bootstrap, null, by_width=by_width, slots=slots)
 
@@ -250,7 +250,7 @@ def _choose(
     metrics: Sequence[str],
     exclude: Sequence[str] | str,
     rows: Rows | None,
-    width: int,
+    latents: Any,
     *,
     slots: bool,
 ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
@@ -264,7 +264,7 @@ def _choose(
         if (labelled or not metric.facts.labels) and (metric.facts.of_slots or not slots)
     }
     if metrics:
-        wanted = [task for text in metrics for task in _tasks(text, applies, width, measured)]
+        wanted = [task for text in metrics for task in _tasks(text, applies, latents, measured)]
         wanted = [task for at, task in enumerate(wanted) if task not in wanted[:at]]
         needing = [name for name, _ in wanted if METRICS[name].facts.labels]
         if needing and not labelled:
@@ -272,7 +272,7 @@ def _choose(
                 f"score: {', '.join(needing)} needs factors, and there are none; give a file of factors."
             )
     else:
-        wanted = _tasks("default", applies, width, measured)
+        wanted = _tasks("default", applies, latents, measured)
     chosen = tuple((name, options) for name, options in wanted if name not in left_out)
     if not chosen:
         raise UnknotError("score: every metric is excluded; nothing is left to compute.")
@@ -280,19 +280,18 @@ def _choose(
 
 
 def _tasks(
-    text: str, applies: Mapping[str, Facts], width: int, measured: bool
+    text: str, applies: Mapping[str, Facts], latents: Any, measured: bool
 ) -> list[tuple[str, dict[str, Any]]]:
     """The metric of a name, or those of a tier; those of quick ones cut measurements into bins."""
+    wide = latents.shape[1] > WIDE
     if text not in TIERS:
         name, options = parse_identity(text, METRICS)
         return [(name, dict(options))]
     usual = {
-        name: dict(
-            (facts.wide if width > WIDE else facts.continuous if measured and text != "quick" else None) or {}
-        )
+        name: dict((facts.wide if wide else facts.continuous if measured and text != "quick" else None) or {})
         for name, facts in applies.items()
         if text == "all"
-        or ((not facts.asked or (facts.wide is not None and width > WIDE)) and not too_wide(facts, width))
+        or ((not facts.asked or (facts.wide is not None and wide)) and not facts.too_wide(latents))
     }
     return [task for task in usual.items() if text != "quick" or applies[task[0]].cost == "instant"]
 

@@ -17,7 +17,8 @@ def scatter(draws: Floats, units: float = np.inf, scatters: Scattering = "rows")
     V1 = 2s + 8v + w and those of two thirds by V2 = s/2 + 5v/4 + w; their covariance is -C = -(s + v). What is
     wanted, s + v + w, is therefore (8 V2 + 5 C - V1) / 7. Where s comes out below v, it is taken for none, and v + w is
     (20 V2 - 12 C + V1) / 21: the estimate of s grows with the value itself there, and a ratio of value and error
-    would stay small however large the value. No mixture is below 4/7 V2, where few splits come by luck.
+    would stay small however large the value. No mixture is below 4/5 V2, nor 2/3 V2 of held-out
+    rows; estimates from few splits may be, by luck, and at least 4/7 V2 is taken.
 
     Of a mean over held-out rows, what no two sets share falls as 1 / n too: it is 3w in V1 and 3w/2 in V2, so that
     s + v + w is (8 V2 + 7 C - V1) / 9 and v + w is (4 V2 - 4 C + V1) / 9. A value that follows the largest of n rows

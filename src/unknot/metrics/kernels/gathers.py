@@ -130,15 +130,15 @@ def variances(latents: Floats) -> Floats:
 
 
 @njit(cache=True)
-def least(variances: Floats, whole: Floats, active: Bools) -> Ints:
+def least(own: Floats, whole: Floats, active: Bools) -> Ints:
     """The active latent (points,) whose variance (points, d) is the least share of its whole (d,); ties: the first."""
-    winners = np.empty(len(variances), dtype=np.int64)
-    for p in range(len(variances)):
+    winners = np.empty(len(own), dtype=np.int64)
+    for p in range(len(own)):
         smallest = np.inf
         winners[p] = -1
         for i in range(len(whole)):
             if active[i]:
-                ratio = variances[p, i] / whole[i]
+                ratio = own[p, i] / whole[i]
                 if winners[p] < 0 or ratio < smallest:
                     smallest, winners[p] = ratio, i
     return winners

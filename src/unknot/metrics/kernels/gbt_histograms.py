@@ -34,7 +34,7 @@ def _bits(number: int) -> int:
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _pack(r: Floats, words: Ints, scale: Floats) -> None:
-    """Each residual as a word, and how that is done; see `Scale`."""
+    """Each residual of fewer than 2^19 rows as a word, and how that is done: `Scale` of `gbt_screen` reads it."""
     n, above, below, n_above = len(r), 0.0, 0.0, 0
     for i in range(n):
         above += max(r[i], 0.0)
