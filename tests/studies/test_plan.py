@@ -139,6 +139,9 @@ def test_a_world_whose_file_is_not_here_stops_a_study_but_not_the_look_at_its_pl
     made = plan_study(read_spec(path), data=tmp_path, must_open=False)
     assert list(made.missing) == ["dsprites"]
     assert [run.spec.options for run in made.runs] == [{"beta": 1.0, "anneal": 0}, {"beta": 2.0, "anneal": 0}]
+    path.write_text(path.read_text().replace("[1, 2]", "much"))
+    with pytest.raises(UnknotError, match=r"file.yaml, line 3: beta_vae: beta is 'much'; expected a number"):
+        plan_study(read_spec(path), data=tmp_path, must_open=False)
 
 
 def test_metrics_that_need_factors_are_refused_for_a_world_without(tmp_path: Path) -> None:

@@ -286,7 +286,12 @@ def _filled_in(study: StudySpec, entry: ModelEntry, spec: RunSpec, worlds: _Worl
         raise _at_fault(study, entry, values, error) from None
     usual = defaults(spec.model)
     options = {name: usual[name] for name in options_of(find(spec.model))}
-    options |= {name: float(v) if isinstance(usual[name], float) else v for name, v in spec.options.items()}
+    for name, value in spec.options.items():
+        try:
+            options[name] = float(value) if isinstance(usual[name], float) else value
+        except (ValueError, OverflowError):
+            refused = UnknotError(who=spec.model, field=name, value=value, expected="a number")
+            raise _at_fault(study, entry, values, refused) from None
     return recorded(find(spec.model), options), spec.pairs or usual["pairs"]
 
 
