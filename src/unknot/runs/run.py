@@ -253,8 +253,14 @@ class Run:
     @property
     def updates(self) -> int:
         """Steps of all its starts together, of which there are more than planned where they were begun again."""
-        held = self.spec.starts and (self.folder / "starts.parquet").is_file()
-        return self.spec.replace(starts=len(self.starts())).updates if held else self.spec.updates
+        return self.updates_of(self.spec)
+
+    def updates_of(self, spec: RunSpec) -> int:
+        """The same by a spec that is known without run.json; as planned where the table of starts is not there."""
+        try:
+            return spec.replace(starts=len(self.starts())).updates if spec.starts else spec.updates
+        except UnknotError:
+            return spec.updates
 
     def minutes_of(self, steps: int) -> float:
         """How long so many steps take at that speed."""

@@ -49,13 +49,13 @@ def make_tables(store: "Store") -> "dict[str, pd.DataFrame]":
 def _runs(store: "Store") -> Rows:
     """One row a run."""
     for run in store.runs:
-        spec, error = run.spec, store.error(run)
+        spec, error, of_run = run.spec, store.error(run), store.run(run)
         status = "failed" if error else "waiting" if store.missing(run) else "done"
         row = {name: getattr(spec, name) for name in ("id", "world", "model", "seed", "steps", "split")}
         row |= {
             "setting": run.setting,
             "status": status,
-            "minutes": store.run(run).minutes,
+            "minutes": of_run.minutes_of(of_run.updates_of(spec)),
             "error": error,
         }
         yield row | {f"option.{name}": value for name, value in spec.options.items()}
