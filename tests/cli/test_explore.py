@@ -91,6 +91,7 @@ def test_columns_of_a_table_are_named_as_for_scores(tmp_path: Path, monkeypatch:
     seen = []
     monkeypatch.setattr(Explorer, "serve_forever", lambda self: seen.append(self))
     explore(folder=tmp_path / "cells.csv", latents="z*", factors="kind", missing="?", browser=False)
-    assert len(seen) == 1
+    (page,) = (server.home.page.decode() for server in seen)
+    assert "30 rows of 2 latents" in page and ">kind<" in page
     with pytest.raises(UnknotError, match=r"explore: --latents is for a file of latents, and .* is none"):
         explore(folder=tmp_path, latents="z*")

@@ -189,7 +189,7 @@ def _kinds(options: ScoreOptions) -> dict[str, str]:
 def _chosen(options: ScoreOptions) -> dict[str, Any]:
     """What was named for the scores of the file's columns."""
     names = ("latents", "factors", "groups", "join", "missing", "flatten_slots")
-    given = {name: getattr(options, name) for name in names} | {"kinds": _kinds(options)}
+    given = {name: vars(options)[name] for name in names} | {"kinds": _kinds(options)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value}
 
 

@@ -110,8 +110,8 @@
   }
   // Browsers break lines after hyphens, also after those of an option.
   for (const code of document.querySelectorAll(".command code, td.made code")) {
-    code.replaceChildren(...code.textContent.split(/( --?\w[\w-]*)/).map((text, i) =>
-      i % 2 ? make("span", { className: "option", textContent: text }) : text));
+    code.replaceChildren(...code.textContent.split(/(\s)(--?\w[\w-]*)/).map((text, i) =>
+      i % 3 === 2 ? make("span", { className: "option", textContent: text }) : text));
   }
 
   window.addEventListener("hashchange", recall);
