@@ -26,7 +26,7 @@ def scatter(draws: Floats, units: float = np.inf, scatters: Scattering = "rows")
         V1 = 3^f (1 - 3^-k) g,    V2 = 1.5^f (1 - 1.5^-k) g,    C = 4.5^(f / 2) (2 / 9)^(k / 2) g
 
     and three numbers tell f, k and g. None is taken to grow with the number of rows (f >= 0), nor to have an order
-    below 1. A mixture of several orders comes out within a tenth or so (docs/validity.md).
+    below 1. What is made of several such parts comes out nearly right (docs/validity.md has how nearly).
 
     Luck with held-out rows would have an endless order. Beside a mean it seems to have one of 2, so that metrics that
     hold out rows say so: with s of order 1, v of order 2 and w that no two sets of rows share, V1 = 2s + 8v + 3w,
