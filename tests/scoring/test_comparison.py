@@ -59,14 +59,12 @@ def test_pairs_are_resampled_together() -> None:
 
 def test_doubts_and_scatter_are_of_the_variant_that_was_measured() -> None:
     draws = np.random.default_rng(0).normal(size=40)
-    ids = ["sap[classification]", "sap[regression]", "modularity[neighbours=3]", "mig[bins=20]"]
+    ids = ["sap[classification]", "sap[regression]", "irs[quantile=0.99]", "irs[quantile=0.9]", "mig[bins=20]"]
     parted = {"a": [Parted(0.0, draws, 600)], "b": [Parted(1.0, np.roll(draws, 1), 600)]}
     found = judged(dict.fromkeys(ids, parted), "ab")
     (doubt,) = doubts(found)
-    assert (
-        doubt.startswith("interval and p of sap[classification]: too careful") and "in simulations 2 of" in doubt
-    )
-    held_out, regression, _, rows = (each.high - each.low for each in found)
+    assert doubt.startswith("interval and p of irs[quantile=0.99]: right of latents with normal tails")
+    held_out, regression, _, _, rows = (each.high - each.low for each in found)
     assert regression == rows != held_out
 
 
@@ -235,5 +233,20 @@ def test_what_is_known_to_be_off_is_said_beside_p() -> None:
     pair = {"a": _code(0.4, 0), "b": _code(0.4, 1)}
     result = unknot.compare(pair, metrics=["mcc", "irs", "gaussian_total_correlation"], resamples=20)
     about = [note for note in result.notes if "interval and p of" in note]
-    assert len(about) == 2 and not any("mcc" in note for note in about)
-    assert "irs[quantile=0.99]: " in about[0] and "gaussian_total_correlation: " in about[1]
+    assert len(about) == 1 and "irs[quantile=0.99]: " in about[0]
+
+
+def test_the_interval_of_a_sum_of_squares_is_that_of_its_root_and_never_below_zero() -> None:
+    near, far = _code(0.4, 0), _code(0.4, 0)
+    far = Representation(np.asarray(far.latents) @ np.array([[1.0, 0.6], [0.0, 0.8]]), FACTORS, ("x", "y"))
+    ends = []
+    for code in (near, far):
+        (record,) = unknot.score(
+            code, metrics=["gaussian_total_correlation"], bootstrap=40, null=0
+        ).records.values()
+        assert record.interval is not None and record.score is not None
+        low, high = record.interval
+        assert 0 <= low <= record.score.value < high
+        ends.append((low, record.score.value, high))
+    low, value, high = np.sqrt(ends[1])
+    assert value - low == pytest.approx(high - value) and low > 0

@@ -1,8 +1,9 @@
 """Differences between candidates of few seeds: as many false alarms as the level says, and none of ties."""
 
 import numpy as np
+import pytest
 
-from unknot.statistics.differences import Measured, differences
+from unknot.statistics.differences import SEEN, Measured, differences
 
 
 def _measured(values: np.ndarray) -> Measured:
@@ -53,3 +54,35 @@ def test_seeds_do_not_stand_in_for_rows_that_tell_nothing() -> None:
     assert (
         np.isnan([difference.p, difference.low, difference.smallest]).all() and difference.verdict == "undecided"
     )
+
+
+@pytest.mark.parametrize("off", [0.0, 1.0])
+def test_sums_of_squares_near_zero_are_told_apart_as_often_as_the_level_says(off: float) -> None:
+    rng = np.random.default_rng(0)
+
+    def measured() -> Measured:
+        means = off + rng.normal(size=6)  # in standard errors; thirds and others are a step apart, to both sides
+        step = rng.normal(size=(30, 6)) * 2**0.5
+        draws = np.stack([((means + times * step) ** 2).sum(axis=1) for times in (1, -1 / 2)], axis=1)
+        return Measured(np.array([(means**2).sum()]), draws.reshape(1, -1), scatters="squares")
+
+    pairs = {f"measure {i}": {"a": measured(), "b": measured()} for i in range(400)}
+    alarms = [each.p < 0.05 for each in differences(pairs, ["a", "b"], dict.fromkeys(pairs, False))]
+    assert 0.03 < np.mean(alarms) < 0.08
+
+
+def test_a_difference_of_squares_has_the_error_of_their_roots_times_their_sum() -> None:
+    step = (
+        np.array([1.0, -1.0, 1.0, -1.0]) / 10
+    )  # of means of 3 and 2, in thirds; half as much in the others, back
+    first, second = (
+        Measured(
+            np.array([mean**2]),
+            np.stack([(mean + sign * step) ** 2, (mean - sign * step / 2) ** 2], axis=1).reshape(1, -1),
+            scatters="squares",
+        )
+        for mean, sign in ((3.0, 1), (2.0, -1))
+    )
+    (found,) = differences({"tc": {"a": first, "b": second}}, ["a", "b"], {"tc": False})
+    # roots are 0.2 apart in thirds, to both sides: V1 = 0.04 x 4/3, of all rows half of that
+    assert found.smallest == pytest.approx(SEEN * (3 + 2) * (0.04 * 4 / 3 / 2) ** 0.5, rel=1e-3)

@@ -39,5 +39,6 @@ def _covariance(z: Floats) -> Covariance:
         return total
 
     with one_thread():
-        sums = side_by_side(products, [starts[i::SUMS] for i in range(SUMS)] if z.shape[1] > WIDE else [starts])
+        wide = z.shape[1] > WIDE
+        sums = side_by_side(products, [starts[i::SUMS] for i in range(SUMS)]) if wide else [products(starts)]
     return Covariance(sum(sums[1:], start=sums[0]) / (len(z) - 1), mean, gone)

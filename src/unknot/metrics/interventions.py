@@ -101,7 +101,7 @@ class TableSource:
 
     def latents(self, n: int, rng: np.random.Generator) -> Latents:
         """Latents of n random rows, with replacement."""
-        return self._latents[rng.integers(0, len(self._latents), size=n)]
+        return self._latents.take(rng.integers(0, len(self._latents), size=n), axis=0)
 
     def pair_differences(self, factors: ArrayLike, batch: int, rng: np.random.Generator) -> Latents:
         """Mean |z - z'| over pairs of different rows that share a value; see `InterventionSource`."""
@@ -301,12 +301,13 @@ class _Groups:
     def check(self, factors: ArrayLike) -> Ints:
         """Factor numbers, all of which have a value that two rows share."""
         chosen = np.ascontiguousarray(factors, dtype=np.int64)
-        for j in np.unique(chosen):
-            if not 0 <= j < len(self.usable) or self.usable[j] == 0:
-                raise UnknotError(
-                    f"factor {j} cannot be held fixed: no two rows share a value of it. Give more rows, or leave "
-                    "the factor out."
-                )
+        fixed = (chosen >= 0) & (chosen < len(self.usable))
+        fixed[fixed] = self.usable[chosen[fixed]] > 0
+        if not fixed.all():
+            raise UnknotError(
+                f"factor {chosen[~fixed].min()} cannot be held fixed: no two rows share a value of it. Give more rows, "
+                "or leave the factor out."
+            )
         return chosen
 
     def pairs(self, factor: int, n: int, rng: np.random.Generator) -> tuple[Ints, Ints]:

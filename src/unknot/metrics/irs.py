@@ -21,7 +21,7 @@ from unknot.metrics.score import Facts, Score
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
     assumes=("informed latents", "unmixed latents"),
     scatters="extremes",
-    doubt="right of latents with normal tails (in simulations 5 of 100 equal pairs had p < 0.05), too sure of heavier "
+    doubt="right of latents with normal tails (in simulations 6 of 100 equal pairs had p < 0.05), too sure of heavier "
     "tails (8), too careful of latents with bounds (1)",
 )
 def irs(

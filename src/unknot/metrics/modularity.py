@@ -23,7 +23,6 @@ from unknot.metrics.score import Facts, Score
     continuous={"neighbours": 3},
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
     assumes=("informed latents", "unmixed latents"),
-    doubt="too sure beside latents that know nothing: in simulations 9 of 100 equal pairs had p < 0.05",
 )
 def modularity(
     latents: Any,

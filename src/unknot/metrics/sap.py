@@ -45,7 +45,6 @@ NEARLY_DEAD = 1e-8  # variance, of latents of size 1, below which one is looked 
     ),
     scatters="held out",
     scatters_if={"regression": "rows"},
-    doubt="too careful, as its lines depend on the number of rows: in simulations 2 of 100 equal pairs had p < 0.05",
 )
 def sap(
     latents: Any,

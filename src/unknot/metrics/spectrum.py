@@ -160,8 +160,6 @@ def alpha_req(latents: Any, factors: Any = None, *, first: int | None = None, la
     reference="Thilak et al. 2023, LiDAR: Sensing Linear Probing Performance in Joint Embedding SSL "
     "Architectures, arXiv:2312.04000",
     invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
-    doubt="too careful where combinations of factors have few rows each: in simulations 1 of 100 equal pairs had "
-    "p < 0.05",
 )
 def lidar(latents: Any, factors: Any = None, *, groups: Any = None, delta: float = 1e-4) -> Score:
     """Smooth rank of what separates surrogate classes from one another.

@@ -20,7 +20,7 @@ from unknot.scoring.chance import Chance, permutations
 from unknot.scoring.gaps import score_with_gaps
 from unknot.scoring.rows import Data, whole
 from unknot.scoring.scorecard import Plan
-from unknot.statistics.scatter import of_half, scatter, untold
+from unknot.statistics.scatter import of_half, root, scatter, untold
 
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 WORTH_COMPILING = 1_000_000  # latents of all draws together, whose counting takes longer than importing numba
@@ -150,13 +150,17 @@ def interval_and_drift(
     metric = Drawn(name, options, holds_out(result))
     (draws,), (units,) = redrawn(todo, [metric], todo.bootstrap, [todo.seed, todo.bootstrap])
     scatters = METRICS[name].facts.scattering(options)
-    variance, freedom = scatter(draws, units, scatters)
+    squares = scatters == "squares"
+    variance, freedom = scatter(root(draws) if squares else draws, units, scatters)
     if not np.isfinite(result.value):
         return None, None, ""
     if not freedom:
         return None, None, f"no interval: {untold(units)}."
     half = float(t.ppf(0.975, freedom)) * variance**0.5
-    low, high = np.clip([result.value - half, result.value + half], *METRICS[name].facts.bounds)
+    middle = root(result.value) if squares else result.value
+    ends = np.array([middle - half, middle + half])
+    ends = np.maximum(ends, 0) ** 2 if squares else ends
+    low, high = np.clip(ends, *METRICS[name].facts.bounds)
     note = OF_EXTREMES if scatters == "extremes" else ""
     return (float(low), float(high)), result.value - of_half(draws), note
 

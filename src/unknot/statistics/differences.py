@@ -9,7 +9,7 @@ import numpy as np
 from unknot.metrics.arrays import Floats
 from unknot.metrics.score import Scattering
 from unknot.statistics.correlations import holm
-from unknot.statistics.scatter import scatter
+from unknot.statistics.scatter import root, scatter
 
 LEVEL = 0.05  # of errors that are accepted
 SEEN = 2.8  # standard errors: a difference that 80 % of such comparisons would call one
@@ -86,8 +86,7 @@ class Error:
     @classmethod
     def of(cls, first: Measured, second: Measured) -> "Error":
         """That of the means over seeds: what other rows would change, and what other seeds would."""
-        draws = second.draws.mean(axis=0) - first.draws.mean(axis=0)
-        of_rows = scatter(draws, min(first.units, second.units), first.scatters)
+        of_rows = _of_rows(first, second)
         if first.draws.size and not of_rows[1]:
             return cls(np.nan, np.nan)  # seeds alone would pass over what other rows change
         parts = [of_rows, *_of_seeds(first, second)]
@@ -98,6 +97,21 @@ class Error:
         # Welch and Satterthwaite
         weighted = sum(variance**2 / freedom for variance, freedom in known)
         return cls(float(np.sqrt(total)), total**2 / weighted if weighted > 0 else known[0][1])
+
+
+def _of_rows(first: Measured, second: Measured) -> tuple[float, float]:
+    """Variance of the difference over other rows, with its degrees of freedom.
+
+    How far a sum of squares scatters grows with its value, and does so by luck too. That of its root does not, and
+    a difference of squares is that of their roots times the sum of these.
+    """
+    draws = [each.draws.mean(axis=0) for each in (first, second)]
+    times = 1.0
+    if first.scatters == "squares":
+        draws = [root(own) for own in draws]
+        times = float(sum(root(each.values.mean()) for each in (first, second)))
+    variance, freedom = scatter(draws[1] - draws[0], min(first.units, second.units), first.scatters)
+    return times**2 * variance, freedom
 
 
 def _of_seeds(first: Measured, second: Measured) -> Iterator[tuple[float, float]]:

@@ -1,37 +1,46 @@
 """How far a number would scatter on other rows, told from its values on parts of these."""
 
+from typing import Any
+
 import numpy as np
 
 from unknot.metrics.arrays import Floats
 from unknot.metrics.score import Scattering
 
 LEAST_UNITS = 4  # rows, or groups of rows, below which nothing is told of others
+ORDERS = np.geomspace(1, 16, 61)  # of what a value is made of: 1 adds up over rows, 2 is made of pairs of them
+OF_THIRD, OF_OTHERS = 1 - 3**-ORDERS, 1 - 1.5**-ORDERS  # shares of its variance that a whole leaves to its parts
+STEP = 1e-3  # share by which variances are moved to see what a law makes of it
+LEAST = 1e-12  # share of V2 that a covariance has at least
 
 
 def scatter(draws: Floats, units: float = np.inf, scatters: Scattering = "rows") -> tuple[float, float]:
     """Variance of a value of all rows over other rows like these, and the degrees of freedom it was estimated with.
 
-    Rows are split into a third and the other two, again and again. A value of n rows has a linear part, whose variance
-    falls as 1 / n, here s; one of second order, whose variance falls as 1 / n², here v; and one that no two sets of
-    rows share, w: that of bins that follow extremes, of votes, of a lattice. Over splits, values of a third vary by
-    V1 = 2s + 8v + w and those of two thirds by V2 = s/2 + 5v/4 + w; their covariance is -C = -(s + v). What is
-    wanted, s + v + w, is therefore (8 V2 + 5 C - V1) / 7. Where s comes out below v, it is taken for none, and v + w is
-    (20 V2 - 12 C + V1) / 21: the estimate of s grows with the value itself there, and a ratio of value and error
-    would stay small however large the value. No mixture is below 4/5 V2, nor 2/3 V2 of held-out
-    rows; estimates from few splits may be, by luck, and at least 4/7 V2 is taken.
+    Rows are split into a third and the other two, again and again. Over splits, values of a third vary by V1, those of
+    the others by V2, and their covariance is -C. Two things are not known of a value: how its variance g falls with
+    the number of rows, as n to the power of -f, and its order k: a mean has 1, the square of a mean that is nearly 0
+    has 2, and what hangs on bins and extremes lies between or above. A value of order k shares p^k of the variance of
+    a part of p n rows with that part, so that
 
-    Of a mean over held-out rows, what no two sets share falls as 1 / n too: it is 3w in V1 and 3w/2 in V2, so that
-    s + v + w is (8 V2 + 7 C - V1) / 9 and v + w is (4 V2 - 4 C + V1) / 9. A value that follows the largest of n rows
-    varies on others by e, whatever n, and shares that largest one with most parts of these: over splits, V2 is
-    0.376e and C is 0.414e (by Gumbel's law: gaps between the largest are independent, and which of them a part holds
-    is geometric). V2 + 3/2 C is e + w, and twice s.
+        V1 = 3^f (1 - 3^-k) g,    V2 = 1.5^f (1 - 1.5^-k) g,    C = 4.5^(f / 2) (2 / 9)^(k / 2) g
+
+    and three numbers tell f, k and g. None is taken to grow with the number of rows (f >= 0), nor to have an order
+    below 1. What is made of several such parts comes out nearly right (docs/validity.md has how nearly).
+
+    Luck with held-out rows would have an endless order. Beside a mean it seems to have one of 2, so that metrics that
+    hold out rows say so: with s of order 1, v of order 2 and w that no two sets of rows share, V1 = 2s + 8v + 3w,
+    V2 = s/2 + 5v/4 + 3w/2 and C = s + v, and s + v + w is (8 V2 + 7 C - V1) / 9; of few splits at least 4/7 V2.
+    A value that divides by the largest of n rows varies on others by e, whatever n. V2 is 0.376e and C is 0.414e (by
+    Gumbel's law: gaps between the largest are independent, and which of them a part holds is geometric). V2 + 3/2 C is
+    e, and twice s: the law is nearer on average, but so few rows tell it that it is often far too small.
 
     Args:
         draws: (2 n,) values of n splits in turn: of a third of the rows, of the others, of the next third; splits of
             which one is NaN are left out.
         units: how many rows there are, or groups of rows that are drawn together: they know one degree of freedom
             less, however often they are split.
-        scatters: as in the facts of a metric: "rows", "held out" or "extremes".
+        scatters: as in the facts of a metric; of "squares" the draws are roots.
 
     Returns:
         Both; 0 degrees of freedom where fewer than two splits, or fewer than half of them, have values, or units are
@@ -48,22 +57,43 @@ def scatter(draws: Floats, units: float = np.inf, scatters: Scattering = "rows")
     if n < 2 or n < len(draws) // 2 / 2 or units < LEAST_UNITS:
         return 0.0, 0.0
     third, others = (splits - splits.mean(axis=0)).T
-    terms = _terms(third**2, others**2, -third * others, scatters)
+    products = np.stack([third**2, others**2, -third * others])
+    terms = _weights(products.sum(axis=1) / (n - 1), scatters) @ products
     variance, error = float(terms.sum()) / (n - 1), float(terms.var(ddof=1)) / n
     freedom = 2 * variance**2 / error if error > 0 else n - 1.0
     return variance, float(np.clip(freedom, 1.0, min(n, units) - 1.0))
 
 
-def _terms(v1: Floats, v2: Floats, c: Floats, scatters: Scattering) -> Floats:
-    """What each split adds to the variance, of what it adds to V1, V2 and C."""
-    if scatters == "extremes":
-        return max(v2 + 1.5 * c, v2, key=np.sum)
-    if scatters == "held out":
-        every, second = (8 * v2 + 7 * c - v1) / 9, (4 * v2 - 4 * c + v1) / 9
-    else:
-        every, second = (8 * v2 + 5 * c - v1) / 7, (20 * v2 - 12 * c + v1) / 21
-    first, both = (every - second).sum(), c.sum()  # s, and s + v
-    return max(second if first < both / 2 else every, 4 / 7 * v2, key=np.sum)
+def _weights(seen: Floats, scatters: Scattering) -> Floats:
+    """What V1, V2 and C are multiplied by to give the variance, which is their sum then."""
+    known = {"held out": ((-1 / 9, 8 / 9, 7 / 9), (0, 4 / 7, 0)), "extremes": ((0, 1, 3 / 2), (0, 1, 0))}
+    if scatters in known:
+        return max(map(np.array, known[scatters]), key=lambda weights: float(weights @ seen))
+    if min(seen[:2]) <= 0:
+        return np.array([0.0, 1.0, 0.0])  # one of the parts never varies
+    seen = np.maximum(seen, LEAST * seen[1])
+    up, down = (np.log([law(*(seen * factor)) for factor in 1 + step * np.eye(3)]) for step in (STEP, -STEP))
+    shares = (up - down) / (np.log1p(STEP) - np.log1p(-STEP))  # by which g grows with each
+    shares[1] = 1 - shares[0] - shares[2]  # it grows as all of them do
+    return np.asarray(shares * law(*seen) / seen)
+
+
+def law(v1: float, v2: float, c: float) -> float:
+    """The variance g of `scatter`, from V1, V2 and C, all above 0.
+
+    >>> of_a_mean, of_a_square, of_a_ratio_of_squares = (2, 1 / 2, 1), (8, 5 / 4, 1), (8 / 9, 5 / 9, 2 / 9)
+    >>> [round(law(*seen), 3) for seen in (of_a_mean, of_a_square, of_a_ratio_of_squares)]
+    [1.0, 1.0, 1.0]
+    """
+    falls = np.maximum(np.log2(v1 / v2 * OF_OTHERS / OF_THIRD), 0)  # f of each order
+    together = falls / 2 * np.log(2) + ORDERS / 2 * np.log(2 / 9) - np.log(OF_OTHERS)  # log of C / V2, ever less
+    variance = -falls * np.log(1.5) - np.log(OF_OTHERS)  # log of g / V2
+    return v2 * float(np.exp(np.interp(-np.log(c / v2), -together, variance)))
+
+
+def root(squares: Any) -> Any:
+    """Of sums of squares, some of which may be just below 0 by rounding."""
+    return np.sqrt(np.maximum(squares, 0.0))
 
 
 def untold(units: float) -> str:

@@ -133,12 +133,15 @@ def variances(latents: Floats) -> Floats:
 def least(own: Floats, whole: Floats, active: Bools) -> Ints:
     """The active latent (points,) whose variance (points, d) is the least share of its whole (d,); ties: the first."""
     winners = np.empty(len(own), dtype=np.int64)
+    d = len(whole)
+    divisor, ratios = np.where(active, whole, 1.0), np.empty(d)
+    away = np.where(active, 0.0, np.inf)
     for p in range(len(own)):
-        smallest = np.inf
-        winners[p] = -1
-        for i in range(len(whole)):
-            if active[i]:
-                ratio = own[p, i] / whole[i]
-                if winners[p] < 0 or ratio < smallest:
-                    smallest, winners[p] = ratio, i
+        for i in range(d):  # apart from the search, so that the processor divides several at a time
+            ratios[i] = own[p, i] / divisor[i] + away[i]
+        winner = 0
+        for i in range(1, d):
+            if ratios[i] < ratios[winner]:
+                winner = i
+        winners[p] = winner
     return winners
