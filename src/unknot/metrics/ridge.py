@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.heads import standardiser
-from unknot.processes.threads import one_thread
+from unknot.processes.threads import one_thread, side_by_side
 
 Real = TypeVar("Real", np.float32, np.float64)
-ROWS = 1_024  # left out one by one at a time
+ROWS = 1_024  # left out one by one, or turned, at a time
 LEFT_OUT = 16_384  # rows that are left out one by one; of more, these are drawn
 PENALTIES = 61  # tried between the two ends of the grid
 WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
@@ -72,13 +72,16 @@ class Gram:
         from scipy.linalg import get_lapack_funcs
 
         result = np.array(columns, order="F")
-        reflectors, tau = (part.astype(result.dtype, copy=False) for part in self.reflectors)
+        reflectors, tau = (np.asfortranarray(part, dtype=result.dtype) for part in self.reflectors)
+        ormqr = get_lapack_funcs("ormqr", (result,))
+
+        def turn(block: slice) -> None:
+            how = ("L", "N" if back else "T", reflectors, tau, result[1:, block])
+            result[1:, block] = ormqr(*how, lwork=int(ormqr(*how, lwork=-1)[1][0]))[0]
+
         if len(tau):
-            how = ("L", "N" if back else "T", reflectors, tau, result[1:])
-            ormqr = get_lapack_funcs("ormqr", (result,))
-            room = int(ormqr(*how, lwork=-1)[1][0])
             with one_thread():
-                result[1:] = ormqr(*how, lwork=room)[0]
+                side_by_side(turn, [slice(first, first + ROWS) for first in range(0, result.shape[1], ROWS)])
         return result
 
     def solve(self, columns: Floats, penalty: float) -> Floats:
