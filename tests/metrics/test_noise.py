@@ -38,3 +38,38 @@ def test_sparse_latents_too_many_for_an_array_are_scored_as_they_are(name, monke
     expected = METRICS[name](z, y)
     monkeypatch.setattr("unknot.reading.arrays.DENSE_BYTES", 300 * 100 * 8)  # of a hundred latents
     assert METRICS[name](scipy.sparse.csr_matrix(z), y).value == pytest.approx(expected.value, abs=1e-12)
+
+
+def mostly_zero():
+    """Latents of all kinds: rare, frequent, negative, of few values, full, dead, and with zeros that are stored."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, (2, 7, 4), size=(700, 3))
+    z = rng.exponential(size=(700, 140)) * (rng.random((700, 140)) < rng.choice([0.01, 0.1, 0.6], size=140))
+    z[:, 20:60] *= rng.choice([-1.0, 1.0], size=(700, 40))
+    z[:, 30:50] = np.round(2 * z[:, 30:50]) + 6 * y[:, :1] * (z[:, 30:50] != 0)
+    z[:, 50:53], z[:, 53], z[:, 54:57] = rng.normal(size=(700, 3)), 2.0, y - 1
+    z[:, 60:] *= 1 + 4 * y[:, [1]] * (np.arange(80) % 3 == 0)
+    z[:, 139] = 0.0
+    sparse = scipy.sparse.csr_array(z)
+    sparse.data[::50] = 0.0
+    return sparse, sparse.toarray(), y
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_single_latents_that_are_mostly_zero_predict_alike_in_any_layout(gaps):
+    sparse, dense, y = mostly_zero()
+    if gaps:
+        y = np.where(np.random.default_rng(2).random(y.shape) < 0.3, np.nan, y)
+    expected = METRICS["sap"](dense, y)
+    assert expected.parts["predictability"].std() > 0.05
+    found = METRICS["sap"](sparse, y)
+    np.testing.assert_array_equal(found.parts["predictability"], expected.parts["predictability"])
+
+
+def test_bins_of_equal_count_of_latents_that_are_mostly_zero_are_alike_in_any_layout():
+    sparse, dense, y = mostly_zero()
+    expected, found = METRICS["snc"](dense, y), METRICS["snc"](sparse, y)
+    assert expected.parts["mutual_information"].max() > 0.2
+    np.testing.assert_array_equal(found.parts["mutual_information"], expected.parts["mutual_information"])
+    np.testing.assert_array_equal(found.parts["alignment"], expected.parts["alignment"])
+    assert found.value == expected.value
