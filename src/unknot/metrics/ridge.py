@@ -7,7 +7,7 @@ well conditioned: choosing a penalty costs next to nothing.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from unknot.processes.threads import one_thread, side_by_side
 
 Real = TypeVar("Real", np.float32, np.float64)
 ROWS = 1_024  # left out one by one, or turned, at a time
+PLENTY, HEAVY = 8, 0.5  # rows for each latent from which on singles tell the share of a row, if it is not this large
 LEFT_OUT = 16_384  # rows that are left out one by one; of more, these are drawn
 PENALTIES = 61  # tried between the two ends of the grid
 WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
@@ -171,11 +172,24 @@ def leave_one_out(gram: Gram, judges: LeftOut, n: int, projected: Floats, near: 
     with one_thread():
         turned = (vectors.T / judges.scale).T
         shift = np.broadcast_to(judges.mean, len(turned)) @ turned
+        lines, offsets = turned @ weights, shift @ weights
+
+        def shares(rows: Floats, kind: type[np.floating[Any]]) -> Floats:
+            """The entries (m, penalties) of rows on the diagonal of the hat matrix, computed in some precision."""
+            square = rows.astype(kind, copy=False) @ turned.astype(kind, copy=False)
+            square -= shift.astype(kind, copy=False)
+            square *= square
+            return 1 / n + np.asarray(square @ shrunk.astype(kind, copy=False), dtype=np.float64)
+
         for first in range(0, len(judges.rows), ROWS):
             part = slice(first, first + ROWS)
-            rows = judges.x[judges.rows[part]] @ turned - shift
-            guesses = (rows @ weights).reshape(len(rows), *errors.shape)
-            rest = np.maximum(1 - 1 / n - rows**2 @ shrunk, 1e-6)
+            rows = judges.x[judges.rows[part]]
+            guesses = (rows @ lines - offsets).reshape(len(rows), *errors.shape)
+            share = shares(rows, np.float32 if n > PLENTY * len(turned) else np.float64)
+            heavy = share.max(axis=1) > HEAVY  # of which what is left of 1 needs all digits
+            if heavy.any():
+                share[heavy] = shares(rows[heavy], np.float64)
+            rest = np.maximum(1 - share, 1e-6)
             residuals = judges.targets[part, None] - guesses
             errors += ((residuals / rest[:, :, None]) ** 2).sum(axis=0)
     result: Floats = penalties[errors.argmin(axis=0)]
