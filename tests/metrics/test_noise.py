@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import unknot
 from unknot.metrics import METRICS
+from unknot.metrics.held_out import copies
 
 OPTIONS = {
     "snc": {},
@@ -73,3 +75,45 @@ def test_bins_of_equal_count_of_latents_that_are_mostly_zero_are_alike_in_any_la
     np.testing.assert_array_equal(found.parts["mutual_information"], expected.parts["mutual_information"])
     np.testing.assert_array_equal(found.parts["alignment"], expected.parts["alignment"])
     assert found.value == expected.value
+
+
+@pytest.mark.parametrize("layout", ["dense", "half", "sparse"])
+def test_copied_rows_that_are_mostly_zero_are_held_out_together(layout):
+    rng = np.random.default_rng(3)
+    z = (rng.exponential(size=(300, 400)) * (rng.random((300, 400)) < 0.02)).astype(np.float16)
+    z[0], y = 0, rng.integers(0, 3, size=(300, 1))
+    twice, labels = np.vstack([z, z]), np.vstack([y, y])
+    form = {"dense": np.float64, "half": np.float16, "sparse": lambda a: scipy.sparse.csr_array(a.astype(float))}
+    codes = copies(form[layout](twice))
+    found, counts = np.unique(codes[1:300], return_counts=True)
+    assert len(found) == 299 and (counts == 1).all()
+    np.testing.assert_array_equal(codes[1:300], codes[301:])
+    assert codes[0] != codes[300]  # nothing shows that two rows of zeros are one
+    assert copies(form[layout](z)) is None
+    score = METRICS["sap"](form[layout](twice), labels)
+    assert any("copies of a row" in note for note in score.parts["notes"])
+
+
+@pytest.mark.parametrize("values", ["one", "counts"])
+def test_rows_of_few_values_are_no_copies_where_they_are_equal(values):
+    rng = np.random.default_rng(4)
+    combination = rng.integers(0, 150, size=600)
+    z = np.zeros((600, 300))
+    z[np.arange(600), combination] = 1.0  # a latent of each combination
+    if values == "counts":
+        z[:, 150:] = rng.poisson(20, size=(600, 150)) * (rng.random((600, 150)) < 0.3)
+        z[:300, 150:] = 0.0  # rows that other rows share their only value with
+        z[300:, :150] += z[rng.permutation(300), :150]
+        z[:, 299] = np.arange(600) % 200 * (np.arange(600) >= 300)
+    assert copies(z) is None and copies(scipy.sparse.csr_array(z)) is None
+
+
+def test_copied_sparse_rows_are_held_out_together_where_labels_are_missing():
+    rng = np.random.default_rng(5)
+    z = scipy.sparse.random_array((400, 500), density=0.03, rng=rng)
+    y = rng.integers(0, 4, size=(400, 2)).astype(float)
+    y[rng.random(y.shape) < 0.3] = np.nan
+    twice, labels = scipy.sparse.vstack([z, z]).tocsr(), np.vstack([y, y])
+    for name in ("sap", "snc"):
+        card = unknot.score(twice, labels, metrics=[name])
+        assert any("copies of a row" in note for note in card[name].parts["notes"])

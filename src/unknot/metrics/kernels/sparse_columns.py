@@ -1,4 +1,4 @@
-"""Compiled looks at sparse latents, one after the other, that pay for no zero: single lines, and bins of equal count."""
+"""Compiled looks at sparse latents, one after the other, that pay for no zero: lines, bins of equal count, copies."""
 
 from typing import Any, NamedTuple
 
@@ -146,3 +146,35 @@ def _nearest(changes: Ints, targets: Ints) -> Ints:
             chosen[m] = near
             m += 1
     return chosen[:m]
+
+
+@njit(cache=True, nogil=True)
+def add_hashes(columns: Stored, first: int, hashes: Ints) -> None:
+    """Add to hashes (n,) of rows what their values are, none of them 0, and in which columns, `first` the first."""
+    bits = columns.values.view(np.uint64)
+    for i in range(len(columns.starts) - 1):
+        salt = np.uint64(first + i) * np.uint64(0x9E3779B97F4A7C15)
+        for t in range(columns.starts[i], columns.starts[i + 1]):
+            if columns.values[t] != 0.0:
+                word = bits[t] ^ salt
+                word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                hashes[columns.rows[t]] += word ^ (word >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def own_values(columns: Stored, codes: Ints, proven: Ints) -> None:
+    """Say of which kinds of rows, with codes (n,), a value stands in no row of another kind."""
+    for i in range(len(columns.starts) - 1):
+        entries = slice(columns.starts[i], columns.starts[i + 1])
+        order = np.argsort(columns.values[entries])
+        values, kinds = columns.values[entries][order], codes[columns.rows[entries][order]]
+        first = 0
+        while first < len(values):
+            last, alone = first + 1, values[first] != 0.0
+            while last < len(values) and values[last] == values[first]:
+                alone &= kinds[last] == kinds[first]
+                last += 1
+            if alone:
+                proven[kinds[first]] = True
+            first = last
