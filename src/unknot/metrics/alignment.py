@@ -117,7 +117,7 @@ def _sparse_in_bins(rows: Rows, sizes: Ints) -> Floats:
     """The same of sparse latents, of which nothing but the stored values is sorted and counted."""
     from unknot.metrics.kernels.sparse_columns import classes_of, ranked_tables, stored
 
-    matrix = rows.latents.tocsc()
+    matrix: Any = rows.latents.tocsc()  # type: ignore[attr-defined]
     if not matrix.data.all():
         matrix = matrix.copy()
         matrix.eliminate_zeros()

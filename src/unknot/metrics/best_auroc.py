@@ -34,7 +34,7 @@ SIZES = (1, 2, 5, 20)  # of sets of latents that a factor is predicted from
     widest=4_200,
     power=2,
     by_entries=True,
-    version=2,
+    version=3,
 )
 def best_auroc(
     latents: Any,

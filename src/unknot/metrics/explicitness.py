@@ -27,6 +27,7 @@ MOST_GIGABYTES = 8  # of products of latents
     "arXiv:1802.05312",
     cost="seconds",
     per_factor=True,
+    version=2,
     identity=("one_vs_rest", "renormalised", "scaled"),
     widest=4_200,
     power=2,

@@ -63,7 +63,7 @@ def copies(latents: Any) -> Ints | None:
     telling, most, filled = None, MANY, 0
     for i in range(min(latents.shape[1], LOOKED_AT)):
         column = looked_at[:, [i]].toarray()[:, 0] if sparse else looked_at[:, i]
-        filled += np.count_nonzero(column)
+        filled += int(np.count_nonzero(column))
         ordered = np.sort(column)
         n_values = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
         if n_values == len(column):

@@ -25,6 +25,7 @@ from unknot.metrics.score import Facts, Score
     cost="seconds",
     also={"completeness": "compactness", "informativeness": "explicitness"},
     identity=("bins",),
+    version=2,
     widest=4_200,
     power=2,
     invariances=frozenset({"rows", "latents", "scale", "shift"}),

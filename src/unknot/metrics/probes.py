@@ -39,6 +39,7 @@ _MLP_FACTS = Facts(
     assumes=("balanced classes",),
     reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
     cost="seconds",
+    version=2,
     asked=True,
     per_factor=True,
     also={"adjusted": "explicitness"},
@@ -94,7 +95,7 @@ def mlp_accuracy(
     return _score(rows, HIDDEN, recipe, restarts, chance, rng)
 
 
-@replace(_MLP_FACTS, title="Linear accuracy", widest=4_200, power=2, wide={"recipe": "penalised"}, version=2)
+@replace(_MLP_FACTS, title="Linear accuracy", widest=4_200, power=2, wide={"recipe": "penalised"}, version=3)
 def linear_accuracy(
     latents: Any,
     factors: Any,

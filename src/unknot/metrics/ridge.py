@@ -19,7 +19,8 @@ from unknot.processes.threads import one_thread, side_by_side
 
 Real = TypeVar("Real", np.float32, np.float64)
 ROWS = 1_024  # left out one by one, or turned, at a time
-PLENTY, HEAVY = 8, 0.5  # rows for each latent from which on singles tell the share of a row, if it is not this large
+PLENTY = 8  # rows for each latent, from which on singles tell the entries of the hat matrix
+HEAVY = 0.5  # an entry that doubles are to tell
 LEFT_OUT = 16_384  # rows that are left out one by one; of more, these are drawn
 PENALTIES = 61  # tried between the two ends of the grid
 WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
