@@ -224,6 +224,25 @@ def test_safetensors_carry_names_in_their_header(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read.latents, LATENTS)
 
 
+@pytest.mark.parametrize("name", ["scipy.npz", "z.npz", "z.safetensors"])
+def test_labels_may_stand_beside_an_archive_of_latents(tmp_path: Path, name: str) -> None:
+    import scipy.sparse
+
+    path, labels = tmp_path / name, tmp_path / "labels.csv"
+    match name:
+        case "scipy.npz":
+            scipy.sparse.save_npz(path, scipy.sparse.csr_array(LATENTS))
+        case "z.npz":
+            np.savez(path, latents=LATENTS)
+        case _:
+            save_file({"latents": LATENTS}, path)
+    pd.DataFrame({"shape": FACTORS[:, 0], "word": ["a", "b"] * 3}).to_csv(labels, index=False)
+    read = read_representation(path, labels)
+    assert read.factor_names == ("shape", "word") and read.latents.shape == LATENTS.shape
+    with pytest.raises(UnknotError, match=r"y.npz: labels beside another file are .npy, .csv, .parquet"):
+        read_representation(path, tmp_path / "y.npz")
+
+
 def test_latents_of_safetensors_stay_on_disk(tmp_path: Path) -> None:
     path = tmp_path / "r.safetensors"
     save_file(

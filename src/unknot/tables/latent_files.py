@@ -25,6 +25,7 @@ from unknot.tables.metadata import FACTOR, About
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
 TABLES = (".csv", ".parquet")
+ARCHIVES = (".npz", ".safetensors")
 KEYS = (*ARRAYS, "factor_names", "words", "kinds", "source", *sparse.KEYS)
 MAPPED = ("latents", "latents_test")  # stay on disk where an archive merely stores them
 
@@ -226,7 +227,13 @@ def read_side(path: Path, prefix: str) -> tuple[Any, tuple[str, ...]]:
         # pandas numbers the columns of a file without header by whole numbers, which are not names
         named = not all(isinstance(c, int) for c in frame.columns)
         return _columns(frame), tuple(map(str, frame.columns)) if named else ()
-    raise UnknotError(f"{path}: of two files each must be .npy, .csv or .parquet.")
+    if path.suffix in ARCHIVES and prefix == "latent_":
+        must_exist(path)
+        return (read_npz if path.suffix == ".npz" else read_safetensors)(path)["latents"], ()
+    allowed = ".npy, .csv, .parquet" + ", .npz or .safetensors" * (prefix == "latent_")
+    raise UnknotError(
+        f"{path}: {'latents' if prefix == 'latent_' else 'labels'} beside another file are {allowed}."
+    )
 
 
 def json_object(written: NDArray[Any] | None) -> dict[str, Any]:
