@@ -48,20 +48,29 @@ def _count(values: Floats, edge: float, equal: bool) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _summed(values: Floats, more: float, value: float) -> Sorted:
-    """Rising values, and one more that so many other rows have."""
-    n, at = len(values), _count(values, value, False) if more > 0 else len(values)
-    rising = np.empty(n + 1 if more > 0 else n)
-    rising[:at] = values[:at]
-    if more > 0:
-        rising[at], rising[at + 1 :] = value, values[at:]
-    sums = np.zeros((len(rising) + 1, 3))
-    for r in range(len(rising)):
-        times = more if r == at else 1.0
-        sums[r + 1, 0] = sums[r, 0] + times
-        sums[r + 1, 1] = sums[r, 1] + times * rising[r]
-        sums[r + 1, 2] = sums[r, 2] + times * (rising[r] * rising[r])
-    return Sorted(rising, sums)
+def _summed(values: Floats) -> Sorted:
+    sums = np.zeros((len(values) + 1, 3))
+    for r in range(len(values)):
+        sums[r + 1, 0] = sums[r, 0] + 1.0
+        sums[r + 1, 1] = sums[r, 1] + values[r]
+        sums[r + 1, 2] = sums[r, 2] + values[r] * values[r]
+    return Sorted(values, sums)
+
+
+@njit(cache=True, nogil=True)
+def _with_more(rows: Sorted, more: int, value: float) -> Sorted:
+    """The same with one more value, which so many other rows have."""
+    if more == 0:
+        return rows
+    n, at = len(rows.values), _count(rows.values, value, False)
+    values, sums = np.empty(n + 1), np.empty((n + 2, 3))
+    values[:at], values[at], values[at + 1 :] = rows.values[:at], value, rows.values[at:]
+    sums[: at + 1], sums[at + 1 :] = rows.sums[: at + 1], rows.sums[at:]
+    for r in range(at + 1, n + 2):
+        sums[r, 0] += more
+        sums[r, 1] += more * value
+        sums[r, 2] += more * value * value
+    return Sorted(values, sums)
 
 
 @njit(cache=True, nogil=True)
@@ -138,17 +147,20 @@ def fit(x: Floats, labels: Ints, counts: Ints, cost: float) -> Floats:
     """
     n, k = counts.sum(), len(counts)
     centre = x.sum() / n
-    listed = np.zeros(k, dtype=np.int64)
-    for c in labels:
-        listed[c] += 1
-    everyone = _summed(x - centre, float(n - len(x)), -centre)
+    listed = counts
+    if len(x) < n:
+        listed = np.zeros(k, dtype=np.int64)
+        for c in labels:
+            listed[c] += 1
+    away = x - centre
+    everyone = _with_more(_summed(away), n - len(x), -centre)
     starts = np.zeros(k + 1, dtype=np.int64)
     for c in range(k):
         starts[c + 1] = starts[c] + listed[c]
     by_class = np.empty(len(x))
     cursor = starts[:k].copy()
     for r in range(len(x)):
-        by_class[cursor[labels[r]]] = x[r] - centre
+        by_class[cursor[labels[r]]] = away[r]
         cursor[labels[r]] += 1
     lines = np.empty((1 if k == 2 else k, 2))
     for c in range(len(lines)):
@@ -156,8 +168,8 @@ def fit(x: Floats, labels: Ints, counts: Ints, cost: float) -> Floats:
         weight = n / (k * counts[positive])
         # With more than two classes liblinear gives only the positive one its balanced weight.
         rest = n / (k * counts[0]) if k == 2 else 1.0
-        zeros = float(counts[positive] - listed[positive])
-        own = _summed(by_class[starts[positive] : starts[positive + 1]], zeros, -centre)
+        own = _summed(by_class[starts[positive] : starts[positive + 1]])
+        own = _with_more(own, counts[positive] - listed[positive], -centre)
         w, b = _solve(Problem(everyone, own, centre, cost * weight, cost * rest))
         lines[c, 0], lines[c, 1] = w, b - w * centre
     return lines
