@@ -16,6 +16,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,27 +125,46 @@ def timed(todo: Any) -> tuple[dict[str, float], list[Any]]:
     return times, records
 
 
-def suite(d: int) -> list[str]:
-    """Each metric of the default suite on 10,000 + 5,000 rows of d latents and five factors, one at a time."""
+def five_factors(d: int) -> Callable[..., Any]:
+    """A plan of the default suite, or of some metrics, on some of 15,000 rows and d latents of five factors."""
     import unknot
     from unknot.scoring.scoring import plan
 
     z, y = dense_code(15_000, d, (10, 10, 10, 8, 4), 1.0)
     z = z.astype(np.float32)
 
-    def planned(first: int, second: int, width: int) -> Any:
+    def planned(first: int, second: int, width: int, **options: Any) -> Any:
         train, test = slice(0, first), slice(first, second)
         rows = unknot.Representation(
             z[train, :width], y[train], latents_test=z[test, :width], factors_test=y[test]
         )
-        return plan(rows)
+        return plan(rows, **options)
 
     timed(planned(300, 500, 120))  # compiles, or loads what was compiled before
-    todo = planned(10_000, 15_000, d)
+    return planned
+
+
+def suite(d: int) -> list[str]:
+    """Each metric of the default suite on 10,000 + 5,000 rows of d latents and five factors, one after the other."""
+    todo = five_factors(d)(10_000, 15_000, d)
     times, _ = timed(todo)
     lines = [f"  {name:40} {spent:6.1f} s" for name, spent in times.items()]
     whole = f"the default suite of {len(times)} metrics at {d} latents: {sum(times.values()):.0f} s of one core"
     return [whole, *lines, *todo.notes]
+
+
+def alone(d: int) -> list[str]:
+    """The same metrics, none of which finds what another made of the latents."""
+    planned = five_factors(d)
+    lines = [
+        f"each metric of the default suite alone at {d} latents, CPU and clock (load {os.getloadavg()[0]:.0f})"
+    ]
+    for task in planned(10_000, 15_000, d).tasks:
+        todo, start = replace(planned(10_000, 15_000, d), tasks=(task,)), time.perf_counter()
+        times, _ = timed(todo)
+        wall = time.perf_counter() - start
+        lines += [f"  {name:40} {spent:6.1f} s {wall:6.1f} s" for name, spent in times.items()]
+    return lines
 
 
 def trees(n: int, rounds: int) -> list[str]:
@@ -301,7 +321,7 @@ def main(arguments: list[str] | None = None) -> None:
             *([(noise, 100_000, 65_536, 64)] if full else []),
             (gaps, n // 5),
         ]
-        jobs += [(suite, 4_096)] if full else []
+        jobs += [(suite, 4_096), (alone, 4_096)] if full else []
         names = dict.fromkeys(job.__name__ for job, *_ in jobs if job is not write)
         if wrong := [name for name in options.jobs if name not in names]:
             parser.error(f"no job {', '.join(wrong)}; there are {', '.join(names)}")

@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 from unknot import Representation, UnknotError, from_table, read_representation
 from unknot.errors import UnknotWarning
 from unknot.representation import mean_kl
+from unknot.tables.latent_files import read_safetensors
 
 LATENTS = np.arange(12, dtype=np.float32).reshape(6, 2)
 FACTORS = np.array([[0, 1], [1, 0], [0, 0], [1, 1], [2, 0], [2, 1]])
@@ -221,6 +222,47 @@ def test_safetensors_carry_names_in_their_header(tmp_path: Path) -> None:
     read = read_representation(path)
     assert read.factor_names == ("a", "b")
     np.testing.assert_array_equal(read.latents, LATENTS)
+
+
+@pytest.mark.parametrize("name", ["scipy.npz", "z.npz", "z.safetensors"])
+def test_labels_may_stand_beside_an_archive_of_latents(tmp_path: Path, name: str) -> None:
+    import scipy.sparse
+
+    path, labels = tmp_path / name, tmp_path / "labels.csv"
+    match name:
+        case "scipy.npz":
+            scipy.sparse.save_npz(path, scipy.sparse.csr_array(LATENTS))
+        case "z.npz":
+            np.savez(path, latents=LATENTS)
+        case _:
+            save_file({"latents": LATENTS}, path)
+    pd.DataFrame({"shape": FACTORS[:, 0], "word": ["a", "b"] * 3}).to_csv(labels, index=False)
+    read = read_representation(path, labels)
+    assert read.factor_names == ("shape", "word") and read.latents.shape == LATENTS.shape
+    with pytest.raises(UnknotError, match=r"y.npz: labels beside another file are .npy, .csv, .parquet"):
+        read_representation(path, tmp_path / "y.npz")
+
+
+def test_latents_of_safetensors_stay_on_disk(tmp_path: Path) -> None:
+    path = tmp_path / "r.safetensors"
+    save_file(
+        {"factors": FACTORS, "latents": LATENTS, "latents_test": LATENTS[:0], "factors_test": FACTORS[:0]}, path
+    )
+    read = read_safetensors(path)
+    assert isinstance(read["latents"], np.memmap)
+    np.testing.assert_array_equal(read["latents"], LATENTS)
+    assert read["latents_test"].shape == (0, 2) and not isinstance(read["factors"], np.memmap)
+
+
+def test_brain_floats_of_safetensors_are_read_in_single_precision(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file as save_tensors
+
+    path, halves = tmp_path / "r.safetensors", torch.tensor(LATENTS).to(torch.bfloat16)
+    save_tensors({"factors": torch.tensor(FACTORS), "latents": halves}, path)
+    read = read_representation(path)
+    assert read.latents.dtype == np.float32
+    np.testing.assert_array_equal(read.latents, halves.float().numpy())
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -32,6 +32,10 @@ def test_planted_latents_are_found_and_measured_on_other_rows():
     assert 20 in score.parts["shared_latents"] and 3 not in score.parts["shared_latents"]
     curve = score.parts["accuracy_of_best"][:, 0]
     assert curve[-1] > 0.95 and curve[0] < curve[-1]
+    needs, repeated, several = score.parts["notes"]
+    shown = ", ".join(f"{share:.2f}" for share in curve)
+    assert needs.startswith(f"accuracy from the 1, 2, 5 and 20 latents that know most: 0 {shown}; 1 ")
+    assert repeated == f"3 of {latents.shape[1]} latents repeat another." and "20" in several
 
 
 def test_noise_of_any_width_is_at_chance():
@@ -39,7 +43,7 @@ def test_noise_of_any_width_is_at_chance():
     score = best_auroc(rng.normal(size=(3_000, 400)), rng.integers(0, 3, size=(3_000, 2)))
     assert score.value == pytest.approx(0.5, abs=0.02)
     assert score.parts["copies"] == 0 and len(score.parts["shared_latents"]) == 0
-    assert score.parts["accuracy_of_best"].max() < 0.4
+    assert score.parts["accuracy_of_best"].max() < 0.4 and len(score.parts["notes"]) == 1
 
 
 def test_latents_beyond_single_precision_are_scored_without_a_warning() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import unknot
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.metrics import METRICS
 from unknot.metrics.inputs import prepare
@@ -112,3 +113,12 @@ def test_what_metrics_make_of_the_same_latents_is_made_once():
     heads = first.once(PenalisedHeads.of)
     assert again.once(PenalisedHeads.of) is heads
     assert other.once(PenalisedHeads.of) is not heads
+
+
+def test_infinite_labels_are_told_from_missing_ones() -> None:
+    latents, factors = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60.0)[:, None] % 4
+    factors[3] = np.inf
+    with pytest.raises(UnknotError, match=r"infinite entries in .*--missing inf"):
+        unknot.score(latents, factors, metrics=["mig"])
+    with pytest.raises(UnknotError, match="no row has a label"):
+        unknot.score(latents, np.full((60, 1), np.nan), metrics=["mig"])

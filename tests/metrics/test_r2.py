@@ -146,3 +146,13 @@ def test_the_network_reads_what_a_line_cannot() -> None:
 def test_an_unknown_readout_is_refused() -> None:
     with pytest.raises(UnknotError, match="did you mean 'linear'"):
         r2([[0.0], [1.0]], [[0], [1]], readout="liner")
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.94])
+def test_copies_of_a_row_do_not_choose_its_penalty(zeros: float) -> None:
+    """A row that is left out is not to be guessed from its copy, which would allow any penalty."""
+    rng = np.random.default_rng(3)
+    latents = rng.exponential(size=(250, 200)) * (rng.random((250, 200)) >= zeros)
+    factors = rng.integers(0, 3, size=(250, 2))
+    score = r2(np.vstack([latents] * 2), np.vstack([factors] * 2), readout="ridge")
+    assert -0.2 < score.value < 0.1

@@ -97,3 +97,14 @@ def test_of_many_rows_some_choose_a_penalty_that_predicts_as_well(monkeypatch):
     some, chosen = ridge(Gram.of(z, z_test), y)
     assert np.all(np.abs(np.log10(chosen / penalties)) < 0.6)  # the same penalty, or the next
     assert np.mean((some - y_test) ** 2) < 1.02 * np.mean((every - y_test) ** 2)
+
+
+@pytest.mark.parametrize(("seed", "bump"), [(0, 40), (1, 0), (2, 1), (2, 40)])
+def test_singles_choose_the_penalty_that_doubles_choose(monkeypatch, seed, bump):
+    z, y, z_test, _ = _table(600, 12, seed, noise=0)
+    z[:, 3] = 0.0
+    z[5, 3] = 1.0  # the only row with this latent: of what it has without itself singles would leave no digit
+    y[5] += bump
+    penalties = ridge(Gram.of(z, z_test), y)[1]
+    monkeypatch.setattr("unknot.metrics.ridge.PLENTY", 600)
+    np.testing.assert_array_equal(penalties, ridge(Gram.of(z, z_test), y)[1])

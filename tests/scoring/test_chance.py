@@ -76,6 +76,18 @@ def test_chance_stands_in_all_forms_of_a_card(tmp_path: Path) -> None:
     assert refused.exit_code == 1 and "null is 1" in str(refused.exception)
 
 
+def test_a_score_below_chance_is_said_to_be_not_above_it(tmp_path: Path) -> None:
+    latents, factors = _few_rows(noise=True)
+    np.savez(tmp_path / "few.npz", latents=latents, factors=factors)
+    card = unknot.score(tmp_path / "few.npz", metrics=["sap", "mig", "mcc"], null=20)
+    below = [row for row in score_rows(card) if row.above_chance is not None and row.above_chance < 0]
+    assert below
+    result = CliRunner().invoke(
+        app, ["score", str(tmp_path / "few.npz"), "--metrics", "sap,mig,mcc", "--null", "20"]
+    )
+    assert result.output.count("not above it") >= len(below) and "above it -" not in result.output
+
+
 @pytest.mark.parametrize("mixed", [True, False])
 def test_rows_change_labels_within_groups_or_groups_change_theirs(mixed: bool) -> None:
     rng = np.random.default_rng(0)

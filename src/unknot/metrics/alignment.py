@@ -8,10 +8,18 @@ import numpy as np
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.inputs import Rows
-from unknot.metrics.kernels.information import frequency_information, mutual_information
+from unknot.metrics.kernels.information import (
+    equal_ranks,
+    frequency_information,
+    mutual_information,
+    table_information,
+)
 from unknot.metrics.latents import in_blocks
+from unknot.processes.threads import side_by_side
+from unknot.reading.arrays import is_sparse
 
 UNALIGNED = -1
+ROOM = 2**23  # bytes of tables of sparse latents that are made at a time
 DECIDES = 1e-7  # of the largest weight: between equals, and far below any difference that means something
 Cuts = Literal["tie_safe", "published"]
 
@@ -99,8 +107,35 @@ def tie_breaker(rows: Rows, information: Floats) -> Floats | None:
 
 
 def _in_bins(rows: Rows, sizes: Ints) -> Floats:
+    if is_sparse(rows.latents):
+        return _sparse_in_bins(rows, sizes)
     blocks = in_blocks(rows.latents)
     return np.concatenate([frequency_information(block, rows.factors, sizes) for block in blocks])
+
+
+def _sparse_in_bins(rows: Rows, sizes: Ints) -> Floats:
+    """The same of sparse latents, of which nothing but the stored values is sorted and counted."""
+    from unknot.metrics.kernels.sparse_columns import classes_of, ranked_tables, stored
+
+    matrix: Any = rows.latents.tocsc()  # type: ignore[attr-defined]
+    if not matrix.data.all():
+        matrix = matrix.copy()
+        matrix.eliminate_zeros()
+    classes = classes_of(rows.factors.T, sizes)
+    targets = np.concatenate([equal_ranks(len(rows.factors), int(size)) for size in sizes]).astype(np.int64)
+    ends = np.cumsum(sizes**2)
+
+    def information(block: slice) -> Floats:
+        counts = np.zeros((block.stop - block.start, int(ends[-1])), dtype=np.int64)
+        ranked_tables(stored(matrix, block), classes, targets, sizes, counts)
+        tables = [
+            counts[:, end - size**2 : end].reshape(-1, size, size) for size, end in zip(sizes, ends, strict=True)
+        ]
+        return table_information(tables)
+
+    d = matrix.shape[1]
+    size = max(1, ROOM // (8 * int(ends[-1])))
+    return np.concatenate(side_by_side(information, [slice(i, min(i + size, d)) for i in range(0, d, size)]))
 
 
 def alignment_notes(rows: Rows, alignment: Alignment) -> list[str]:

@@ -19,6 +19,7 @@ from unknot.metrics.verdict import ALSO, FOUND
 from unknot.reading.arrays import as_array, is_sparse
 
 SIZES = (1, 2, 5, 20)  # of sets of latents that a factor is predicted from
+SHOWN = 10  # factors, and latents, that notes name
 
 
 @Facts(
@@ -34,7 +35,7 @@ SIZES = (1, 2, 5, 20)  # of sets of latents that a factor is predicted from
     widest=4_200,
     power=2,
     by_entries=True,
-    version=2,
+    version=3,
 )
 def best_auroc(
     latents: Any,
@@ -95,15 +96,33 @@ def best_auroc(
         rows.notes.append(f"factor(s) of one value in the held-out rows left out: {', '.join(lacking)}.")
     information = binned_information(rows.latents, rows.factors, rows.sizes, correct=True).mutual
     shares = information / factor_entropy(rows.factors, rows.sizes)
+    accuracy, repeated, several = _accuracy_of_best(rows, shares, rng), copies(rows.latents), _shared(shares)
+    rows.notes.extend(_notes(rows, accuracy, int(repeated.sum()), several))
     return rows.score(
         float(np.nanmean(per_factor)),
-        {"per_factor": per_factor, "accuracy_of_best": _accuracy_of_best(rows, shares, rng)},
+        {"per_factor": per_factor, "accuracy_of_best": accuracy},
         per_value=areas,
         best_latents=best,
         sizes=SIZES,
-        copies=int(copies(rows.latents).sum()),
-        shared_latents=_shared(shares),
+        copies=int(repeated.sum()),
+        shared_latents=several,
     )
+
+
+def _notes(rows: Rows, accuracy: Floats, n_copies: int, several: Ints) -> list[str]:
+    """How many latents factors need, how many repeat others, and which know several factors, as sentences."""
+    needs = [
+        f"{rows.names[j]} {', '.join(f'{share:.2f}' for share in column)}"
+        for j, column in zip(rows.kept[:SHOWN], accuracy.T, strict=False)
+    ]
+    sizes = f"{', '.join(map(str, SIZES[:-1]))} and {SIZES[-1]}"
+    notes = [f"accuracy from the {sizes} latents that know most: {'; '.join(needs)}."]
+    if n_copies:
+        notes.append(f"{n_copies} of {rows.latents.shape[1]} latents repeat another.")
+    if len(several):
+        more = f" and {len(several) - SHOWN} more" * (len(several) > SHOWN)
+        notes.append(f"latents that know several factors: {', '.join(map(str, several[:SHOWN]))}{more}.")
+    return notes
 
 
 def _accuracy_of_best(rows: Rows, shares: Floats, rng: Rng) -> Floats:

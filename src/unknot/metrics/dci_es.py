@@ -25,6 +25,7 @@ RIDGE = 1e-4  # penalty per row, on features of unit variance
     cost="seconds",
     also={"informativeness": "explicitness", "size": "compactness"},
     per_factor=True,
+    version=2,
     identity=("probe",),
     widest=5_000,
     power=2,

@@ -27,6 +27,7 @@ MOST_GIGABYTES = 8  # of products of latents
     "arXiv:1802.05312",
     cost="seconds",
     per_factor=True,
+    version=2,
     identity=("one_vs_rest", "renormalised", "scaled"),
     widest=4_200,
     power=2,
@@ -125,12 +126,14 @@ def class_areas(scores: Floats, classes: Ints, size: int) -> Floats:
 def _logits(rows: Rows) -> Iterator[Floats]:
     """Scores (n_test, classes) of a softmax head for each factor."""
     z, z_test = rows.latents, rows.held_out.latents
-    heads = rows.once(PenalisedHeads.of) if z.shape[1] > WIDE else None  # the same optimum, sooner
-    if heads is None:
+    wide = z.shape[1] > WIDE
+    if wide:  # the same optimum, sooner
+        found = rows.once(PenalisedHeads.of).scores_of(rows.factors, rows.sizes, penalty=1.0)
+    else:
         z, z_test = standardised(z, z_test)
     for j, (y, size) in enumerate(zip(rows.factors.T, map(int, rows.sizes), strict=True)):
-        if heads is not None:
-            logits, _, converged = heads.scores(y, size, penalty=1.0)
+        if wide:
+            logits, _, converged = found[j]
         else:
             with one_thread():
                 head, converged = fit_linear(z, y, size, penalty=1.0)

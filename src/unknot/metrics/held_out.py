@@ -12,6 +12,8 @@ from unknot.reading.arrays import is_sparse
 Rng = int | np.random.Generator
 MANY = 100  # values that a latent takes if it is not made of classes
 LOOKED_AT = 100  # latents in which copies are looked for
+SEEN = 65_536  # entries of a code that is mostly zero of which values are counted
+BLOCK, CHUNK = 1_024, 4_096  # latents, and rows, of such a code looked at at a time
 
 
 def third(latents: Any, rng: Rng) -> tuple[Ints, Ints]:
@@ -49,7 +51,8 @@ def copies(latents: Any) -> Ints | None:
     """Which rows are one row copied, as codes (n,); None where no row was.
 
     Equal rows alone prove nothing: a code of few values repeats them. But where a latent takes many values and equal
-    values of it always come with equal rows, the rows are copies.
+    values of it always come with equal rows, the rows are copies. Of wide codes that are mostly zero, so are equal rows
+    if one of their values stands in no other row.
 
     >>> rows = np.random.default_rng(0).normal(size=(200, 3))
     >>> len(np.unique(copies(np.vstack([rows, rows])))), copies(rows), copies(np.round(rows))
@@ -57,26 +60,68 @@ def copies(latents: Any) -> Ints | None:
     """
     sparse = is_sparse(latents)
     looked_at = latents.tocsc() if sparse else latents
-    telling, most = None, MANY
+    telling, most, filled = None, MANY, 0
     for i in range(min(latents.shape[1], LOOKED_AT)):
         column = looked_at[:, [i]].toarray()[:, 0] if sparse else looked_at[:, i]
+        filled += int(np.count_nonzero(column))
         ordered = np.sort(column)
         n_values = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
         if n_values == len(column):
             return None
         if n_values > most:
             telling, most = column, n_values
-    if telling is None:
-        return None
+    codes = None if telling is None else _told_apart(latents, telling)
+    if codes is None and latents.shape[1] > LOOKED_AT and 2 * filled < LOOKED_AT * latents.shape[0]:
+        return _mostly_zero(latents)
+    return codes
+
+
+def _told_apart(latents: Any, telling: NDArray[Any]) -> Ints | None:
+    """Codes of rows by a latent, if equal values of it come with equal rows."""
     order = np.argsort(telling, kind="stable")
     first = np.append(True, telling[order][1:] != telling[order][:-1])
     leader = order[np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))]
-    rows = latents.tocsr() if sparse else latents
+    rows = latents.tocsr() if is_sparse(latents) else latents
     if not _equal(rows[order], rows[leader]):
         return None
     codes = np.empty(len(order), dtype=np.int64)
     codes[order] = np.cumsum(first) - 1
     return codes
+
+
+def _mostly_zero(latents: Any) -> Ints | None:
+    """Copies among rows of which few values are not zero, by what these are and where."""
+    from scipy.sparse import csr_array, vstack
+
+    from unknot.metrics.kernels.sparse_columns import add_hashes, own_values, stored
+
+    if not is_sparse(latents):
+        chunks = (latents[first : first + CHUNK] for first in range(0, len(latents), CHUNK))
+        latents = vstack([csr_array(chunk.astype(np.float64)) for chunk in chunks])
+    matrix = latents.tocsc()
+    (n, d), step = matrix.shape, max(1, matrix.nnz // SEEN)
+    if len(np.unique(matrix.data[::step])) <= MANY:
+        return None
+    hashes = np.zeros(n, dtype=np.uint64)
+    blocks = [slice(first, min(first + BLOCK, d)) for first in range(0, d, BLOCK)]
+    for block in blocks:
+        add_hashes(stored(matrix, block), block.start, hashes)
+    codes, counts = np.unique(hashes, return_inverse=True, return_counts=True)[1:]
+    if not np.any(counts[codes[hashes != 0]] > 1):
+        return None
+    proven = np.zeros(len(counts), dtype=np.bool_)
+    for block in blocks:
+        own_values(stored(matrix, block), codes, proven)
+    copied = np.flatnonzero((proven & (counts > 1))[codes])
+    if not len(copied):
+        return None
+    leader = np.empty(len(counts), dtype=np.int64)
+    leader[codes[::-1]] = np.arange(n)[::-1]
+    result, rows = np.arange(n), matrix.tocsr()
+    if not _equal(rows[copied], rows[leader[codes[copied]]]):
+        return None
+    result[copied] = leader[codes[copied]]
+    return result
 
 
 def _equal(first: Any, second: Any) -> bool:

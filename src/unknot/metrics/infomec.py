@@ -30,7 +30,7 @@ Estimator = Literal["neighbours", "bins", "discrete"]
     also={"infoc": "compactness", "infoe": "explicitness"},
     identity=("estimator",),
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
-    version=2,
+    version=3,
     assumes=("independent factors", "informed latents"),
 )
 def infomec(

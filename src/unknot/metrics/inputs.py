@@ -173,6 +173,11 @@ def _as_labels(who: str, factors: Any, gaps: bool, what: str = "factors") -> Lab
         wrong = np.isinf(array) if gaps else ~np.isfinite(array)
         if wrong.any():
             bad = ", ".join(names[j] for j in np.flatnonzero(wrong.any(axis=0)))
+            if gaps:
+                raise UnknotError(
+                    f"{who}: {what} has infinite entries in {bad}; drop those rows, or name what means an unknown "
+                    "label (--missing inf, missing=['inf'])."
+                )
             raise MissingLabelsError(
                 f"{who}: {what} has NaN or infinite entries in {bad}; drop those rows, or call unknot.score, which "
                 "scores each factor on the rows that have it."
@@ -274,7 +279,9 @@ def _encode(
             codes_test.append(np.where(np.isnan(test), UNKNOWN, seen) if test.dtype.kind == "f" else seen)
     if not kept:
         where = "" if whole else " where it is known"
-        raise UnknotError(f"{who}: every factor is constant{where} ({', '.join(names)}); nothing can be scored.")
+        empty = not there.any()
+        what = "no row has a label" if empty else f"every factor is constant{where}"
+        raise UnknotError(f"{who}: {what} ({', '.join(names)}); nothing can be scored.")
     return Rows(
         latents=z,
         factors=np.stack(codes, axis=1).astype(np.int64, copy=False),

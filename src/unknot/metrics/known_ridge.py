@@ -60,7 +60,9 @@ def known_ridge(latents: Floats, targets: Floats, known: Sequence[KnownRows]) ->
     together = int(np.clip(min(np.log2(len(x) / d), _most(d)), 1, TOGETHER))
     with one_thread():
         sums, products = side_by_side(lambda columns: x.T @ columns, (used.astype(np.float64), y))
-        side_by_side(fit, np.array_split(np.arange(len(known)), -(-len(known) // together)))
+        groups = -(-len(known) // together)
+        groups += groups > 1 and groups % 2  # so that two cores have as many
+        side_by_side(fit, np.array_split(np.arange(len(known)), groups))
         blocks = [slice(first, first + CHUNK) for first in range(0, len(x), CHUNK)]
         guesses = np.concatenate(side_by_side(lambda block: x[block] @ weights + means, blocks))
     return [guesses[part.test, j] for j, part in enumerate(known)], penalties

@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from unknot.metrics.arrays import WIDE, Ints
-from unknot.metrics.held_out import repeated, third_of_rows
+from unknot.metrics.held_out import copies, repeated, third_of_rows
 from unknot.metrics.inputs import MissingLabelsError, Rng, Rows, prepare
-from unknot.reading.arrays import Sparse
+from unknot.reading.arrays import is_sparse
 
 
 class KnownRows(NamedTuple):
@@ -39,7 +39,7 @@ def known_rows(
     alone = MissingLabelsError(f"{who}: labels are missing; score each factor on the rows that have it.")
     if narrow or not isinstance(rng, int) or (continuous == "bin" and measured):
         raise alone
-    if not isinstance(rows.latents, Sparse) and repeated(rows.latents):
+    if copies(rows.latents) is not None if is_sparse(rows.latents) else repeated(rows.latents):
         raise alone
     result = []
     for codes in rows.factors.T:

@@ -115,13 +115,12 @@ def column(latents: Any, i: int) -> Floats:
 
 
 def in_blocks(latents: Any) -> Iterator[Floats]:
-    """The same, some latents at a time; all of them if they are in double precision already."""
-    if isinstance(latents, np.ndarray) and latents.dtype == np.float64:
+    """Dense latents in double precision, some at a time; all of them if they are in it already."""
+    if latents.dtype == np.float64:
         yield latents
         return
-    columns = latents.tocsc() if is_sparse(latents) else latents
     for start in range(0, latents.shape[1], NARROW):
-        yield as_array(columns[:, start : start + NARROW]).astype(np.float64)
+        yield latents[:, start : start + NARROW].astype(np.float64)
 
 
 def _check_shape(who: str, array: Any, what: str) -> None:

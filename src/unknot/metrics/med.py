@@ -25,6 +25,7 @@ from unknot.metrics.score import Facts, Score
     cost="seconds",
     also={"completeness": "compactness", "informativeness": "explicitness"},
     identity=("bins",),
+    version=2,
     widest=4_200,
     power=2,
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
@@ -125,14 +126,16 @@ def _accuracies(rows: Rows, used: Ints, rng: Rng) -> Floats:
         latents_test = split.held_out.latents[:, used]
         split = replace(split, latents=split.latents[:, used], latents_test=latents_test, shared={})
     z, z_test, y_test = split.latents, split.held_out.latents, split.held_out.factors
-    heads = split.once(PenalisedHeads.of) if len(used) > WIDE else None  # the same optimum, sooner
-    if heads is None:
+    wide = len(used) > WIDE
+    if wide:  # the same optimum, sooner
+        found = split.once(PenalisedHeads.of).scores_of(split.factors, rows.sizes, penalty=1.0)
+    else:
         z, z_test = standardised(z, z_test)
     result = np.empty(rows.n_factors)
     for j in range(rows.n_factors):
         codes = split.factors[:, j]
-        if heads is not None:
-            scores, _, converged = heads.scores(codes, int(rows.sizes[j]), penalty=1.0)
+        if wide:
+            scores, _, converged = found[j]
             result[j] = np.mean(scores.argmax(axis=1) == y_test[:, j])
         else:
             model, converged = fit(z, codes, max_iter=1000)

@@ -29,6 +29,7 @@ from unknot.metrics.score import Facts, Score
     chance=0.0,
     reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
     cost="seconds",
+    version=2,
     also={"nk_adjusted": "compactness", "mlp": "explicitness", "linear": "explicitness"},
     identity=("recipe",),
     widest=500,

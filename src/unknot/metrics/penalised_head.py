@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unknot.metrics.arrays import WIDE, Floats, Ints
 from unknot.metrics.ridge import Gram, best_penalties
-from unknot.processes.threads import one_thread
+from unknot.processes.threads import one_thread, side_by_side
 
 Singles = NDArray[np.float32]
 FOLDS, REPEATS = 5, 4  # parts of the rows, and how often at most few rows are cut into them anew
@@ -106,6 +106,10 @@ class PenalisedHeads:
         _, loss, penalty, w = chosen
         scores, scores_train, _ = self.scores(classes, n_classes, penalty, start=w.mean(axis=0, keepdims=True))
         return PenalisedHead(scores.argmax(axis=1), scores_train.argmax(axis=1), penalty, -loss)
+
+    def scores_of(self, factors: Ints, sizes: Ints, penalty: float) -> list[tuple[Floats, Singles, bool]]:
+        """What `scores` gives for each factor (n, k), on all cores."""
+        return side_by_side(lambda y, size: self.scores(y, int(size), penalty), factors.T, sizes)
 
     def scores(
         self,

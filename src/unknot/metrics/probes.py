@@ -14,7 +14,7 @@ from unknot.metrics.inputs import UNSEEN, Rng, Rows, prepare
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.penalised_head import PenalisedHeads
 from unknot.metrics.score import Facts, Score
-from unknot.processes.threads import one_thread
+from unknot.processes.threads import one_thread, side_by_side
 
 RecipeName = Literal["converged", "paper", "paper_text"]
 LinearRecipe = Literal["converged", "penalised", "paper", "paper_text"]
@@ -39,6 +39,7 @@ _MLP_FACTS = Facts(
     assumes=("balanced classes",),
     reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
     cost="seconds",
+    version=2,
     asked=True,
     per_factor=True,
     also={"adjusted": "explicitness"},
@@ -94,7 +95,7 @@ def mlp_accuracy(
     return _score(rows, HIDDEN, recipe, restarts, chance, rng)
 
 
-@replace(_MLP_FACTS, title="Linear accuracy", widest=4_200, power=2, wide={"recipe": "penalised"}, version=2)
+@replace(_MLP_FACTS, title="Linear accuracy", widest=4_200, power=2, wide={"recipe": "penalised"}, version=3)
 def linear_accuracy(
     latents: Any,
     factors: Any,
@@ -174,10 +175,11 @@ def _penalised_accuracy(rows: Rows, seed: int) -> tuple[Accuracy, Floats]:
     """Accuracy of one head per factor whose penalty is chosen by cross-validation, and the penalties (k,)."""
     y_test = rows.held_out.factors
     heads = rows.once(PenalisedHeads.of)
-    fits = [
-        heads.fit(rows.factors[:, j], int(size), np.random.default_rng([seed, j]))
-        for j, size in enumerate(rows.sizes)
-    ]
+    fits = side_by_side(
+        lambda j, size: heads.fit(rows.factors[:, j], int(size), np.random.default_rng([seed, j])),
+        range(rows.n_factors),
+        rows.sizes,
+    )
     test = np.array([np.mean(fit.test == y) for fit, y in zip(fits, y_test.T, strict=True)])
     train = np.array([np.mean(fit.train == y) for fit, y in zip(fits, rows.factors.T, strict=True)])
     return Accuracy(test, train, np.zeros(len(fits))), np.array([fit.penalty for fit in fits])

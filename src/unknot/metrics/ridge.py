@@ -7,7 +7,7 @@ well conditioned: choosing a penalty costs next to nothing.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.heads import standardiser
-from unknot.processes.threads import one_thread
+from unknot.processes.threads import one_thread, side_by_side
 
 Real = TypeVar("Real", np.float32, np.float64)
-ROWS = 1_024  # left out one by one at a time
+ROWS = 1_024  # left out one by one, or turned, at a time
+PLENTY = 8  # rows for each latent, from which on singles tell the entries of the hat matrix
+HEAVY = 0.5  # an entry that doubles are to tell
 LEFT_OUT = 16_384  # rows that are left out one by one; of more, these are drawn
 PENALTIES = 61  # tried between the two ends of the grid
 WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
@@ -72,13 +74,16 @@ class Gram:
         from scipy.linalg import get_lapack_funcs
 
         result = np.array(columns, order="F")
-        reflectors, tau = (part.astype(result.dtype, copy=False) for part in self.reflectors)
+        reflectors, tau = (np.asfortranarray(part, dtype=result.dtype) for part in self.reflectors)
+        ormqr = get_lapack_funcs("ormqr", (result,))
+
+        def turn(block: slice) -> None:
+            how = ("L", "N" if back else "T", reflectors, tau, result[1:, block])
+            result[1:, block] = ormqr(*how, lwork=int(ormqr(*how, lwork=-1)[1][0]))[0]
+
         if len(tau):
-            how = ("L", "N" if back else "T", reflectors, tau, result[1:])
-            ormqr = get_lapack_funcs("ormqr", (result,))
-            room = int(ormqr(*how, lwork=-1)[1][0])
             with one_thread():
-                result[1:] = ormqr(*how, lwork=room)[0]
+                side_by_side(turn, [slice(first, first + ROWS) for first in range(0, result.shape[1], ROWS)])
         return result
 
     def solve(self, columns: Floats, penalty: float) -> Floats:
@@ -168,11 +173,24 @@ def leave_one_out(gram: Gram, judges: LeftOut, n: int, projected: Floats, near: 
     with one_thread():
         turned = (vectors.T / judges.scale).T
         shift = np.broadcast_to(judges.mean, len(turned)) @ turned
+        lines, offsets = turned @ weights, shift @ weights
+
+        def shares(rows: Floats, kind: type[np.floating[Any]]) -> Floats:
+            """The entries (m, penalties) of rows on the diagonal of the hat matrix, computed in some precision."""
+            square = rows.astype(kind, copy=False) @ turned.astype(kind, copy=False)
+            square -= shift.astype(kind, copy=False)
+            square *= square
+            return 1 / n + np.asarray(square @ shrunk.astype(kind, copy=False), dtype=np.float64)
+
         for first in range(0, len(judges.rows), ROWS):
             part = slice(first, first + ROWS)
-            rows = judges.x[judges.rows[part]] @ turned - shift
-            guesses = (rows @ weights).reshape(len(rows), *errors.shape)
-            rest = np.maximum(1 - 1 / n - rows**2 @ shrunk, 1e-6)
+            rows = judges.x[judges.rows[part]]
+            guesses = (rows @ lines - offsets).reshape(len(rows), *errors.shape)
+            share = shares(rows, np.float32 if n > PLENTY * len(turned) else np.float64)
+            heavy = share.max(axis=1) > HEAVY  # of which what is left of 1 needs all digits
+            if heavy.any():
+                share[heavy] = shares(rows[heavy], np.float64)
+            rest = np.maximum(1 - share, 1e-6)
             residuals = judges.targets[part, None] - guesses
             errors += ((residuals / rest[:, :, None]) ** 2).sum(axis=0)
     result: Floats = penalties[errors.argmin(axis=0)]

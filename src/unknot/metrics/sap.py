@@ -8,20 +8,20 @@ import numpy as np
 
 from unknot.errors import UnknotError, check_known
 from unknot.metrics.arrays import WIDE, Floats, Ints
-from unknot.metrics.inputs import MissingLabelsError, Rng, Rows, prepare
+from unknot.metrics.inputs import UNKNOWN, MissingLabelsError, Rng, Rows, prepare
 from unknot.metrics.known_rows import KnownRows, counts_of, known_rows
 from unknot.metrics.latents import dead
 from unknot.metrics.ranks import sorted_columns
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import side_by_side
-from unknot.reading.arrays import Sparse, as_array
+from unknot.reading.arrays import is_sparse
 
 if TYPE_CHECKING:
     from unknot.metrics.kernels.svm import Part
 
 Mode = Literal["classification", "regression", "liblinear"]
 ROWS = 16_384  # correlated at a time
-BLOCK = 16  # latents judged at a time
+BLOCK, SPARSE = 16, 1_024  # latents judged at a time
 NEARLY_DEAD = 1e-8  # variance, of latents of size 1, below which one is looked at closely
 
 
@@ -32,7 +32,7 @@ NEARLY_DEAD = 1e-8  # variance, of latents of size 1, below which one is looked 
     chance=0.0,
     reference="Kumar et al. 2018, Variational Inference of Disentangled Latent Concepts, arXiv:1711.00848",
     per_factor=True,
-    version=2,
+    version=3,
     identity=("mode",),
     invariances=frozenset({"rows", "latents", "sign"}),
     assumes=(
@@ -166,20 +166,21 @@ def _wide_accuracy(latents: Any, latents_test: Any, parts: Sequence["Part"], cos
     from unknot.metrics.kernels.class_sums import NUMBERS, class_sums, slots_of
     from unknot.metrics.kernels.svm import accuracies_within, accuracy_beyond
 
-    train, test = (z.tocsc() if isinstance(z, Sparse) else z for z in (latents, latents_test))
-    result = np.empty((train.shape[1], len(parts)))
-    slots = slots_of(train.shape[0], [(part.rows, part.starts) for part in parts])
+    if is_sparse(latents) or is_sparse(latents_test):
+        return _sparse_accuracy(latents, latents_test, parts, cost)
+    result = np.empty((latents.shape[1], len(parts)))
+    slots = slots_of(len(latents), [(part.rows, part.starts) for part in parts])
 
     def judge(block: slice) -> None:
-        table = np.ascontiguousarray(as_array(train[:, block]), dtype=np.float64)
+        table = np.ascontiguousarray(latents[:, block], dtype=np.float64)
         centres, sums = (
             np.zeros((len(parts), table.shape[1])),
             np.empty((len(slots.counts), NUMBERS, table.shape[1])),
         )
         class_sums(table, slots, centres, sums)
         columns_test = columns = np.ascontiguousarray(table.T)
-        if test is not train:
-            columns_test = np.ascontiguousarray(as_array(test[:, block]).T, dtype=np.float64)
+        if latents_test is not latents:
+            columns_test = np.ascontiguousarray(latents_test[:, block].T, dtype=np.float64)
         for j, part in enumerate(parts):
             own = sums[slots.first[j] : slots.first[j + 1]]
             accuracies_within(columns_test, part, centres[j], own, cost, result[block, j])
@@ -190,6 +191,31 @@ def _wide_accuracy(latents: Any, latents_test: Any, parts: Sequence["Part"], cos
                 accuracies[j] = accuracy_beyond(columns[i], order, columns_test[i], parts[j], cost)
 
     side_by_side(judge, [slice(first, first + BLOCK) for first in range(0, len(result), BLOCK)])
+    return result
+
+
+def _sparse_accuracy(latents: Any, latents_test: Any, parts: Sequence["Part"], cost: float) -> Floats:
+    """The same of sparse latents, all of which are sorted, without their zeros."""
+    from scipy.sparse import csc_array
+
+    from unknot.metrics.kernels.sparse_columns import classes_of, sparse_accuracies, stored
+
+    train, test = csc_array(latents), csc_array(latents_test)
+    result = np.empty((train.shape[1], len(parts)))
+    codes = np.full((len(parts), train.shape[0]), UNKNOWN)
+    codes_test = np.full((len(parts), test.shape[0]), UNKNOWN)
+    sizes = np.array([len(part.starts) - 1 for part in parts])
+    for own, own_test, part in zip(codes, codes_test, parts, strict=True):
+        own[part.rows] = np.repeat(np.arange(len(part.starts) - 1), np.diff(part.starts))
+        own_test[part.rows_test] = part.codes_test
+    classes, classes_test = classes_of(codes, sizes), classes_of(codes_test, sizes)
+
+    def judge(block: slice) -> None:
+        columns, columns_test = stored(train, block), stored(test, block)
+        sparse_accuracies(columns, classes, columns_test, classes_test, cost, result[block])
+
+    d = len(result)
+    side_by_side(judge, [slice(first, min(first + SPARSE, d)) for first in range(0, d, SPARSE)])
     return result
 
 

@@ -36,7 +36,7 @@ MOST_BINS = 4096  # the assignment of bins to classes takes cubic time
     reference="Mahon et al. 2024, Correcting Flaws in Common Disentanglement Metrics, arXiv:2304.02335",
     identity=("bins", "adjustment"),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
-    version=2,
+    version=3,
     assumes=("unmixed latents", "as many latents as factors", "balanced classes"),
     scatters="held out",
 )

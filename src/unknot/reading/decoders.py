@@ -9,8 +9,6 @@
 | an `.npy` | | (latents, width) |
 """
 
-import json
-import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from unknot.errors import UnknotError
 from unknot.reading import npz
 from unknot.reading.arguments import must_be_a_path
 from unknot.reading.guard import load_json, must_fit, parsing
+from unknot.reading.tensors import tensor
 
 IN_FOLDER = ("sae_weights.safetensors", "ae.pt")
 TORCH = (".pt", ".pth", ".bin")
@@ -109,23 +108,7 @@ def _of_safetensors(path: Path, wanted: set[str]) -> dict[str, NDArray[Any]]:
     with parsing(path, "a safetensors file"), safe_open(str(path), framework="numpy") as file:
         names = list(file.keys())
         mine = [name for name in names if name in wanted] or names
-        return {
-            name: _brain_floats(path, name)
-            if file.get_slice(name).get_dtype() == "BF16"
-            else np.asarray(file.get_tensor(name))
-            for name in mine
-        }
-
-
-def _brain_floats(path: Path, name: str) -> NDArray[np.float32]:
-    """A tensor of bfloat16, the first half of a single-precision number each, which numpy does not know."""
-    with path.open("rb") as file:
-        (length,) = struct.unpack("<Q", file.read(8))
-        about = json.loads(file.read(length))[name]
-        first, last = about["data_offsets"]
-        file.seek(8 + length + first)
-        halves = np.frombuffer(file.read(last - first), dtype="<u2").reshape(about["shape"])
-    return (halves.astype(np.uint32) << 16).view(np.float32)
+        return {name: tensor(path, file, name) for name in mine}
 
 
 def _of_torch(path: Path) -> dict[str, NDArray[Any]]:

@@ -18,12 +18,14 @@ from unknot.reading.arguments import must_be_a_path
 from unknot.reading.arrays import is_sparse
 from unknot.reading.guard import must_fit, parsing
 from unknot.reading.tables import read_parquet
+from unknot.reading.tensors import tensor
 from unknot.tables import sparse
 from unknot.tables.labels import Labels, labels_of
 from unknot.tables.metadata import FACTOR, About
 
 ARRAYS = ("latents", "factors", "latents_test", "factors_test", "kl", "logvars", "groups")
 TABLES = (".csv", ".parquet")
+ARCHIVES = (".npz", ".safetensors")
 KEYS = (*ARRAYS, "factor_names", "words", "kinds", "source", *sparse.KEYS)
 MAPPED = ("latents", "latents_test")  # stay on disk where an archive merely stores them
 
@@ -52,12 +54,14 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a safetensors file by their keys, and what its header says."""
+    """The arrays of a safetensors file by their keys, and what its header says; latents stay on disk."""
     with extras(f"{path}: reading it"):
         from safetensors import safe_open
-    must_fit(path, path.stat().st_size)
     with parsing(path, "a safetensors file"), safe_open(str(path), framework="numpy") as file:
-        arrays = {key: file.get_tensor(key) for key in file.keys() if key in KEYS}
+        known = {key: file.get_slice(key) for key in file.keys() if key in KEYS}
+        loaded = [each for key, each in known.items() if key not in MAPPED or each.get_dtype() == "BF16"]
+        must_fit(path, sum(8.0 * np.prod(each.get_shape(), dtype=np.float64) for each in loaded))
+        arrays = {key: tensor(path, file, key, mapped=key in MAPPED) for key in known}
         names, metadata = ", ".join(file.keys()), file.metadata() or {}
     arrays = sparse.unpacked(str(path), arrays)
     if "latents" not in arrays:
@@ -223,7 +227,13 @@ def read_side(path: Path, prefix: str) -> tuple[Any, tuple[str, ...]]:
         # pandas numbers the columns of a file without header by whole numbers, which are not names
         named = not all(isinstance(c, int) for c in frame.columns)
         return _columns(frame), tuple(map(str, frame.columns)) if named else ()
-    raise UnknotError(f"{path}: of two files each must be .npy, .csv or .parquet.")
+    if path.suffix in ARCHIVES and prefix == "latent_":
+        must_exist(path)
+        return (read_npz if path.suffix == ".npz" else read_safetensors)(path)["latents"], ()
+    allowed = ".npy, .csv, .parquet" + ", .npz or .safetensors" * (prefix == "latent_")
+    raise UnknotError(
+        f"{path}: {'latents' if prefix == 'latent_' else 'labels'} beside another file are {allowed}."
+    )
 
 
 def json_object(written: NDArray[Any] | None) -> dict[str, Any]:

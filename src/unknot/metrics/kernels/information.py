@@ -72,7 +72,7 @@ def equal_frequency_cuts(ordered: Floats, bins: int) -> Floats:
     >>> equal_frequency_cuts(np.array([0.0, 0.0, 0.0, 1.0, 2.0, 2.0]), 3)
     array([0.5, 1.5])
     """
-    return cuts_near(ordered, _equal_ranks(len(ordered), bins))
+    return cuts_near(ordered, equal_ranks(len(ordered), bins))
 
 
 def cuts_near(ordered: Floats, targets: Floats | Ints) -> Floats:
@@ -94,7 +94,7 @@ def _changes(ordered: Floats) -> Ints:
     return np.flatnonzero(ordered[1:] > ordered[:-1]) + 1
 
 
-def _equal_ranks(n: int, bins: int) -> Floats:
+def equal_ranks(n: int, bins: int) -> Floats:
     """Whole ranks that cut n rows into bins of about equal count."""
     _check_bins(bins)
     ranks: Floats = np.rint(np.arange(1, bins) * n / bins)
@@ -208,7 +208,7 @@ def _sorted_tables(latents: Floats, factors: Ints, sizes: Ints) -> Tables:
         changes = _changes(column[order])
         stretches = {}
         for size in map(int, np.unique(sizes)):
-            ends = np.concatenate([[0], _cut_ranks(changes, _equal_ranks(n, size)), [n]])
+            ends = np.concatenate([[0], _cut_ranks(changes, equal_ranks(n, size)), [n]])
             stretches[size] = np.repeat(np.arange(len(ends) - 1) * size, np.diff(ends))
         for j, size in enumerate(map(int, sizes)):
             cells = stretches[size] + values[j][order]

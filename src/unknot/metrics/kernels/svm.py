@@ -35,16 +35,6 @@ class Problem(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _summed(values: Floats) -> Sorted:
-    sums = np.zeros((len(values) + 1, 3))
-    for r in range(len(values)):
-        sums[r + 1, 0] = sums[r, 0] + 1.0
-        sums[r + 1, 1] = sums[r, 1] + values[r]
-        sums[r + 1, 2] = sums[r, 2] + values[r] * values[r]
-    return Sorted(values, sums)
-
-
-@njit(cache=True, nogil=True)
 def _count(values: Floats, edge: float, equal: bool) -> int:
     """How many of the sorted values lie below the edge, or at it if `equal` (np.searchsorted compiles slowly)."""
     low, high = 0, len(values)
@@ -55,6 +45,32 @@ def _count(values: Floats, edge: float, equal: bool) -> int:
         else:
             high = middle
     return low
+
+
+@njit(cache=True, nogil=True)
+def _summed(values: Floats) -> Sorted:
+    sums = np.zeros((len(values) + 1, 3))
+    for r in range(len(values)):
+        sums[r + 1, 0] = sums[r, 0] + 1.0
+        sums[r + 1, 1] = sums[r, 1] + values[r]
+        sums[r + 1, 2] = sums[r, 2] + values[r] * values[r]
+    return Sorted(values, sums)
+
+
+@njit(cache=True, nogil=True)
+def _with_more(rows: Sorted, more: int, value: float) -> Sorted:
+    """The same with one more value, which so many other rows have."""
+    if more == 0:
+        return rows
+    n, at = len(rows.values), _count(rows.values, value, False)
+    values, sums = np.empty(n + 1), np.empty((n + 2, 3))
+    values[:at], values[at], values[at + 1 :] = rows.values[:at], value, rows.values[at:]
+    sums[: at + 1], sums[at + 1 :] = rows.sums[: at + 1], rows.sums[at:]
+    for r in range(at + 1, n + 2):
+        sums[r, 0] += more
+        sums[r, 1] += more * value
+        sums[r, 2] += more * value * value
+    return Sorted(values, sums)
 
 
 @njit(cache=True, nogil=True)
@@ -124,21 +140,27 @@ def fit(x: Floats, labels: Ints, counts: Ints, cost: float) -> Floats:
     """Slope and intercept (lines, 2) of each class against the rest; one line if there are two classes.
 
     Args:
-        x: (n,) the feature, sorted.
-        labels: (n,) classes 0..K-1 in the same order.
+        x: (m,) the feature, sorted; of rows that are not among them it is 0.
+        labels: (m,) classes 0..K-1 in the same order.
         counts: (K,) rows of each class.
         cost: the penalty C of a row inside the margin.
     """
-    n, k = len(x), len(counts)
-    centre = x.mean()
-    everyone = _summed(x - centre)
+    n, k = counts.sum(), len(counts)
+    centre = x.sum() / n
+    listed = counts
+    if len(x) < n:
+        listed = np.zeros(k, dtype=np.int64)
+        for c in labels:
+            listed[c] += 1
+    away = x - centre
+    everyone = _with_more(_summed(away), n - len(x), -centre)
     starts = np.zeros(k + 1, dtype=np.int64)
     for c in range(k):
-        starts[c + 1] = starts[c] + counts[c]
-    by_class = np.empty(n)
+        starts[c + 1] = starts[c] + listed[c]
+    by_class = np.empty(len(x))
     cursor = starts[:k].copy()
-    for r in range(n):
-        by_class[cursor[labels[r]]] = everyone.values[r]
+    for r in range(len(x)):
+        by_class[cursor[labels[r]]] = away[r]
         cursor[labels[r]] += 1
     lines = np.empty((1 if k == 2 else k, 2))
     for c in range(len(lines)):
@@ -147,6 +169,7 @@ def fit(x: Floats, labels: Ints, counts: Ints, cost: float) -> Floats:
         # With more than two classes liblinear gives only the positive one its balanced weight.
         rest = n / (k * counts[0]) if k == 2 else 1.0
         own = _summed(by_class[starts[positive] : starts[positive + 1]])
+        own = _with_more(own, counts[positive] - listed[positive], -centre)
         w, b = _solve(Problem(everyone, own, centre, cost * weight, cost * rest))
         lines[c, 0], lines[c, 1] = w, b - w * centre
     return lines
@@ -176,8 +199,8 @@ def _highest(lines: Floats, low: float, high: float) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def accuracy(x: Floats, labels: Ints, lines: Floats) -> float:
-    """Share of rows whose class has the highest line (lowest class on ties); unseen classes are always wrong."""
+def winners(x: Floats, lines: Floats) -> Ints:
+    """The class (n,) that has the highest line at each place (lowest class on ties)."""
     n = len(x)
     best, winner = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
     if len(lines) == 1:
@@ -194,10 +217,16 @@ def accuracy(x: Floats, labels: Ints, lines: Floats) -> float:
                 better = value > best[r]
                 best[r] = value if better else best[r]
                 winner[r] = c if better else winner[r]
-    right = 0
-    for r in range(n):
+    return winner
+
+
+@njit(cache=True, nogil=True)
+def accuracy(x: Floats, labels: Ints, lines: Floats) -> float:
+    """Share of rows whose class has the highest line; unseen classes are always wrong."""
+    right, winner = 0, winners(x, lines)
+    for r in range(len(x)):
         right += winner[r] == labels[r]
-    return right / n
+    return right / len(x)
 
 
 @njit(cache=True, nogil=True)
