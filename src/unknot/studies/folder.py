@@ -25,6 +25,7 @@ SPARED = {"steps", "minutes", "error", "seconds", "refused"}  # columns that not
 TEXTS = {"id", "world", "model", "setting", "split", "status"} | {"metric", "part", "measures"}
 TEXTS |= {"task", "name", "method", "scope"}
 TAIL = 30  # lines of a log
+TAIL_BYTES = 100_000  # that they are looked for in
 
 
 class StudyFolder:
@@ -130,7 +131,9 @@ class StudyFolder:
         path = self.paths.log(id_)
         if not _inside(id_) or not path.is_file():
             return ""
-        return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:])
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-TAIL:])
 
     def _table(self, name: str) -> "pd.DataFrame":
         """One of the tables, checked; empty if it is not there yet."""

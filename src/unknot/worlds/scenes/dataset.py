@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from unknot.errors import UnknotError, unknown
 from unknot.files import written_whole
 from unknot.progress import Progress, silent
-from unknot.reading.guard import load_json, parsing
+from unknot.reading.guard import load_json
+from unknot.reading.pictures import picture
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.pictures import PictureFiles, Pictures
 from unknot.worlds.scenes.chunks import (
@@ -265,9 +266,7 @@ def _stack(folder: Path, kind: str, scene_set: SceneSet, *channels: int) -> Pict
 
 
 def _read_png(path: Path) -> NDArray[np.uint8]:
-    from PIL import Image
-
-    with parsing(path, "a picture", "Write the set again."), Image.open(path) as file:
+    with picture(path, "Write the set again.") as file:
         return np.asarray(file)
 
 
