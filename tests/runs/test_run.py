@@ -27,7 +27,12 @@ def test_a_record_says_what_was_asked_and_what_it_ran_on(tmp_path: Path) -> None
     assert Run.create(tmp_path, SPEC).record == record
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"spec": 3}', '{"spec": {"world": "w", "no": 1}}', "\udcff"])
+NAMES = [f'{{"spec": {{"world": "{name}"}}}}' for name in ("n" * 300, "n/" * 3000, "~no_such_user/w.npz")]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"spec": 3}', '{"spec": {"world": "w", "no": 1}}', "\udcff", *NAMES]
+)
 def test_a_damaged_record_is_an_error_and_mended_by_removing_it(tmp_path: Path, content: str) -> None:
     run = Run.create(tmp_path, SPEC)
     run.weights.write_text("kept")

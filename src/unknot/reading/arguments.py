@@ -18,7 +18,7 @@ from unknot.fields import members, words_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST = 10**9  # of anything that is counted; more is a slip of the hand, and would run or allocate without end
-LONGEST_NAME = 255  # bytes of a file's name that disks take
+LONGEST_NAME, LONGEST_PATH = 255, 4095  # bytes of a file's name, and with all its folders, that systems take
 UNCOUNTED = {"seed", "rng"}  # whole numbers that count nothing
 
 
@@ -71,8 +71,9 @@ def must_be_a_path(who: str, value: str | PathLike[str], name: str = "path") -> 
         longest, path = 0, Path("\0")
     if "\0" in str(path):
         raise UnknotError(who=who, field=name, value=value, expected="a name that a file can have")
-    if longest > LONGEST_NAME:
-        raise UnknotError(who=who, field=name, value=value, expected=f"names of {LONGEST_NAME} bytes at most")
+    if longest > LONGEST_NAME or len(os.fsencode(path)) > LONGEST_PATH:
+        expected = f"names of {LONGEST_NAME} bytes at most, {LONGEST_PATH} with their folders"
+        raise UnknotError(who=who, field=name, value=value, expected=expected)
 
 
 _KINDS: dict[Any, Callable[[Any], bool]] = {
