@@ -258,6 +258,7 @@ def test_tables_and_facts_of_other_shapes_cost_the_page_nothing_else(copy: Path,
     run = Run(copy)
     run.note(coat="none")
     run.write_table("coat", [{"step": 1, "l2_coat": 0.5}])
+    run.write_table("curve", [{"step": step, "loss": 1.0} for step in (math.nan, math.inf, -1.0)])
     run.write_table("starts", [{"seed": 1, "udr": 0.5, "informative": math.nan, "kept": 1}])
     run.picture("traversals").parent.mkdir(exist_ok=True)
     run.picture("traversals").write_bytes(b"no picture")

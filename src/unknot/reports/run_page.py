@@ -4,6 +4,7 @@ Reads the run's folder only: its spec, scores, curves, pictures and results of t
 not there yet is named with the command that makes it.
 """
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -202,7 +203,10 @@ def _table(read: Any) -> Any:
     except (UnknotError, OSError, ValueError):
         return None
     numeric = table.select_dtypes("number")
-    return numeric if len(numeric) and "step" in numeric else None
+    if "step" not in numeric:
+        return None
+    numeric = numeric[numeric["step"].between(0, sys.maxsize)]
+    return numeric if len(numeric) else None
 
 
 def latents_of(run: Run) -> str:
