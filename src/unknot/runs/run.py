@@ -290,7 +290,7 @@ class Run:
             source = json.loads(str(npz.load(self.latents, ["source"])["source"]))
         except (UnknotError, KeyError, ValueError, RecursionError):  # which all mean: encode it again
             return None
-        return source if isinstance(source, dict) else None
+        return source if isinstance(source, dict) and isinstance(source.get("encoder", {}), dict) else None
 
     def scores_of(self, latents: Path, setting: str = "") -> Path:
         """The file of the scores of one of its files of latents.
