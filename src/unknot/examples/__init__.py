@@ -85,7 +85,8 @@ def entangled(
     """
     if len(sizes) < 2 or min(sizes) < 2 or max(sizes) > MOST:
         raise UnknotError(
-            f"entangled: sizes are {tuple(sizes)}; expected two or more factors of 2 to {MOST:,} classes."
+            f"entangled: sizes are {tuple(sizes)}; expected two or more factors of two or more classes, at "
+            f"most {MOST:,}."
         )
     k = np.array(sizes, dtype=np.int64)
     before = np.roll(k, 1)
