@@ -32,14 +32,24 @@ def checked(function: F) -> F:
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD and parameter.annotation is not parameter.empty
     }
 
+    lists = {
+        name for name, each in annotations.items() if any(get_origin(kind) is Sequence for kind in members(each))
+    }
+
     @wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
         for name, value in (*zip(parameters, positional, strict=False), *named.items()):
             if name in annotations:
                 must_be(who, name, value, annotations[name])
+        named = {name: _listed(value) if name in lists else value for name, value in named.items()}
         return function(*positional, **named)
 
     return call  # type: ignore[return-value]
+
+
+def _listed(value: Any) -> Any:
+    """A list in the place of an array, which no `if` can be asked about."""
+    return value.tolist() if isinstance(value, np.ndarray) and value.ndim == 1 else value
 
 
 def check_fields(who: str, record: Any) -> None:
