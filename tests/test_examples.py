@@ -1,9 +1,13 @@
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import unknot
+from unknot import papers
 from unknot.errors import UnknotError
-from unknot.examples import entangled, toy_m1, toy_m2
+from unknot.examples import dictionary, entangled, misleading, toy_m1, toy_m2
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.mig import mig
 from unknot.metrics.modularity import modularity
@@ -115,3 +119,23 @@ def test_a_name_that_no_file_can_have_is_refused(name: str) -> None:
             UnknotError, match=r"expected names of 255 bytes at most|expected a name that a file can"
         ):
             ask()
+
+
+@pytest.mark.parametrize("odd", [None, "abc", [1], np.zeros((2, 2)), 1.5, -1, 10**30])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda odd: toy_m1(odd),
+        lambda odd: toy_m2(odd),
+        lambda odd: entangled(n=odd if odd is not None else "none", rng=np.random.default_rng(0)),
+        lambda odd: entangled((odd, odd)),
+        lambda odd: dictionary(odd),
+        lambda odd: misleading("independent factors", n=odd),
+        lambda odd: misleading(odd),
+        lambda odd: papers.table(odd, "table1"),
+        lambda odd: papers.table("duan2020", odd),
+    ],
+)
+def test_arguments_that_are_none_are_refused(call: Callable[[Any], Any], odd: Any) -> None:
+    with pytest.raises(UnknotError):
+        call(odd)

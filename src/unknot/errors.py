@@ -89,6 +89,16 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
+def why(error: BaseException, line: int = 0) -> str:
+    r"""One line of what another library says of an error, its kind if it says nothing.
+
+    >>> why(RuntimeError(" no room\nin this house")), why(RuntimeError("no room\nhere"), -1), why(MemoryError())
+    ('no room', 'here', 'MemoryError')
+    """
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[line].strip()
+
+
 class UnknotWarning(UserWarning):
     """Something was left out or assumed; the result says what."""
 

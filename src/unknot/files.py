@@ -119,6 +119,12 @@ def write_json(path: Path | str, value: Any) -> Path:
     return path
 
 
+def write_parquet(path: Path | str, table: Any) -> None:
+    """Write a table of pandas, whole or not at all; Arrow itself opens no name that is no text."""
+    with written_whole(path) as beside, beside.open("wb") as file:
+        table.to_parquet(file, index=False)
+
+
 def as_json(value: Any) -> str:
     """What `write_json` writes."""
     text = json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"

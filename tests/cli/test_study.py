@@ -230,6 +230,14 @@ def test_the_studies_that_ship_are_listed_and_shown() -> None:
     assert shown.output.startswith("name: duan2020_small\n")
 
 
+def test_a_study_file_is_shown_so_that_nothing_in_it_is_obeyed(tmp_path: Path) -> None:
+    path = tmp_path / "odd.yaml"
+    text = "name: odd  # right \u202eto left\nworlds: [dsprites_rendered]\nmodels: {beta_vae: {}}\nseeds: 1\n"
+    path.write_text(text, encoding="utf-8")
+    shown = CliRunner().invoke(app, ["study", str(path), "--show"])
+    assert shown.output == text.replace("\u202e", "\\u202e")
+
+
 def test_a_study_made_under_the_old_name_of_its_paper_goes_on(tmp_path: Path, study: Path) -> None:
     old, words = tmp_path / "s1_tiny", ["-o", str(tmp_path / "s1_tiny")]
     shutil.copytree(study, old)

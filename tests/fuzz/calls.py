@@ -88,7 +88,7 @@ def _usual(stage: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     space = unknot.FactorSpace((unknot.Factor("shape", 3), unknot.Factor("scale", 4)))
     images = np.random.default_rng(0).integers(0, 255, (N, 32, 32, 1), dtype=np.uint8)
     world = unknot.ArrayWorld(images, y, name="own")
-    file = str(stage / "latents.npz")
+    file, other = str(stage / "latents.npz"), str(stage / "other.npz")
     spec = {"world": str(stage / "world.npz"), "steps": 1, "batch_size": 2}
     usual: dict[str, dict[str, Any]] = {
         "ArrayWorld": {"images": images, "factors": y, "name": "own"},
@@ -98,8 +98,12 @@ def _usual(stage: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Run": {"folder": stage / "run"},
         "RunSpec": {**spec, "model": "beta_vae", "seed": 0, "latents": 4, "lr": 1e-3, "split": ""},
         "TaskResult": {"task": "fairness", "source": "s", "world": "w", "values": {"a": 0.5}},
+        "AuditOptions": {"rows": 100, "seed": 0},
         "combination_split": {"space": space, "held_out": {"shape": 0, "scale": 1}},
+        "compare": {"representations": {"a": file, "b": other}, "metrics": ["mig"], "resamples": 20},
+        "dictionary_card": {"codes": abs(z), "decoder": np.eye(D, 4), "factors": y},
         "encode": {"encoder": _identity, "world": world, "rows": 20},
+        "from_table": {"source": str(stage / "latents.npz"), "latents": "latents", "factors": ["a"]},
         "open_world": {"world": "dsprites_rendered"},
         "rank": {"representations": [z, z + 0.1], "groups": None, "all_to_all": True, "method": "spearman"},
         "read_representation": {"path": file},

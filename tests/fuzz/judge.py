@@ -172,7 +172,7 @@ def _commanded(rng: Random, verdict: Verdict, words: list[str], *, named: bool) 
         if sign in err and not any("Error" in cause for cause, _ in verdict.faults):
             verdict.faults.append((f"'{sign}': {command}", err[-1500:]))
     # Paths that the user typed are printed to other programs as they are.
-    for word in filter(str.strip, words):
+    for word in sorted(filter(str.strip, words), key=len, reverse=True):  # a short one may be part of a long one
         out = out.replace(word, "")
     texts = {"stderr": err} | ({} if "-" in words else {"stdout": out})
     for where, text in texts.items():

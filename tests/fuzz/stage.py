@@ -33,7 +33,7 @@ def build_files(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     latents, factors = plain()
     np.savez(folder / "latents.npz", latents=latents, factors=factors, factor_names=["a", "b"])
-    np.savez(folder / "other.npz", latents=latents + 0.1, factors=factors)
+    np.savez(folder / "other.npz", latents=latents + 0.1, factors=factors, factor_names=["a", "b"])
     images = np.random.default_rng(0).integers(0, 255, (60, 32, 32, 1), dtype=np.uint8)
     np.savez(folder / "world.npz", images=images, factors=np.stack(np.divmod(np.arange(60), 10), 1))
     (folder / "result.json").write_text(json.dumps(RESULT))

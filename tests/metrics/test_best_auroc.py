@@ -107,3 +107,13 @@ def test_sparse_latents_are_scored_as_they_are(monkeypatch):
     assert score.value == pytest.approx(expected.value, abs=1e-6)
     assert score.parts["copies"] == expected.parts["copies"] == 4
     np.testing.assert_allclose(score.parts["accuracy_of_best"], expected.parts["accuracy_of_best"], atol=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+def test_latents_below_single_precision_are_dead_to_probes() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 3, (60, 2))
+    score = best_auroc(rng.normal(size=(60, 3)) * 1e-45, factors)
+    np.testing.assert_array_equal(
+        score.parts["accuracy_of_best"], best_auroc(np.zeros((60, 3)), factors).parts["accuracy_of_best"]
+    )

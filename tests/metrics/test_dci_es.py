@@ -100,3 +100,13 @@ def test_mistakes_are_named():
     with pytest.raises(UnknotError, match="unknown probe"):
         dci_es(z, z.round(), probe="mlp")
     assert identity(dci_es) == "dci_es[random_features]"
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_whose_squares_are_zero_are_scored_as_larger_ones():
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(300, 2))
+    latents = numbers @ rng.normal(size=(2, 3))
+    tiny = dci_es(latents, np.ldexp(numbers, -1000))
+    assert tiny.value == dci_es(latents, numbers).value
+    assert dci_es(latents, np.where(numbers > 0, 5e-324, 0.0)).value == dci_es(latents, numbers > 0).value

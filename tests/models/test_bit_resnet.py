@@ -172,9 +172,9 @@ def test_the_deeper_network_s_file_does_not_fit_the_shallower_one(tmp_path):
     ("name", "content", "told"),
     [
         ("none.npz", None, "there is no such file of weights"),
-        ("bad.npz", b"no archive", "is no readable file of weights"),
-        ("bad.safetensors", b"no tensors", "is no readable file of weights"),
-        ("bad.pth", b"no pickle", "is no readable file of weights"),
+        ("bad.npz", b"no archive", "cannot be read as "),
+        ("bad.safetensors", b"no tensors", "cannot be read as "),
+        ("bad.pth", b"no pickle", "cannot be read as "),
     ],
 )
 def test_files_that_cannot_be_read_are_named(name, content, told, tmp_path):
@@ -216,3 +216,10 @@ def test_a_run_starts_from_the_file_and_can_be_read_without_it(tmp_path):
     write_npz(tmp_path / "start.npz", network, drawn(network, seed=1))
     with pytest.raises(UnknotError, match="has changed since this run was started"):
         train(spec, tmp_path / "runs")
+
+
+def test_weights_that_would_unfold_to_more_than_a_file_may_are_refused(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "large.npz", a=np.zeros(1000))
+    monkeypatch.setenv("UNKNOT_MAX_BYTES", "4KB")
+    with pytest.raises(UnknotError, match=r"large\.npz: would take 8\.0 KB of memory"):
+        narrow(weights=str(tmp_path / "large.npz")).load_pretrained()

@@ -162,3 +162,8 @@ def test_errors_of_the_work_are_its_own_and_a_record_taken_away_by_hand_is_writt
     (tmp_path / "b.lock").mkdir()
     with pytest.raises(OSError, match="directory"), held(tmp_path / "b.lock"):
         pass
+
+
+@pytest.mark.parametrize("text", ["", "5", "[" * 100_000, '{"host": '])
+def test_a_record_that_says_nothing_names_nobody(text: str) -> None:
+    assert str(lock._parsed(text)) == "another process on another machine"

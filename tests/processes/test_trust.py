@@ -26,6 +26,7 @@ STUDY = f"worlds: dsprites_rendered\nmodels: {SPEC['model']}\nsteps: 2\nimage_si
 def nothing_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr(unknot.processes.trust, "_files", {})
+    monkeypatch.setattr(unknot.processes.trust, "_given", set())
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,13 @@ def test_what_is_imported_already_runs_no_code(strangers: Path) -> None:
     with pytest.raises(UnknotError, match="would run the code of the module 'evilmod'") as refused:
         imported("evilmod:X", "model")
     assert refused.value.field == ("model",)
+
+
+def test_a_loaded_function_is_no_encoder_because_a_file_says_so(strangers: Path) -> None:
+    """It would be called with images of a stranger, which may be a pickle."""
+    read_from("feature_slots.json", ["pickle:loads"])
+    with pytest.raises(UnknotError, match="names the encoder 'pickle:loads'"):
+        imported("pickle:loads", "encoder")
 
 
 def test_one_name_or_all_can_be_allowed(strangers: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,3 +91,12 @@ def test_a_long_value_is_shortened() -> None:
     with pytest.raises(UnknotError) as error:
         example(0, bins="x" * 10_000)
     assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize("names", [np.array([]), np.array(["mig", "mcc"])])
+def test_an_array_in_the_place_of_a_list_is_one(names: np.ndarray) -> None:
+    @checked
+    def chosen(*, names: Sequence[str] | str | None = None) -> str:
+        return "-".join(names) if names else "none"
+
+    assert chosen(names=names) == ("-".join(names) or "none")

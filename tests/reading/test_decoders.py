@@ -113,3 +113,29 @@ def test_settings_of_another_autoencoder_are_noticed(tmp_path: Path) -> None:
     (tmp_path / "sae_weights.safetensors").unlink()
     with pytest.raises(UnknotError, match=r"config.json beside it says width 6"):
         read_decoder(_dictionary_learning(tmp_path, activation_dim=6))
+
+
+@pytest.mark.parametrize(
+    "tensor", [torch.ones(3, 2).to_sparse(), torch.ones(3, 2) * 1j, torch.ones(3, 2, device="meta")]
+)
+def test_a_tensor_that_is_no_plain_numbers_is_refused(tmp_path: Path, tensor: torch.Tensor) -> None:
+    torch.save({"W_dec": tensor}, tmp_path / "ae.pt")
+    with pytest.raises(UnknotError, match=r"ae\.pt: cannot be read as a file of tensors \(W_dec is of type"):
+        read_decoder(tmp_path / "ae.pt")
+
+
+def test_parameters_are_read_as_they_are(tmp_path: Path) -> None:
+    torch.save({"W_dec": torch.nn.Parameter(torch.from_numpy(DECODER))}, tmp_path / "ae.pt")
+    np.testing.assert_array_equal(read_decoder(tmp_path / "ae.pt"), DECODER)
+
+
+def test_one_number_that_stands_for_terabytes_is_refused_before_they_are_made(tmp_path: Path) -> None:
+    torch.save({"W_dec": torch.ones(1, 1).expand(10**6, 10**6)}, tmp_path / "ae.pt")
+    with pytest.raises(UnknotError, match=r"ae\.pt: would take 4\.0 TB of memory"):
+        read_decoder(tmp_path / "ae.pt")
+
+
+def test_an_encoder_that_is_one_number_says_nothing_of_the_decoder(tmp_path: Path) -> None:
+    np.savez(tmp_path / "ae.npz", W_dec=DECODER, W_enc=np.array(5.0))
+    with pytest.raises(UnknotError, match=r"W_enc \(\); expected both"):
+        read_decoder(tmp_path / "ae.npz")

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import re
 import shlex
 import shutil
@@ -251,3 +252,16 @@ def test_score_writes_a_page_with_values_commands_and_files(tmp_path: Path) -> N
     assert f'data-value="{record["scores"]["sap[regression]"]["value"]!r}"' in html
     assert f"unknot score {example_file()} --metrics 'sap[regression]' --seed 3 --limit 2000" in html
     assert record["input"]["files"][0]["sha256"] in html
+
+
+def test_tables_and_facts_of_other_shapes_cost_the_page_nothing_else(copy: Path, tmp_path: Path) -> None:
+    run = Run(copy)
+    run.note(coat="none")
+    run.write_table("coat", [{"step": 1, "l2_coat": 0.5}])
+    run.write_table("curve", [{"step": step, "loss": 1.0} for step in (math.nan, math.inf, -1.0)])
+    run.write_table("starts", [{"seed": 1, "udr": 0.5, "informative": math.nan, "kept": 1}])
+    run.picture("traversals").parent.mkdir(exist_ok=True)
+    run.picture("traversals").write_bytes(b"no picture")
+    page = write_run_page(tmp_path / "page.html", copy).read_text()
+    assert "on ? tuples of the corpus" in page
+    assert "Starts, compared without labels" not in page

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unknot.errors import UnknotError
-from unknot.files import write_json
+from unknot.files import write_json, write_parquet
 from unknot.runs.run import Run, RunBusyError
 from unknot.runs.spec import RunSpec
 
@@ -27,7 +27,12 @@ def test_a_record_says_what_was_asked_and_what_it_ran_on(tmp_path: Path) -> None
     assert Run.create(tmp_path, SPEC).record == record
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"spec": 3}', '{"spec": {"world": "w", "no": 1}}', "\udcff"])
+NAMES = [f'{{"spec": {{"world": "{name}"}}}}' for name in ("n" * 300, "n/" * 3000, "~no_such_user/w.npz")]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"spec": 3}', '{"spec": {"world": "w", "no": 1}}', "\udcff", *NAMES]
+)
 def test_a_damaged_record_is_an_error_and_mended_by_removing_it(tmp_path: Path, content: str) -> None:
     run = Run.create(tmp_path, SPEC)
     run.weights.write_text("kept")
@@ -145,3 +150,20 @@ def test_a_run_of_a_newer_version_is_read_if_it_can_be_and_else_says_so(tmp_path
     write_json(run.folder / "run.json", {"versions": {"unknot": "99.1"}, "recipe": {}})
     with pytest.raises(UnknotError, match=r"by Unknot 99.1, which is newer than this one .*: update Unknot"):
         _ = Run(run.folder).spec
+
+
+@pytest.mark.parametrize(
+    "took", ['{"seconds": 1, "steps": Infinity}', '{"seconds": 1' + "0" * 400 + ', "steps": 2}', '{"steps": 0}']
+)
+def test_a_time_that_is_none_is_not_known(tmp_path: Path, took: str) -> None:
+    run = Run.create(tmp_path, RunSpec(world="dsprites_rendered"))
+    (run.folder / "time.json").write_text(took)
+    assert math.isnan(run.minutes)
+
+
+def test_tables_are_written_below_a_folder_whose_name_is_no_text_and_may_be_empty(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "\udcff", RunSpec(world="dsprites_rendered"))
+    run.write_table("curve", [{"step": 1, "reconstruction": 2.0}])
+    assert run.reconstruction_error == 2.0
+    write_parquet(run.folder / "curve.parquet", run.curve()[:0])
+    assert math.isnan(run.reconstruction_error)

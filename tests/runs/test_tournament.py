@@ -1,5 +1,7 @@
 """Tournaments of starts."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from unknot.metrics.udr import informative
 from unknot.models.model import Posterior
 from unknot.reports.run_page import write_run_page
 from unknot.runs import tournament
+from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.runs.tournament import likeness
 from unknot.runs.training import load_model, train
@@ -105,3 +108,13 @@ def test_starts_that_cannot_be_compared_are_an_error(tmp_path):
     with pytest.raises(UnknotError, match="of 12 starts no two can be compared") as caught:
         train(OWN.replace(options={"blind": True}), tmp_path)
     assert caught.value.field == ("starts",)
+
+
+def test_a_damaged_checkpoint_of_a_start_is_named(tmp_path):
+    run = Run.create(tmp_path, SPEC.replace(starts=None, pressure=""))
+    run.checkpoint.write_bytes(b"no checkpoint")
+    feed = SimpleNamespace(
+        seed=0, region=SimpleNamespace(sample=lambda n, rng: None), tensor=lambda rows, rng: None
+    )
+    with pytest.raises(UnknotError, match=r"checkpoint\.pt: cannot be read as the checkpoint of a start"):
+        tournament._judged([run], feed)

@@ -54,6 +54,15 @@ def test_the_example_workflow_is_a_gate(kept: Path) -> None:
 
 def test_other_versions_and_broken_files_are_refused(kept: Path) -> None:
     record = json.loads(kept.read_text())
+    scores = record["scores"]
+    wrong = {"mig[bins=20]": {**scores["mig[bins=20]"], "value": 1e308}}
+    for content, told in (
+        (wrong, r"1e\+308 is no score"),
+        ({"odd": scores["mig[bins=20]"]}, "unknown metric 'odd'"),
+    ):
+        kept.write_text(json.dumps(record | {"scores": content}))
+        with pytest.raises(UnknotError, match=rf"baseline\.json: .*{told}"):
+            unknot.compare({"old": kept, "new": _code(0.3)})
     record["scores"]["mig[bins=20]"]["version"] = 0
     kept.write_text(json.dumps(record))
     with pytest.raises(UnknotError, match=r"mig\[bins=20\] was scored by version 0 .* here is version 1"):

@@ -1,5 +1,6 @@
 """Differences between representations: found where they are, and not where they are luck."""
 
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,15 @@ def test_the_command_is_a_gate(tmp_path: Path) -> None:
     lost = CliRunner().invoke(app, [*words, str(tmp_path / "lost.npz"), *gate])
     assert lost.exit_code == 1 and "is worse than" in lost.output and "in mcc[pearson]" in lost.output
     assert "first: base, second: lost" in lost.output
+
+
+def test_no_name_of_a_file_is_a_formula_in_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("base.npz", "=1+1.npz")):
+        _code(0.2, seed).write(tmp_path / name)
+    words = ["compare", "base.npz", "=1+1.npz", "--metrics", "mig", "--resamples", "20", "--csv", "-"]
+    head, *rows = csv.reader(CliRunner().invoke(app, words).stdout.splitlines())
+    assert rows and {dict(zip(head, row, strict=True))["second"] for row in rows} == {"'=1+1.npz"}
 
 
 def test_bad_input_is_refused() -> None:

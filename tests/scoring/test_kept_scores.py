@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,3 +144,27 @@ def test_what_names_of_factors_tell_is_no_setting_of_its_own(run: Run) -> None:
     names = list(card.plan.representation.factor_names)
     keep_scores(run, card, path, factors=names)  # as records of before have it
     assert len(kept_records(run)) == 1
+
+
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [
+        (("input", "files"), None),
+        (("input", "chosen"), "all"),
+        (("scores", "mig[bins=20]"), 5),
+        (("scores", "mig[bins=20]", "seconds"), None),
+        (("scores", "mig[bins=20]", "parts"), []),
+        (("keys", "mig[bins=20]"), [1]),
+        (("refused",), 3),
+    ],
+)
+def test_a_record_with_something_else_in_it_is_written_anew(run: Run, at: tuple[str, ...], value: Any) -> None:
+    unknot.score(run, metrics=["mig"])
+    path = run.scores_of(run.latents)
+    record = inner = json.loads(path.read_text())
+    for name in at[:-1]:
+        inner = inner[name]
+    inner[at[-1]] = value
+    path.write_text(json.dumps(record))
+    unknot.score(run, metrics=["sap"])
+    assert "sap[classification]" in kept_records(run)[0]["scores"]

@@ -84,3 +84,14 @@ def test_an_id_from_a_table_is_no_way_out_of_the_study(finished: Path) -> None:
     for outside in ("../runs/" + inside, "..", str(finished / "runs" / inside)):
         assert study.run(outside) is None
         assert study.log(outside) == ""
+
+
+@pytest.mark.filterwarnings("error")
+def test_of_runs_that_the_study_has_not_nothing_is_known(finished: Path) -> None:
+    path = finished / "tables" / "scores.parquet"
+    table = pd.read_parquet(path)
+    unknown = table[:1].assign(id=float("nan"), value=7.0)
+    pd.concat([table, unknown]).to_parquet(path)
+    assert 7.0 not in set(StudyFolder(finished).scores["value"])
+    table.assign(id=float("nan")).to_parquet(path)
+    assert StudyFolder(finished).scores.empty

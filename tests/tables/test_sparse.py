@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 import scipy.sparse
 from safetensors.numpy import save_file
 
-from unknot import Representation, UnknotError, read_representation
+from unknot import Representation, UnknotError, from_table, read_representation
 
 DENSE = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.0]], dtype=np.float32)
 
@@ -44,6 +45,8 @@ def test_safetensors_hold_the_four_arrays_of_a_sparse_matrix(tmp_path: Path) -> 
         ({"indptr": np.array([0, 1])}, "is no sparse matrix"),
         ({"shape": None}, "a sparse matrix without 'shape'"),
         ({"data": np.array([np.nan, 1.0])}, "1 NaN or infinite entries"),
+        ({"indices": np.array([1.0, 0.0])}, "indices of type float64"),
+        ({"shape": np.array([2, 10**12])}, "would take 8.0 TB of memory"),
     ],
 )
 def test_a_damaged_sparse_matrix_is_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
@@ -53,3 +56,47 @@ def test_a_damaged_sparse_matrix_is_refused(tmp_path: Path, change: dict[str, ob
     np.savez(tmp_path / "r.npz", **parts)
     with pytest.raises(UnknotError, match=message):
         read_representation(tmp_path / "r.npz")
+
+
+@pytest.mark.parametrize("form", ["csc", "coo"])
+def test_a_file_of_scipy_that_claims_rows_without_end_is_refused_before_they_are_made(
+    tmp_path: Path, form: str
+) -> None:
+    scipy.sparse.save_npz(tmp_path / "z.npz", scipy.sparse.csr_array(DENSE).asformat(form))
+    arrays = dict(np.load(tmp_path / "z.npz"))
+    np.savez(tmp_path / "z.npz", **{**arrays, "shape": np.array([10**12, 3])})
+    with pytest.raises(UnknotError, match=r"z\.npz: would take 8\.0 TB of memory"):
+        read_representation(tmp_path / "z.npz")
+
+
+def test_a_file_of_scipy_of_no_form_is_refused(tmp_path: Path) -> None:
+    scipy.sparse.save_npz(tmp_path / "z.npz", scipy.sparse.csr_array(DENSE))
+    arrays = dict(np.load(tmp_path / "z.npz"))
+    np.savez(tmp_path / "z.npz", **{**arrays, "format": np.array([])})
+    with pytest.raises(UnknotError, match=r"z\.npz: a sparse matrix without ''"):
+        read_representation(tmp_path / "z.npz")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"indices": [0, 10**9]}, "indices must be < 3"), ({"shape": (10**12, 2)}, "would take 8.0 TB")],
+)
+def test_a_sparse_matrix_of_anndata_is_not_followed_out_of_its_rows(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    parts: dict[str, object] = {
+        "data": [1.0, 2.0],
+        "indices": [0, 1],
+        "indptr": [0, 1, 2],
+        "shape": (3, 2),
+        **change,
+    }
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        file.create_group("obs").attrs["_index"] = "name"
+        file["obs/name"] = ["a", "b", "c"]
+        matrix = file.create_group("X")
+        matrix.attrs.update({"encoding-type": "csc_matrix", "shape": parts.pop("shape")})
+        for name, part in parts.items():
+            matrix[name] = part
+    with pytest.raises(UnknotError, match=rf"cells\.h5ad: X: .*{message}"):
+        from_table(tmp_path / "cells.h5ad", latents="X", factors="name")

@@ -99,3 +99,25 @@ def test_folders_of_several_depths_are_no_factors(sorted_photos: Path) -> None:
     with pytest.raises(UnknotError, match="1 factor names for 2 factors"):
         (sorted_photos / "loose.png").unlink()
         image_folder.read(sorted_photos, factors=["kind"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_library_warns_of_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large ones are read or refused by our own measure, and what else is odd in a file is not said twice."""
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    Image.new("RGB", (12, 12)).save(tmp_path / "large.png")
+    odd = tmp_path / "odd.tif"
+    Image.new("L", (8, 8)).save(odd)
+    content = bytearray(odd.read_bytes())
+    content[8:10] = b"\xff\x00"  # tags of which there are not so many
+    odd.write_bytes(content)
+    with pytest.warns(UserWarning, match="EXIF"):
+        Image.open(odd).close()
+    assert open_world(str(tmp_path)).images(np.array([[0], [1]])).shape == (2, 64, 64, 3)
+
+
+def test_a_picture_larger_than_a_file_may_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Image.new("RGB", (12, 12)).save(tmp_path / "large.png")
+    monkeypatch.setenv("UNKNOT_MAX_BYTES", "500")
+    with pytest.raises(UnknotError, match=r"large\.png: would take 576 B of memory"):
+        open_world(str(tmp_path)).images(np.array([[0]]))

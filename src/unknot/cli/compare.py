@@ -55,6 +55,7 @@ def compare(options: CompareOptions) -> None:
     """Compare representations: differences of scores, with intervals, and whether they may be luck."""
     from unknot.errors import UnknotError
     from unknot.files import as_json
+    from unknot.studies.results import formatted
 
     if options.fail_below is not None and not 0 <= options.fail_below < inf:
         raise UnknotError(
@@ -67,7 +68,7 @@ def compare(options: CompareOptions) -> None:
     if options.json:
         put(options.json, as_json(asdict(result)))
     if options.csv:
-        put(options.csv, result.to_frame().to_csv(index=False))
+        put(options.csv, formatted(result.to_frame(), "csv"))
     if not quiet:
         _show(result, plain_console())
     lost = [] if options.fail_below is None else _lost(result, options.fail_below)

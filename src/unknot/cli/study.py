@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unknot.cli.options import DATA, DEVICE, LOG, argument, option, takes
-from unknot.cli.output import echo, plain_console, stoppable
+from unknot.cli.output import echo, plain_console, put, stoppable
 from unknot.errors import UnknotError
+from unknot.reading.names import visible
 from unknot.reports.kit.terminal import plain_table
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def study(options: StudyOptions) -> None:
     spec = read_spec(options.file)
     if options.show:
         path = Path(options.file) if Path(options.file).exists() else PRESETS / f"{options.file}.yaml"
-        typer.echo(path.read_text(encoding="utf-8"), nl=False)
+        typer.echo(visible(path.read_text(encoding="utf-8").expandtabs()), nl=False)
         return
     if options.retries < 0 or options.checkpoint_every < 1:
         raise UnknotError(
@@ -133,8 +134,7 @@ def results(
 ) -> None:
     """The results of a study as one table: a row for each run, a column for each metric."""
     from unknot.errors import unknown
-    from unknot.files import written_whole
-    from unknot.reading.names import ERRORS
+    from unknot.files import write_parquet
     from unknot.studies.folder import StudyFolder
     from unknot.studies.results import FORMATS, formatted, readable
     from unknot.studies.results import results as table_of
@@ -155,11 +155,10 @@ def results(
     if output is None:
         typer.echo(formatted(table, form), nl=False)
         return
-    with written_whole(output) as beside:
-        if form == "parquet":
-            table.to_parquet(beside, index=False)
-        else:
-            beside.write_text(formatted(table, form), encoding="utf-8", errors=ERRORS)
+    if form == "parquet":
+        write_parquet(output, table)
+    else:
+        put(str(output), formatted(table, form))
     echo(output)
 
 

@@ -22,7 +22,7 @@ from unknot.processes.threads import threads_of_torch
 from unknot.processes.trust import read_from
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import check_fields
-from unknot.reading.guard import parsing
+from unknot.reading.guard import must_fit, parsing
 from unknot.runs.workspace import ARRAYS, Workspace
 from unknot.worlds.scenes.objects_world import MaskedWorld
 from unknot.worlds.world import Images, World
@@ -204,6 +204,7 @@ def open_feature_slots(folder: Path | str, shape: Shape, opening: Opening = AS_U
         )
         if not 0 < places <= MOST or math.isqrt(places) ** 2 != places:
             raise ValueError(f"{places} places are no square")
+        must_fit(folder / WEIGHTS, (folder / WEIGHTS).stat().st_size)
         weights = load_file(folder / WEIGHTS)
         sizes = {name: asdict(how)[name] for name in ("slots", "slot_size", "iterations", "hidden")}
         network = FeatureSlots(weights["mean"], weights["spread"], places, **sizes)

@@ -15,10 +15,12 @@ from typing import Any
 
 from unknot.encoders.encoder import Encoder, Opening, Shape, writable
 from unknot.encoders.layers import known_pool, output_of, pooled
-from unknot.errors import UnknotError, UnknotWarning
+from unknot.errors import UnknotError, UnknotWarning, why
 from unknot.files import file_hash
 from unknot.models.hub import hub_or_cache
 from unknot.models.torchvision import import_timm, import_torchvision
+from unknot.reading import npz
+from unknot.reading.guard import must_fit, parsing
 from unknot.worlds.world import Images
 
 UNTRAINED = "untrained"
@@ -194,18 +196,17 @@ def _load(name: str, network: Any, path: Path) -> None:
     if not path.is_file():
         raise UnknotError(f"timm:{name}@{path}: there is no such file of weights.")
     if path.suffix == ".npz" and hasattr(network, "load_pretrained"):
-        try:
+        must_fit(path, sum(member.n_bytes for member in npz.members(path).values()))
+        with parsing(path, f"weights for {name}"):
             network.load_pretrained(str(path))
-        except (KeyError, ValueError, OSError, AttributeError) as error:
-            raise UnknotError(f"{path}: is no file of weights for {name} ({error}).") from None
         return
     if path.suffix != ".safetensors":
         raise UnknotError(f"{path}: is not a .safetensors file; convert it with safetensors.torch.save_file.")
+    must_fit(path, path.stat().st_size)
     try:
         missing, left = network.load_state_dict(load_file(path), strict=False)
     except Exception as error:
-        why = str(error).strip().splitlines()[-1].strip()
-        raise UnknotError(f"{path}: does not fit {name} ({why})") from None
+        raise UnknotError(f"{path}: does not fit {name} ({why(error, -1)})") from None
     heads = network.pretrained_cfg.get("classifier") or ()
     heads = (heads,) if isinstance(heads, str) else tuple(heads)
     wrong = [*missing, *(key for key in left if not key.startswith(tuple(f"{head}." for head in heads)))]
@@ -246,7 +247,7 @@ def _hf_network(name: str) -> tuple[Any, Sequence[str]]:
             )
     except Exception as error:  # of many kinds: no network, no such name, no safetensors
         raise UnknotError(
-            f"hf:{name}: cannot be loaded ({type(error).__name__}: {str(error).splitlines()[0]}). Is the name right, "
+            f"hf:{name}: cannot be loaded ({type(error).__name__}: {why(error)}). Is the name right, "
             "or the folder complete (config.json, model.safetensors, preprocessor_config.json)?"
         ) from error
     finally:
@@ -266,8 +267,11 @@ def _hf_statistics(name: str) -> tuple[Sequence[float], Sequence[float]]:
     try:
         with _source_of(name):
             settings, _ = ImageProcessingMixin.get_image_processor_dict(name)
-        return settings["image_mean"], settings["image_std"]
-    except (OSError, KeyError):
+        mean, std = ([float(value) for value in settings[key]] for key in ("image_mean", "image_std"))
+        if len(mean) == len(std) == 3 and all(std):
+            return mean, std
+        raise ValueError
+    except (OSError, KeyError, TypeError, ValueError):
         warnings.warn(
             f"hf:{name}: has no preprocessor_config.json with a mean and a standard deviation; images are given in "
             "[0, 1] as they are.",

@@ -230,7 +230,8 @@ class Source:
         if self.run is not None:
             return run_record(self.run)
         if self.representation is not None:
-            return dict(self.representation.source.get("encoder", {}))
+            encoder = self.representation.source.get("encoder")
+            return dict(encoder) if isinstance(encoder, Mapping) else {}  # anyone may have written the file
         return {} if self.nothing or self.untrained else dict(self._opened.record)
 
     @cached_property

@@ -6,8 +6,10 @@ Whoever opens a pickle, or a joblib file, runs the code in it.
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 from unknot.errors import UnknotError
+from unknot.reading.guard import must_fit, parsing
 
 SKOPS = ".skops"
 PICKLED = (".joblib", ".pkl", ".pickle")
@@ -26,6 +28,8 @@ def read_transformer(path: Path) -> Any:
         io = import_module("skops.io")
     except ImportError as error:
         raise UnknotError(f"{path}: skops cannot be imported ({error}); pip install skops.") from None
+    with parsing(path, "a .skops file"), ZipFile(path) as archive:
+        must_fit(path, sum(member.file_size for member in archive.infolist()))
     try:
         strange = io.get_untrusted_types(file=path)
         transformer = None if strange else io.load(path, trusted=[])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.examples.misleading import misleading
 from unknot.examples.planted import PlantedDictionary, dictionary
-from unknot.reading.arguments import must_be_a_path
+from unknot.reading.arguments import MOST, checked, must_be_a_path
 from unknot.zoo import is_of_zoo, zoo_folder
 
 __all__ = [
@@ -34,6 +34,7 @@ EXAMPLE = "example"  # the name of the shipped representation
 Code = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
+@checked
 def toy_m1(copies: int = 1) -> Code:
     """Two binary factors, colour and shape; latent 0 knows them when they agree, latent 1 knows nothing.
 
@@ -47,6 +48,7 @@ def toy_m1(copies: int = 1) -> Code:
     return _toy(copies, right=5)
 
 
+@checked
 def toy_m2(copies: int = 1) -> Code:
     """As `toy_m1`, but latent 1 is the shape in 70 % of rows.
 
@@ -57,6 +59,7 @@ def toy_m2(copies: int = 1) -> Code:
     return _toy(copies, right=7)
 
 
+@checked
 def entangled(
     sizes: Sequence[int] = (3, 3, 3, 3), *, n: int | None = None, rng: np.random.Generator | None = None
 ) -> Code:
@@ -80,11 +83,12 @@ def entangled(
     >>> float(np.corrcoef(z[:, 0], y[:, 0])[0, 1].round(12)) + 0.0
     0.0
     """
-    k = np.array(sizes, dtype=np.int64)
-    if len(k) < 2 or k.min() < 2:
+    if len(sizes) < 2 or min(sizes) < 2 or max(sizes) > MOST:
         raise UnknotError(
-            f"entangled: sizes are {tuple(sizes)}; expected two or more factors of two or more classes."
+            f"entangled: sizes are {tuple(sizes)}; expected two or more factors of two or more classes, at "
+            f"most {MOST:,}."
         )
+    k = np.array(sizes, dtype=np.int64)
     before = np.roll(k, 1)
     bases = np.concatenate([k, before])
     if n is None:
@@ -96,6 +100,8 @@ def entangled(
         digits = np.stack(np.unravel_index(np.arange(rows), tuple(bases)), axis=1)
     elif rng is None:
         raise UnknotError(f"entangled: n is {n} but rng is missing; pass np.random.default_rng(seed).")
+    elif n < 1:
+        raise UnknotError(who="entangled", field="n", value=n, expected="1 or more rows")
     else:
         digits = rng.integers(0, bases, size=(n, len(bases)))
     u, v = digits[:, : len(k)], digits[:, len(k) :]

@@ -5,11 +5,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from unknot.errors import check_known
+from unknot.errors import UnknotError, check_known
+from unknot.reading.arguments import checked
 
 Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
+@checked
 def misleading(name: str, *, n: int = 2_000, seed: int = 0) -> Table:
     """Latents and factors of which an assumption does not hold, by its name on a card.
 
@@ -24,6 +26,8 @@ def misleading(name: str, *, n: int = 2_000, seed: int = 0) -> Table:
     ('mig_sup',)
     """
     check_known("example", name, MISLEADING)
+    if n < 1:
+        raise UnknotError(who="misleading", field="n", value=n, expected="1 or more rows")
     return MISLEADING[name](n, np.random.default_rng(seed))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.reading.arguments import checked
 
 MISSED, WRONG = 0.05, 0.001  # how often a latent is silent where it should fire, and fires where it should not
 
@@ -38,6 +39,7 @@ class PlantedDictionary:
     dense: tuple[int, ...]
 
 
+@checked
 def dictionary(n: int = 6_000, *, each: int = 8, width: int = 128, seed: int = 0) -> PlantedDictionary:
     """A dictionary with splitting, absorption and duplication in known places, and concepts without any of these.
 

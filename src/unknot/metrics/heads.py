@@ -78,8 +78,8 @@ class Head:
 
 
 def standardiser(latents: Latents) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each latent; 1 in place of the deviation of a dead one."""
-    return latents.mean(axis=0), np.where(dead(latents), 1.0, latents.std(axis=0))
+    """Mean and standard deviation of each latent; infinite that of a dead one, so that nothing is left of it."""
+    return latents.mean(axis=0), np.where(dead(latents), np.inf, latents.std(axis=0))
 
 
 def train_head(

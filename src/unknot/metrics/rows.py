@@ -14,6 +14,7 @@ from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.score import Score
 
 T = TypeVar("T")
+SMALLEST = 1e-100  # of numbers below this, squares and their sums leave the range of float64
 COUNTED = {  # kinds whose classes are not at the distances of their numbers: how these are taken
     "words": "in this order",
     "categorical": "in this order",
@@ -56,17 +57,25 @@ class Rows:
 
     @cached_property
     def numbers(self) -> Floats:
-        """The varying factors (n, k) as the caller gave them, for regressions."""
-        return self.given[:, self.kept].astype(np.float64)
+        """The varying factors (n, k) as the caller gave them, for regressions; see `_regressed`."""
+        return self._regressed(self.given)
+
+    def _regressed(self, given: NDArray[Any]) -> Floats:
+        """Columns as float64, those whose squares would be 0 times a power of two: the same in all rows."""
+        numbers: Floats = given[:, self.kept].astype(np.float64, copy=False)
+        if given.dtype.kind == "f":
+            training = self.given[:, self.kept]
+            largest = np.maximum(np.fmax.reduce(training), -np.fmin.reduce(training)).astype(np.float64)
+            small = np.flatnonzero(largest < SMALLEST)
+            numbers[:, small] = np.ldexp(numbers[:, small], -np.frexp(largest[small])[1])
+        return numbers
 
     @cached_property
     def held_out(self) -> HeldOut:
         """The held-out rows, of what was prepared with an `rng` or with test rows."""
         if self.latents_test is None or self.factors_test is None or self.given_test is None:
             raise UnknotError("rows were prepared without held-out rows; pass an rng to prepare.")
-        return HeldOut(
-            self.latents_test, self.factors_test, self.given_test[:, self.kept].astype(np.float64, copy=False)
-        )
+        return HeldOut(self.latents_test, self.factors_test, self._regressed(self.given_test))
 
     def once(self, make: Callable[[Floats, Floats], T]) -> T:
         """What `make` returns of the training and the held-out latents, made once for all metrics with these rows."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -13,6 +12,8 @@ from unknot.errors import UnknotError
 from unknot.files import file_hash
 from unknot.models.hub import hub_or_cache
 from unknot.models.model import Setting
+from unknot.reading import npz
+from unknot.reading.guard import must_fit, parsing
 
 FROM_TIMM = "timm"
 TRANSFER: dict[str, float | int | str] = {"weights": FROM_TIMM, "lr": 1e-4, "steps": 50_000, "batch_size": 64}
@@ -44,10 +45,10 @@ def read_tensors(weights: str) -> dict[str, Tensor]:
     path = Path(weights).expanduser()
     if not path.is_file():
         raise UnknotError(f"{weights}: there is no such file of weights.")
-    try:
+    with parsing(weights, "a file of weights"):
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as file:
-                return {name: torch.from_numpy(file[name]) for name in file.files}
+            return {name: torch.from_numpy(array) for name, array in npz.load(path, npz.members(path)).items()}
+        must_fit(weights, path.stat().st_size)
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
@@ -55,10 +56,6 @@ def read_tensors(weights: str) -> dict[str, Tensor]:
         content = torch.load(path, map_location="cpu", weights_only=True)
         content = content.get("state_dict", content)
         return {name: value for name, value in content.items() if isinstance(value, Tensor)}
-    except Exception as error:  # of many kinds: no archive, a refused pickle, a damaged header
-        raise UnknotError(
-            f"{weights}: is no readable file of weights ({type(error).__name__}: {error})."
-        ) from None
 
 
 def timm_tensors(model: str, name: str) -> dict[str, Tensor]:

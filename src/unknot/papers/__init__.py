@@ -162,7 +162,7 @@ def find_paper(key: str) -> Paper:
     """
     if new := renamed(key):
         raise UnknotError(f"papers: {key} is now called {new}.", field="key", value=key, expected=new)
-    if key not in PAPERS:
+    if not isinstance(key, str) or key not in PAPERS:
         raise unknown("paper", key, PAPERS, field="key")
     return PAPERS[key]
 
@@ -173,7 +173,7 @@ def renamed(name: str) -> str | None:
     >>> renamed("s1_small"), renamed("s3"), renamed("duan2020")
     ('duan2020_small', 'schott2022', None)
     """
-    old = re.fullmatch(r"[sS]([0-4])(_\w+)?", name)
+    old = re.fullmatch(r"[sS]([0-4])(_\w+)?", name) if isinstance(name, str) else None
     return _BEFORE[int(old[1])] + (old[2] or "") if old else None
 
 

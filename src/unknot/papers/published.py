@@ -79,7 +79,7 @@ def tables_of(paper: Paper) -> dict[str, PublishedTable]:
 def table_of(paper: Paper, name: str) -> PublishedTable:
     """A table of a paper by its name."""
     known = tables_of(paper)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise unknown(f"table of {paper.key}", name, known, field="table")
     return known[name]
 

@@ -221,7 +221,7 @@ def _parsed(text: str) -> Holder:
     """The holder that a record names; one nobody knows if it is being written."""
     try:
         return Holder(**json.loads(text.splitlines()[0]))
-    except (ValueError, TypeError, IndexError):
+    except (ValueError, TypeError, IndexError, RecursionError):
         return Holder()
 
 

@@ -1,7 +1,8 @@
 """Objects of Python modules by name, `package.module:name`, and which names that stand in files may be imported.
 
 Importing a module runs its code. A name that the user types is theirs to choose; one that a file holds, such as the
-model of somebody's run, is imported only after `trust`, or if its module is imported already.
+model of somebody's run, is imported only after `trust`, or if it is a model whose module is imported already. Any
+other function of a loaded module is not: `pickle:loads` would be called with what a stranger has made.
 """
 
 import os
@@ -17,6 +18,7 @@ from unknot.errors import UnknotError
 VARIABLE = "UNKNOT_TRUST"  # names with blanks between; processes started by this one inherit it
 ALL = "*"
 _files: dict[str, Path | str] = {}  # name -> the file that it was read from
+_given: set[str] = set()  # names that were asked for before any file had them
 
 
 def trust(*names: str) -> None:
@@ -41,7 +43,10 @@ def imported(name: str, kind: str) -> Any:
     """
     module, _, attribute = name.partition(":")
     file, trusted = _files.get(name), os.environ.get(VARIABLE, "").split()
-    if file is not None and module not in sys.modules and not {name, ALL} & set(trusted):
+    if file is None:
+        _given.add(name)
+    loaded = kind == "model" and module in sys.modules
+    if not (loaded or name in _given or {name, ALL} & set(trusted)):
         raise UnknotError(
             f"{file}: names the {kind} '{name}', and reading it would run the code of {_place(module)}. If you know "
             f"that code, add --trust to the command; in Python: unknot.trust('{name}').",

@@ -18,7 +18,7 @@ from unknot.fields import members, words_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST = 10**9  # of anything that is counted; more is a slip of the hand, and would run or allocate without end
-LONGEST_NAME = 255  # bytes of a file's name that disks take
+LONGEST_NAME, LONGEST_PATH = 255, 4095  # bytes of a file's name, and with all its folders, that systems take
 UNCOUNTED = {"seed", "rng"}  # whole numbers that count nothing
 
 
@@ -32,14 +32,24 @@ def checked(function: F) -> F:
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD and parameter.annotation is not parameter.empty
     }
 
+    lists = {
+        name for name, each in annotations.items() if any(get_origin(kind) is Sequence for kind in members(each))
+    }
+
     @wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
         for name, value in (*zip(parameters, positional, strict=False), *named.items()):
             if name in annotations:
                 must_be(who, name, value, annotations[name])
+        named = {name: _listed(value) if name in lists else value for name, value in named.items()}
         return function(*positional, **named)
 
     return call  # type: ignore[return-value]
+
+
+def _listed(value: Any) -> Any:
+    """A list in the place of an array, which no `if` can be asked about."""
+    return value.tolist() if isinstance(value, np.ndarray) and value.ndim == 1 else value
 
 
 def check_fields(who: str, record: Any) -> None:
@@ -71,8 +81,9 @@ def must_be_a_path(who: str, value: str | PathLike[str], name: str = "path") -> 
         longest, path = 0, Path("\0")
     if "\0" in str(path):
         raise UnknotError(who=who, field=name, value=value, expected="a name that a file can have")
-    if longest > LONGEST_NAME:
-        raise UnknotError(who=who, field=name, value=value, expected=f"names of {LONGEST_NAME} bytes at most")
+    if longest > LONGEST_NAME or len(os.fsencode(path)) > LONGEST_PATH:
+        expected = f"names of {LONGEST_NAME} bytes at most, {LONGEST_PATH} with their folders"
+        raise UnknotError(who=who, field=name, value=value, expected=expected)
 
 
 _KINDS: dict[Any, Callable[[Any], bool]] = {

@@ -58,7 +58,7 @@ def read_decoder(path: Path | str) -> NDArray[np.float32]:
         )
     decoder = arrays[name] if name == "W_dec" else arrays[name].T
     encoder = arrays.get(NAMES[name])
-    if encoder is not None and len(encoder) and len(decoder) not in encoder.shape:
+    if encoder is not None and encoder.size and len(decoder) not in encoder.shape:
         raise UnknotError(
             f"{path}: {name} has shape {arrays[name].shape} and {NAMES[name]} {encoder.shape}; expected both to be of "
             f"the same latents, and {len(decoder)} are those of {name}."
@@ -119,9 +119,19 @@ def _of_torch(path: Path) -> dict[str, NDArray[Any]]:
     must_fit(path, path.stat().st_size * 2)
     with parsing(path, "a file of tensors", ONLY_TENSORS):
         content = torch.load(path, map_location="cpu", weights_only=True)
-    if not isinstance(content, Mapping):
-        raise UnknotError(f"{path}: holds a {type(content).__name__}; expected a state_dict, tensors by name.")
-    return {str(name): t.float().numpy() for name, t in content.items() if isinstance(t, torch.Tensor)}
+        if not isinstance(content, Mapping):
+            raise UnknotError(f"{path}: holds a {type(content).__name__}; expected a state_dict, tensors by name.")
+        tensors = {str(name): t for name, t in content.items() if isinstance(t, torch.Tensor)}
+        must_fit(path, 4 * sum(t.numel() for t in tensors.values()))  # one number may stand for all of a tensor
+        return {name: _numbers(name, t) for name, t in tensors.items()}
+
+
+def _numbers(name: str, tensor: Any) -> NDArray[Any]:
+    """A tensor as an array in single precision; of others than plain numbers nobody knows what they mean here."""
+    if str(tensor.layout) != "torch.strided" or tensor.is_quantized or tensor.is_complex() or tensor.is_meta:
+        raise ValueError(f"{name} is of type {tensor.dtype}, layout {tensor.layout}, device {tensor.device}")
+    array: NDArray[Any] = tensor.detach().float().numpy()
+    return array
 
 
 def _check_sizes(path: Path, shape: tuple[int, ...]) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from unknot.errors import Note, UnknotError, unknown
 from unknot.files import read_json
 from unknot.papers import table
-from unknot.reading.guard import parsing
+from unknot.reading.guard import must_fit, parsing
 from unknot.studies.folder import StudyFolder
 from unknot.studies.paths import StudyPaths
 from unknot.tasks.generalisation.options import WHO
@@ -88,6 +88,7 @@ def published(path: Path | str | None = None) -> list[BoardEntry]:
         return [entry for name in TABLES for entry in _shipped(name)]
     hint = f"Expected are the columns {', '.join(COLUMNS)}, R² as 0.667."
     with parsing(path, "a CSV of published numbers", hint):
+        must_fit(path, 8 * Path(path).stat().st_size)
         rows = list(csv.DictReader(Path(path).read_text(encoding="utf-8").splitlines()))
         return [_published(row, path) for row in rows]
 

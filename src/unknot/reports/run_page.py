@@ -4,6 +4,7 @@ Reads the run's folder only: its spec, scores, curves, pictures and results of t
 not there yet is named with the command that makes it.
 """
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,6 @@ from unknot.reports.commands import encode_command, score_command, train_command
 from unknot.reports.kit.charts import curves
 from unknot.reports.kit.latent_pictures import SWITCHED_OFF
 from unknot.reports.kit.page import (
-    KINDS,
     Cell,
     Command,
     Content,
@@ -102,11 +102,9 @@ def _scores(run: Run, records: Mapping[Path, Mapping[str, Any]]) -> Iterator[Sec
 
 
 def _picture(run: Run, name: str) -> Iterator[Picture]:
-    path = run.picture(name)
-    if path.is_file():
-        content = path.read_bytes()
-        if content[:4] in KINDS:
-            yield Picture(content, CAPTIONS[name])
+    drawn = Picture.read(run.picture(name), CAPTIONS[name])
+    if drawn is not None:
+        yield drawn
 
 
 def _curves(run: Run) -> Iterator[Content]:
@@ -135,15 +133,17 @@ def run_lines(run: Run, name: str, group: str) -> Iterator[tuple[str, Line]]:
 
 def _starts(run: Run) -> Iterator[Grid]:
     """The starts of a tournament, the one that was kept first."""
+    head = ("seed", "UDR", "informative latents", "kept")
     try:
         table = run.starts().sort_values(["kept", "udr"], ascending=False)
-    except (UnknotError, OSError, ValueError, KeyError):
+        rows: list[list[Cell]] = [
+            [str(seed), round(float(udr), 3), int(informative), "yes" if kept else ""]
+            for seed, udr, informative, kept in table[["seed", "udr", "informative", "kept"]].itertuples(
+                index=False
+            )
+        ]
+    except (UnknotError, OSError, ValueError, KeyError, OverflowError):  # there is none, or a damaged one
         return
-    head = ("seed", "UDR", "informative latents", "kept")
-    rows: list[list[Cell]] = [
-        [str(seed), round(float(udr), 3), int(informative), "yes" if kept else ""]
-        for seed, udr, informative, kept in table[["seed", "udr", "informative", "kept"]].itertuples(index=False)
-    ]
     text = "Starts, compared without labels: the one whose latents others found as well was trained to its end."
     yield Grid(head, rows, text, name="starts")
 
@@ -161,7 +161,9 @@ def _coat_curves(run: Run) -> Iterator[Drawing]:
     table = _table(run.coat)
     if table is None:
         return
-    about = run.record.get("coat") or {}
+    about = run.record.get("coat")
+    about = about if isinstance(about, dict) else {}
+    n = about.get("n")
     where = f"on {about.get('n', '?')} tuples of the corpus '{about.get('variant', '?')}'"
     for loss, title in (("l2", "L2-COAT"), ("acos", "acos-COAT")):
         columns = {"codes": f"{loss}_coat", "tidied": f"{loss}_coat_tidied", "pixels": f"pixels_{loss}_coat"}
@@ -174,7 +176,7 @@ def _coat_curves(run: Run) -> Iterator[Drawing]:
         if "tidied" in lines:
             text += " Tidied: without duplicate and invisible slots."
         yield Drawing(curves(title, table["step"].tolist(), lines), text)
-        yield from _p_hat_curves(table, loss, title, int(about.get("n") or 1))
+        yield from _p_hat_curves(table, loss, title, n if isinstance(n, int) and n > 0 else 1)
 
 
 def _p_hat_curves(table: Any, loss: str, title: str, n: int) -> Iterator[Drawing]:
@@ -201,7 +203,10 @@ def _table(read: Any) -> Any:
     except (UnknotError, OSError, ValueError):
         return None
     numeric = table.select_dtypes("number")
-    return numeric if len(numeric) and "step" in numeric else None
+    if "step" not in numeric:
+        return None
+    numeric = numeric[numeric["step"].between(0, sys.maxsize)]
+    return numeric if len(numeric) else None
 
 
 def latents_of(run: Run) -> str:

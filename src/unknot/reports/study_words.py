@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from unknot.errors import UnknotError
 from unknot.metrics import METRICS
+from unknot.reading.pictures import picture
 from unknot.reports.correlation_table import Correlations
 from unknot.reports.kit.charts import CLEAR
 from unknot.reports.kit.page import number
@@ -286,14 +288,12 @@ def _failed(study: StudyFolder) -> Iterator[str]:
 
 
 def _draws_alike(run: Run) -> bool:
-    from PIL import Image
-
     from unknot.reports.kit.latent_pictures import drawn_alike
 
     try:
-        with Image.open(run.picture("reconstructions")) as sheet:
+        with picture(run.picture("reconstructions")) as sheet:
             return drawn_alike(sheet)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # none, or a damaged one
+    except UnknotError:  # none, or a damaged one
         return False
 
 

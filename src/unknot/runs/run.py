@@ -35,7 +35,7 @@ from typing import Any
 from unknot import __version__
 from unknot.errors import UnknotError
 from unknot.examples import located
-from unknot.files import file_hash, read_json, remove_parts, write_json, written_whole
+from unknot.files import file_hash, read_json, remove_parts, write_json, write_parquet
 from unknot.processes.lock import HeldError, forget_killed, held
 from unknot.processes.trust import read_from
 from unknot.reading.arguments import must_be
@@ -213,7 +213,7 @@ class Run:
         """The reconstruction term at the end of training; NaN if its model has none."""
         if not (self.folder / "curve.parquet").is_file() or "reconstruction" not in (curve := self.curve()):
             return math.nan
-        return float(curve["reconstruction"].iloc[-1])
+        return float(curve["reconstruction"].iloc[-1]) if len(curve) else math.nan
 
     def kl(self) -> Any:
         """KL of each latent over steps, as a pandas table."""
@@ -242,8 +242,7 @@ class Run:
         """Write what was measured over steps."""
         import pandas as pd
 
-        with written_whole(self.folder / f"{name}.parquet") as beside:
-            pd.DataFrame(list(rows)).to_parquet(beside, index=False)
+        write_parquet(self.folder / f"{name}.parquet", pd.DataFrame(list(rows)))
 
     @property
     def minutes(self) -> float:
@@ -267,7 +266,7 @@ class Run:
         took = read_json(self.folder / "time.json")
         try:
             return float(took["seconds"]) / int(took["steps"]) * steps / 60
-        except (ValueError, KeyError, TypeError, ZeroDivisionError):
+        except (ValueError, KeyError, TypeError, ArithmeticError):
             return math.nan
 
     def keep_speed(self, seconds: float, steps: int) -> None:
@@ -285,14 +284,13 @@ class Run:
 
     def latents_source(self) -> dict[str, Any] | None:
         """How `latents` were made; None without them, or if they cannot be read."""
-        import numpy as np
+        from unknot.reading import npz
 
         try:
-            with self.latents.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                source = json.loads(str(file["source"]))
-        except Exception:  # a damaged zip fails in many ways, and all mean: encode it again
+            source = json.loads(str(npz.load(self.latents, ["source"])["source"]))
+        except (UnknotError, KeyError, ValueError, RecursionError):  # which all mean: encode it again
             return None
-        return source if isinstance(source, dict) else None
+        return source if isinstance(source, dict) and isinstance(source.get("encoder", {}), dict) else None
 
     def scores_of(self, latents: Path, setting: str = "") -> Path:
         """The file of the scores of one of its files of latents.

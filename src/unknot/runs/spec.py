@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from unknot.errors import UnknotError, shown, unknown
 from unknot.files import json_hash
+from unknot.reading.arguments import must_be_a_path
 from unknot.runs.schedules import judged_after, read_pressure
 
 LATER = (
@@ -79,6 +80,7 @@ class RunSpec(BaseModel):
             super().__init__(**fields)
         except ValidationError as error:
             raise _first_fault(error) from None
+        must_be_a_path("run", self.world, "world")
         read_pressure(self.pressure)
 
     @model_serializer(mode="wrap")

@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, why
 from unknot.models.model import Model
 
 Share = Callable[[Tensor, "Team"], Tensor]
@@ -129,10 +129,9 @@ def lost_peers() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        why = str(error).strip().splitlines()[0]
         raise UnknotError(
-            f"train: another process of this run is gone ({why}). Was it killed, perhaps for want of memory? The same "
-            "command goes on from the last checkpoint."
+            f"train: another process of this run is gone ({why(error)}). Was it killed, perhaps for want of memory? "
+            "The same command goes on from the last checkpoint."
         ) from error
 
 

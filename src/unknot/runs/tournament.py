@@ -24,6 +24,7 @@ from unknot.models.codes import represent
 from unknot.models.terms import kl_per_latent
 from unknot.processes.pool import spread
 from unknot.progress import Progress, silent
+from unknot.reading.guard import parsing
 from unknot.runs.batches import Feed
 from unknot.runs.run import Run
 from unknot.runs.schedules import judged_after
@@ -100,11 +101,12 @@ def hold(run: Run, feed: Feed, train: TrainStart, jobs: int, progress: Progress)
             )
         run.write_table("starts", rows)
     table, updates = run.starts(), run.updates
-    winner = starts_of(run.spec, last=len(table))[int(table["kept"].argmax())]
+    with parsing(run.folder / "starts.parquet", "the starts of a tournament", "Move it away."):
+        winner = starts_of(run.spec, last=len(table))[int(table["kept"].argmax())]
+        others = float(table["seconds"][table["kept"] == 0].sum())
     trained = train(winner, folder, until=None, progress=after((len(table) - 1) * until))
     _adopt(run, trained)
     facts = {name: fact for name, fact in trained.record.items() if name not in run.record}
-    others = float(table["seconds"][table["kept"] == 0].sum())
     run.note(**facts | {"training_seconds": round(others + float(trained.record["training_seconds"]), 1)})
     with written_whole(run.weights) as beside:
         shutil.copyfile(trained.weights, beside)
@@ -127,10 +129,11 @@ def _judged(starts: Sequence[Run], feed: Feed) -> list[dict[str, float]]:
     """A row for each start: its UDR, how many informative latents it has, its seconds, and whether it is kept."""
     rng = np.random.default_rng([feed.seed, STARTS])
     images = feed.tensor(feed.region.sample(ROWS, rng), rng)
-    states = {
-        run: torch.load(run.checkpoint, "cpu", weights_only=True) for run in starts if run.checkpoint.is_file()
-    }
-    codes = {run: _code(run, state["model"], feed, images) for run, state in states.items()}
+    states, codes = {}, {}
+    for run in [run for run in starts if run.checkpoint.is_file()]:
+        with parsing(run.checkpoint, "the checkpoint of a start", "Move it away, and this start is begun anew."):
+            states[run] = torch.load(run.checkpoint, "cpu", weights_only=True)
+            codes[run] = _code(run, states[run]["model"], feed, images)
     scores = dict(zip(codes, likeness(list(codes.values())).tolist(), strict=True)) if len(codes) > 1 else {}
     known = {run: score for run, score in scores.items() if not np.isnan(score)}
     best = max(known, key=lambda run: known[run], default=None)

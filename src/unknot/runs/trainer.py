@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from unknot.errors import UnknotError, UnknotWarning
+from unknot.errors import UnknotError, UnknotWarning, why
 from unknot.files import written_whole
 from unknot.models.codes import channels_last
 from unknot.models.model import Batch, Model, Player, Terms
@@ -353,10 +353,9 @@ def _compiled(loss: Callable[..., Terms | None]) -> Callable[..., Terms | None]:
         try:
             return fast(batch, step, generator)
         except TorchDynamoException as error:
-            why = str(error).strip().splitlines()[0]
             raise UnknotError(
-                f"torch.compile does not work here ({why}). On a CPU it needs a C++ compiler such as g++; or train "
-                "without --compile (compiled=False)."
+                f"torch.compile does not work here ({why(error)}). On a CPU it needs a C++ compiler such as g++; or "
+                "train without --compile (compiled=False)."
             ) from error
 
     return call

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, why
 from unknot.files import file_hash, must_be_ours
 from unknot.models import build
 from unknot.models.codes import channels_last
@@ -26,6 +26,7 @@ from unknot.processes.pool import companions
 from unknot.processes.threads import MOST, threads_of_torch
 from unknot.progress import Progress, silent
 from unknot.reading.arguments import checked
+from unknot.reading.guard import must_fit
 from unknot.runs.batches import Feed
 from unknot.runs.meters import Meter, usual_meters
 from unknot.runs.pictures import pictures_of
@@ -273,13 +274,14 @@ def load_model(run: Run, *, data: Path | None = None, world: World | None = None
         model, _ = build_model(run.spec, world)
     except UnknotError as error:
         raise UnknotError(f"{run.folder / 'run.json'}: {error}{run.newer}", field=error.field) from None
+    must_fit(run.weights, run.weights.stat().st_size)
     try:
         weights = load_file(run.weights)
         model.load_state_dict(adversaries(model) | weights)
     except Exception as error:
-        why = str(error).strip().splitlines()[-1].strip()
         raise UnknotError(
-            f"{run.weights}: does not fit {run.spec.title} ({why}); move it away and train the run again.{run.newer}"
+            f"{run.weights}: does not fit {run.spec.title} ({why(error, -1)}); move it away and train the run "
+            f"again.{run.newer}"
         ) from error
     return channels_last(model.eval())
 
@@ -308,7 +310,5 @@ def find_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, ValueError) as error:
-        raise UnknotError(
-            f"device '{name}' cannot be used here ({str(error).splitlines()[0]}); try cpu."
-        ) from None
+        raise UnknotError(f"device '{name}' cannot be used here ({why(error)}); try cpu.") from None
     return device

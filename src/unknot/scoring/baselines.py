@@ -19,6 +19,7 @@ from unknot.scoring.scorecard import Scorecard
 
 KIND = "baseline of scores on parts of the rows"
 RESAMPLES = 200
+LARGEST = 1e100  # squares of larger numbers are not finite, and no score is one
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,10 @@ def read_baseline(path: Path | str) -> Baseline:
         names = tuple(map(str, record["factor_names"]))
         kept = Baseline(str(record["rows"]), names, int(record["seed"]), int(record["resamples"]), scores)
     for id_, score in kept.scores.items():
-        version = METRICS[parse_identity(id_, METRICS)[0]].facts.version
+        try:
+            version = METRICS[parse_identity(id_, METRICS)[0]].facts.version
+        except UnknotError as error:
+            raise UnknotError(f"{path}: {error}") from None
         if score.version != version:
             raise UnknotError(
                 f"{path}: {id_} was scored by version {score.version} of the metric, and here is version {version}: "
@@ -123,4 +127,6 @@ def read_baseline(path: Path | str) -> Baseline:
 
 def _score(record: Mapping[str, Any]) -> KeptScore:
     draws = [np.nan if draw is None else float(draw) for draw in record["draws"]]
+    if strange := [number for number in (float(record["value"]), *draws) if abs(number) > LARGEST]:
+        raise ValueError(f"{strange[0]} is no score")
     return KeptScore(float(record["value"]), int(record["version"]), np.array(draws), int(record["units"]))

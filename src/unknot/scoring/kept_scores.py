@@ -34,7 +34,7 @@ def keep_scores(run: Run, card: Scorecard, latents: Path, /, **own: Any) -> Path
     if before and _setting(before) != _setting(record):
         path = run.scores_of(latents, json_hash(_setting(record)))
         before = _read(path)
-    if before and before["input"]["files"] != record["input"]["files"]:
+    if before and before["input"].get("files") != record["input"]["files"]:
         before = {}
     for part in ("scores", "refused"):
         kept = {id_: entry for id_, entry in before.get(part, {}).items() if id_ not in card.records}
@@ -74,8 +74,16 @@ def records_by_key(run: Run) -> dict[str, dict[str, Any]]:
 def _read(path: Path) -> dict[str, Any]:
     """A record of scores; nothing if there is none, or none that can be read."""
     record = read_json(path)
-    whole = all(isinstance(record.get(name), dict) for name in ("input", "parameters", "scores"))
-    return record if whole and isinstance(record.get("keys", {}), dict) else {}
+    try:
+        tables = [record["input"], record["parameters"], record["scores"], *record["scores"].values()]
+        tables += [record.get("keys", {}), record.get("refused", {}), record["input"].get("chosen", {})]
+        tables += [score["parts"] for score in record["scores"].values()]
+        for score in record["scores"].values():
+            float(score["seconds"])
+        set(record.get("keys", {}).values())
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return {}
+    return record if all(isinstance(table, dict) for table in tables) else {}
 
 
 def _setting(record: Mapping[str, Any]) -> list[Any]:

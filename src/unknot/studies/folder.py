@@ -25,6 +25,7 @@ SPARED = {"steps", "minutes", "error", "seconds", "refused"}  # columns that not
 TEXTS = {"id", "world", "model", "setting", "split", "status"} | {"metric", "part", "measures"}
 TEXTS |= {"task", "name", "method", "scope"}
 TAIL = 30  # lines of a log
+TAIL_BYTES = 100_000  # that they are looked for in
 
 
 class StudyFolder:
@@ -86,17 +87,17 @@ class StudyFolder:
     @cached_property
     def scores(self) -> "pd.DataFrame":
         """One row a score: id, metric, part, value, measures, higher_is_better, ..."""
-        return self._table("scores")
+        return self._of_runs("scores")
 
     @cached_property
     def tasks(self) -> "pd.DataFrame":
         """One row a number of a task: id, task, name, value, higher_is_better."""
-        return self._table("tasks")
+        return self._of_runs("tasks")
 
     @cached_property
     def ranks(self) -> "pd.DataFrame":
         """One row a run and ranking: id, method, scope, score, informative, partners."""
-        return self._table("ranks")
+        return self._of_runs("ranks")
 
     @cached_property
     def measures(self) -> list[Measure]:
@@ -130,7 +131,14 @@ class StudyFolder:
         path = self.paths.log(id_)
         if not _inside(id_) or not path.is_file():
             return ""
-        return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:])
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-TAIL:])
+
+    def _of_runs(self, name: str) -> "pd.DataFrame":
+        """A table of what is known of runs; of runs that the study has not, nothing is."""
+        table = self._table(name)
+        return table[table["id"].isin(self.runs["id"])]
 
     def _table(self, name: str) -> "pd.DataFrame":
         """One of the tables, checked; empty if it is not there yet."""
@@ -147,7 +155,8 @@ class StudyFolder:
         if missing:
             raise UnknotError(f"{path}: has no column {missing[0]}; expected {', '.join(needed)}.")
         for column in TEXTS & set(table.columns):
-            table[column] = table[column].fillna("").astype(str)
+            words = table[column].astype(object)
+            table[column] = words.where(words.notna(), "").astype(str)
         for column in set(needed) - TEXTS:
             with parsing(path, f"a table with numbers as {column}", "`unknot study` writes it anew."):
                 table[column] = pd.to_numeric(table[column])

@@ -10,7 +10,16 @@ from typing import Any
 
 from unknot import __version__
 from unknot.errors import UnknotError, UnknotWarning
-from unknot.files import json_hash, must_be_ours, plain, read_json, remove_parts, write_json, written_whole
+from unknot.files import (
+    json_hash,
+    must_be_ours,
+    plain,
+    read_json,
+    remove_parts,
+    write_json,
+    write_parquet,
+    written_whole,
+)
 from unknot.papers import renamed
 from unknot.processes.lock import HeldError, held
 from unknot.reading.versions import newer
@@ -151,13 +160,13 @@ class Store:
         head = f"{step.kind}: {error}\n{step.title}\n{when}, after {attempts} attempt(s)\n\n"
         path = self.paths.log(step.id)
         with written_whole(path) as beside:
-            beside.write_text(head + log, encoding="utf-8")
+            beside.write_text(head + log, encoding="utf-8", errors="backslashreplace")
         return path
 
     def error(self, run: PlannedRun) -> str:
         """Why a run failed; empty if it did not."""
         try:
-            with self.paths.log(run.id).open(encoding="utf-8") as file:
+            with self.paths.log(run.id).open(encoding="utf-8", errors="replace") as file:
                 return file.readline().strip()
         except OSError:
             return ""
@@ -167,8 +176,7 @@ class Store:
         from unknot.studies.tables import make_tables
 
         for name, table in make_tables(self).items():
-            with written_whole(self.paths.table(name)) as beside:
-                table.to_parquet(beside, index=False)
+            write_parquet(self.paths.table(name), table)
 
 
 def _full_setting(run: PlannedRun) -> str:

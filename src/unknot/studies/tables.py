@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from unknot.files import read_json
+from unknot.reading.guard import parsing
 from unknot.scoring.kept_scores import records_by_key, score_keys
 from unknot.scoring.record import score_rows
 from unknot.tasks import controls_of, read_result
@@ -94,5 +95,7 @@ def _ranks(store: "Store") -> Rows:
         for method, scope in store.plan.rankings:
             key, _ = store.ranking_key(group, method, scope)
             if store.ranked(key):
-                for row in read_json(store.paths.ranking(key))["ranks"]:
-                    yield row | {"method": method, "scope": scope}
+                path = store.paths.ranking(key)
+                with parsing(path, "a ranking", "Move it away, and it is made again."):
+                    rows = [dict(row) for row in read_json(path)["ranks"]]
+                yield from (row | {"method": method, "scope": scope} for row in rows)

@@ -10,6 +10,7 @@ import numpy as np
 from unknot.errors import UnknotError, extras
 from unknot.reading.guard import must_fit, parsing
 from unknot.tables.arrow import column_of
+from unknot.tables.sparse import matrix_of
 
 READ_BY = "encoding-type"  # the attribute by which AnnData says how a group is to be read
 SPARSE = ("csr_matrix", "csc_matrix")
@@ -83,11 +84,8 @@ def _column(item: Any, who: str) -> Any:
         return values if values.ndim > 1 else column_of(values, who)
     kind = item.attrs.get(READ_BY, "")
     if kind in SPARSE:
-        from scipy.sparse import csc_array, csr_array
-
-        form = csr_array if kind == "csr_matrix" else csc_array
-        parts = tuple(item[part][...] for part in ("data", "indices", "indptr"))
-        return form(parts, shape=tuple(item.attrs["shape"])).tocsr()
+        parts = {part: item[part][...] for part in ("data", "indices", "indptr")}
+        return matrix_of(who, {**parts, "shape": item.attrs["shape"]}, kind.removesuffix("_matrix"))
     if kind == "categorical":
         codes = item["codes"][...].astype(np.int64)
         classes = _column(item["categories"], who).combine_chunks()

@@ -110,8 +110,8 @@ def write_parquet(path: Path, arrays: Mapping[str, Any], labels: Labels | None, 
         columns |= {FACTOR + name: column for name, column in labels.by_name().items()}
     about = About(source=source) if labels is None else About(labels.kinds, labels.words, source)
     table = pa.table(columns).replace_schema_metadata(about.metadata)
-    with written_whole(path) as beside:
-        pq.write_table(table, beside)
+    with written_whole(path) as beside, beside.open("wb") as file:
+        pq.write_table(table, file)
 
 
 def _names_in_header(path: Path, written: str) -> NDArray[Any]:

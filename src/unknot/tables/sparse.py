@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.reading.arrays import is_sparse
+from unknot.reading.guard import must_fit
 
 PARTS = ("data", "indices", "indptr", "shape")
 NAMES = ("latents", "latents_test")
@@ -42,20 +43,24 @@ def unpacked(who: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     for name in NAMES:
         if f"{name}.data" in arrays:
             parts = {part: arrays[f"{name}.{part}"] for part in PARTS if f"{name}.{part}" in arrays}
-            rest[name] = _matrix(f"{who}: {name}", parts, "csr")
+            rest[name] = matrix_of(f"{who}: {name}", parts, "csr")
     if "format" in arrays and not any(name in rest for name in NAMES):
-        form = arrays["format"].item()
+        form = next(iter(arrays["format"].ravel().tolist()), "")
         form = form.decode("ascii", "replace") if isinstance(form, bytes) else str(form)
-        rest["latents"] = _matrix(who, {part: arrays[part] for part in SCIPY if part in arrays}, form)
+        rest["latents"] = matrix_of(who, {part: arrays[part] for part in SCIPY if part in arrays}, form)
     return rest
 
 
-def _matrix(who: str, parts: Mapping[str, NDArray[Any]], form: str) -> Any:
-    """A sparse matrix of its parts, which are checked: they come from a file."""
+def matrix_of(who: str, parts: Mapping[str, Any], form: str) -> Any:
+    """A sparse matrix of its parts, which are checked: they come from a file, and SciPy would follow them anywhere."""
     from scipy.sparse import coo_array, csc_array, csr_array
 
     try:
         shape = tuple(int(size) for size in parts["shape"])
+        must_fit(who, 8.0 * sum(shape))  # where each row begins, which a few bytes may claim a great many of
+        for part in ("indices", "indptr", "row", "col"):
+            if part in parts and parts[part].dtype.kind not in "iu":
+                raise TypeError(f"{part} of type {parts[part].dtype}")
         if form == "coo":
             matrix = coo_array((parts["data"], (parts["row"], parts["col"])), shape=shape)
         else:
@@ -67,6 +72,8 @@ def _matrix(who: str, parts: Mapping[str, NDArray[Any]], form: str) -> Any:
         raise UnknotError(
             f"{who}: a sparse matrix without {error}; expected {', '.join(PARTS)} of CSR, CSC or COO."
         ) from None
+    except UnknotError:
+        raise
     except (ValueError, TypeError, OverflowError) as error:
         raise UnknotError(f"{who}: is no sparse matrix ({error}); write it with scipy.sparse.save_npz.") from None
     return matrix.tocsr()

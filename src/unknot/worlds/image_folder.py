@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
-from unknot.reading.guard import parsing
+from unknot.reading.pictures import picture
 from unknot.worlds.array_world import ArrayWorld, ranked
 from unknot.worlds.pictures import PictureFiles
 
@@ -27,9 +27,7 @@ Fit = Literal["crop", "stretch"]
 
 def decoded(path: Path, mode: str) -> "Image":
     """A picture in a file as "RGB" or "L"."""
-    from PIL import Image
-
-    with parsing(path, "a picture", "Mend or remove it."), Image.open(path) as file:
+    with picture(path, "Mend or remove it.") as file:
         return file.convert(mode)
 
 

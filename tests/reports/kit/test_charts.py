@@ -1,5 +1,6 @@
 """Charts as inline SVG."""
 
+import math
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -116,3 +117,9 @@ def test_a_scatter_of_scores_has_numbers_below_and_one_of_counts_whole_ones() ->
 
     assert below(0.12, 0.47) == ["0.2", "0.3", "0.4"]
     assert below(2, 3, 4) == ["2", "3", "4"]
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324])
+def test_a_scale_holds_what_can_be_drawn_of_any_numbers(odd: float) -> None:
+    scale = Scale.of([-1e308, 0.0, odd], 10, 90)
+    assert math.isfinite(scale(0.0)) and scale.ticks

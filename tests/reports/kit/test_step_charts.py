@@ -35,3 +35,11 @@ def test_names_are_escaped(checked) -> None:
     curves = [Curve(NASTY, [1, 2], [0.5, 0.5], low=[0.4, 0.4], high=[0.6, 0.6]), Curve("b", [1], [0.5])]
     checked(step_curves(NASTY, curves, references={NASTY: 0.2}))
     checked(dumbbells(NASTY, [(NASTY, 0.5, {NASTY: 0.5})]))
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, 0, -1])
+def test_a_step_that_is_none_is_not_drawn(odd: float) -> None:
+    values = [0.1, 0.2, 0.3]
+    drawn = step_curves("title", [Curve("a", [1, odd, 100], values, low=values, high=values)])
+    assert "nan" not in drawn and "inf" not in drawn
+    assert "nan" not in step_curves("title", [Curve("a", [odd], [0.1])])

@@ -128,3 +128,12 @@ def test_an_archive_cut_short_is_refused_and_leaves_nothing_behind(tmp_path: Pat
 def test_a_missing_archive_says_so(tmp_path: Path) -> None:
     with pytest.raises(UnknotError, match="no such file"):
         cars3d.read(tmp_path / "cars.tar.gz")
+
+
+def test_a_model_that_would_unfold_to_more_than_a_file_may_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "cars.tar.gz", {"cars/a.mat": mat(np.zeros((128, 128, 3, 3, 2), np.uint8))})
+    monkeypatch.setenv("UNKNOT_MAX_BYTES", "1MB")
+    with pytest.raises(UnknotError, match=r"cars/a\.mat: would take 2\.4 MB of memory"):
+        cars3d.read_models(path, SMALL)

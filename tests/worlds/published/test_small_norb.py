@@ -144,3 +144,12 @@ def test_the_published_names_and_grid() -> None:
         "cat.mat.gz",
         "info.mat.gz",
     ] * 2
+
+
+def test_a_matrix_that_claims_terabytes_is_refused_before_they_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "large.mat.gz"
+    path.write_bytes(gzip.compress(struct.pack("<iiiii", MAGIC["uint8"], 3, 2**30, 2**30, 2**30)))
+    with pytest.raises(UnknotError, match=r"large\.mat\.gz: would take .* TB of memory"):
+        _norb_matrix.read(path)
+    with pytest.raises(UnknotError, match=r"large\.mat\.gz: would take .* TB of memory"):
+        next(_norb_matrix.blocks(path, 100))

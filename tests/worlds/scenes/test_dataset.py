@@ -1,4 +1,5 @@
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -156,7 +157,14 @@ def test_missing_and_damaged_files_are_named(tmp_path):
     with pytest.raises(UnknotError, match=r"CLEVR_train_000001\.png: cannot be read"):
         world.images([[1]])
     (tmp_path / "png" / "images" / "CLEVR_train_000001.png").unlink()
-    with pytest.raises(UnknotError, match="1 of 3 pictures are missing"):
+    with pytest.raises(UnknotError, match=r"2 of 3 pictures are there; CLEVR_train_000001\.png is missing"):
+        open_scenes(tmp_path / "png")
+    record = json.loads((tmp_path / "png" / "dataset.json").read_text())
+    (tmp_path / "png" / "dataset.json").write_text(json.dumps({**record, "n": 10**15}))
+    with pytest.raises(UnknotError, match=f"2 of {10**15} pictures are there"):
+        open_scenes(tmp_path / "png")
+    (tmp_path / "png" / "dataset.json").write_text(json.dumps({**record, "n": math.inf}))
+    with pytest.raises(UnknotError, match=r"dataset\.json: is no description"):
         open_scenes(tmp_path / "png")
     array = write_scenes(tmp_path / "array", SceneSet(n=3, size=16))
     np.save(array.folder / "masks.npy", np.zeros((2, 16, 16), np.uint8))

@@ -96,7 +96,7 @@ def test_missing_masks_and_damaged_descriptions_are_named(tmp_path):
     with pytest.raises(UnknotError, match="has no list of objects under 'objects'"):
         world.objects(0)
     (tmp_path / "0" / "CLEVRTEX_full_000000_flat.png").write_bytes(b"no picture")
-    with pytest.raises(UnknotError, match="is no mask that can be read"):
+    with pytest.raises(UnknotError, match="cannot be read as a picture"):
         world.masks([[0]])
     Image.new("RGB", (8, 8)).save(tmp_path / "0" / "CLEVRTEX_full_000000_flat.png")
     with pytest.raises(UnknotError, match=r"a mask of shape \(8, 8, 3\)"):

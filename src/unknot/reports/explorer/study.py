@@ -7,7 +7,7 @@ from typing import Any
 
 from unknot.errors import UnknotError
 from unknot.reports.explorer.server import Explorer, Place, explored_place, made_place
-from unknot.reports.kit.page import KINDS, Picture
+from unknot.reports.kit.page import Picture
 from unknot.reports.study_words import spoken
 from unknot.studies.folder import StudyFolder
 
@@ -77,7 +77,7 @@ def _looker(study: StudyFolder) -> Any:
         if run is None:
             return {"picture": ""}
         path = next((p for p in map(run.picture, ("traversals", "slots")) if p.is_file()), None)
-        content = b"" if path is None else path.read_bytes()
-        return {"picture": Picture(content, "").source if content[:4] in KINDS else ""}
+        drawn = None if path is None else Picture.read(path, "")
+        return {"picture": drawn.source if drawn else ""}
 
     return look

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unknot import __version__
-from unknot.errors import extras
+from unknot.errors import UnknotError, extras
 from unknot.files import written_whole
+from unknot.reading.guard import must_fit
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -44,6 +45,16 @@ class Picture:
         file = io.BytesIO()
         image.save(file, format="PNG")
         return cls(file.getvalue(), caption)
+
+    @classmethod
+    def read(cls, path: Path, caption: str) -> "Picture | None":
+        """The picture in a file, if it is one that may be shown."""
+        try:
+            must_fit(path, path.stat().st_size)
+            content = path.read_bytes()
+        except (OSError, UnknotError):  # none, or one that nobody drew
+            return None
+        return cls(content, caption) if content[:4] in KINDS else None
 
     @property
     def source(self) -> str:

@@ -45,7 +45,7 @@ def step_curves(
     named = len(curves) > 1 or bool(lines)
     right = WIDTH - (92 if named else 12)
     drawn = [v for c in curves for part in (c.values, c.low, c.high) for v in part if math.isfinite(v)]
-    steps = [s for c in curves for s in c.steps]
+    steps = [s for c in curves for s in c.steps if 0 < s < math.inf]
     x = _Steps(min(steps, default=1), max(steps, default=1), 44, right)
     y = Scale.of([*drawn, *lines.values(), *(bounds or ())], HEIGHT - 36, 26)
     body = [text(0, 14, title, "title"), *upright(y, 42, right), *x.axis(24, HEIGHT - 34)]
@@ -119,7 +119,10 @@ class _Steps:
 
 
 def _curve(x: _Steps, y: Scale, curve: Curve) -> str:
-    points = [(x(s), y(v)) for s, v in zip(curve.steps, curve.values, strict=True) if math.isfinite(v)]
+    known = [
+        (s, v) for s, v in zip(curve.steps, curve.values, strict=True) if 0 < s < math.inf and math.isfinite(v)
+    ]
+    points = [(x(s), y(v)) for s, v in known]
     if not points:
         return ""
     shown = [v for v in curve.values if math.isfinite(v)]
@@ -136,7 +139,7 @@ def _band(x: _Steps, y: Scale, curve: Curve) -> Iterator[str]:
     if not len(curve.low):
         return
     edges = zip(curve.steps, curve.low, curve.high, strict=True)
-    known = [(x(s), y(a), y(b)) for s, a, b in edges if math.isfinite(a) and math.isfinite(b)]
+    known = [(x(s), y(a), y(b)) for s, a, b in edges if 0 < s < math.inf and math.isfinite(a) and math.isfinite(b)]
     if len(known) > 1:
         there = [f"{s:.1f} {a:.1f}" for s, a, _ in known]
         back = [f"{s:.1f} {b:.1f}" for s, _, b in reversed(known)]

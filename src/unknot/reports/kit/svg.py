@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH = 340
+LARGEST = 1e300  # a scale that reaches further has no length
 LETTER = 7.1  # width of a letter in pixels, by a font that runs wide
 BOLD = 8.3  # of titles
 DIGIT = 6.0  # of a character of a number on an axis
@@ -28,7 +29,8 @@ class Scale:
         >>> Scale.of([0.12, 0.47], 0, 100).ticks
         (0.2, 0.3, 0.4)
         """
-        low, high = (min(values), max(values)) if len(values) else (0.0, 1.0)
+        values = [min(max(value, -LARGEST), LARGEST) for value in values if math.isfinite(value)]
+        low, high = (min(values), max(values)) if values else (0.0, 1.0)
         pad = 0.05 * (high - low) or 0.5 * abs(high) or 1.0
         low, high = low - pad, high + pad
         rough = (high - low) / 4

@@ -196,7 +196,7 @@ def _check_decoders(weights: Mapping[str, NDArray[np.float32]], d: int) -> None:
 
 def _same_rows(latents: Any, weights: Mapping[str, Any], other_codes: Sequence[Any]) -> list[Any]:
     """The codes of all dictionaries, if those of the others were given."""
-    if not other_codes:
+    if not len(other_codes):
         return []
     others = list(weights.items())[1:]
     if len(other_codes) != len(others):

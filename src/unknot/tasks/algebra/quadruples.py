@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.files import json_hash
 from unknot.reading.guard import load_json, must_fit, parsing
+from unknot.reading.pictures import picture
 from unknot.worlds.scenes.coat_list import read_coat_list
 from unknot.worlds.scenes.corpus import MASKED, ROLES, Corpus
 from unknot.worlds.world import Images
@@ -207,11 +208,9 @@ def _read_published(path: Path) -> list[dict[str, Any]]:
 
 
 def _read_image(path: Path) -> Images:
-    from PIL import Image
-
-    with parsing(path, "an image"), Image.open(path) as picture:
-        grey = picture.mode in ("L", "1", "I", "I;16")
-        array = np.asarray(picture.convert("L" if grey else "RGB"))
+    with picture(path) as file:
+        grey = file.mode in ("L", "1", "I", "I;16")
+        array = np.asarray(file.convert("L" if grey else "RGB"))
     return array[:, :, None] if grey else array
 
 

@@ -5,6 +5,7 @@ at least three are written whatever their number; then the values.
 """
 
 import gzip
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.reading.guard import AGAIN, parsing
+from unknot.reading.guard import AGAIN, must_fit, parsing
 
 TYPES = {0x1E3D4C55: "u1", 0x1E3D4C54: "<i4", 0x1E3D4C51: "<f4", 0x1E3D4C53: "<f8", 0x1E3D4C56: "<i2"}
 
@@ -27,7 +28,8 @@ def header(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 def read(path: Path) -> NDArray[Any]:
     """One whole matrix."""
-    shape, _ = header(path)
+    shape, dtype = header(path)
+    must_fit(path, math.prod(shape) * dtype.itemsize)
     (matrix,) = blocks(path, max(shape[0], 1))
     return matrix
 
@@ -38,7 +40,8 @@ def blocks(path: Path, rows: int) -> Iterator[NDArray[Any]]:
         shape, dtype = _header(stream, path)
         for start in range(0, shape[0], rows):
             block = (min(rows, shape[0] - start), *shape[1:])
-            n_bytes = int(np.prod(block)) * dtype.itemsize
+            n_bytes = math.prod(block) * dtype.itemsize
+            must_fit(path, n_bytes)
             data = stream.read(n_bytes)
             if len(data) < n_bytes:
                 raise EOFError(f"the data end in row {start} of {shape[0]}")

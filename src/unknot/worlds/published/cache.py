@@ -7,7 +7,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,15 +56,15 @@ def converted(copy: Path, sources: Sequence[Path], shape: tuple[int, ...], fill:
         raise UnknotError(f"{copy}: could not be written ({error.strerror or error}); free some space.") from error
     finally:
         beside.unlink(missing_ok=True)
-    return cast(NDArray[np.uint8], np.load(copy, mmap_mode="r"))
+    return npz.read_npy(copy, mapped=True)
 
 
 def _kept(copy: Path, stamp: int, shape: tuple[int, ...]) -> NDArray[Any] | None:
     try:
         if copy.stat().st_mtime_ns != stamp:
             return None
-        array: NDArray[Any] = np.load(copy, mmap_mode="r")
-    except (OSError, ValueError):
+        array: NDArray[Any] = npz.read_npy(copy, mapped=True)
+    except (OSError, UnknotError):
         return None
     return array if array.shape == shape and array.dtype == np.uint8 else None
 

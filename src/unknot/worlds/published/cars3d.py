@@ -7,6 +7,7 @@ differs between machines; model numbers are then not comparable, scores are.
 import gzip
 import io
 import lzma
+import math
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Factor, FactorSpace
-from unknot.reading.guard import AGAIN, parsing
+from unknot.reading.guard import AGAIN, must_fit, parsing
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.entry import Conventions, PublishedFile
 from unknot.worlds.published import cache, forms
@@ -109,13 +110,16 @@ def _safe(member: tarfile.TarInfo, path: Path) -> PurePosixPath:
 
 def _model(stream: IO[bytes], who: str, space: FactorSpace) -> Images:
     from PIL import Image
-    from scipy.io import loadmat
+    from scipy.io import loadmat, whosmat
 
     try:
-        images = loadmat(io.BytesIO(stream.read()), variable_names=["im"])["im"]
+        content = io.BytesIO(stream.read())
+        for name, shape, _ in whosmat(content):  # which may unfold to far more than it takes here
+            must_fit(who, 8 * math.prod(shape) if name == "im" else 0)
+        images = loadmat(content, variable_names=["im"])["im"]
     except KeyError:
         raise UnknotError(f"{who}: has no array 'im'.") from None
-    except _BROKEN:
+    except (*_BROKEN, UnknotError):
         raise
     except Exception as error:  # scipy raises many kinds on a damaged file
         raise UnknotError(f"{who}: cannot be read as a .mat file ({error}).") from error

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
+from unknot.reading import npz
 from unknot.reading.arguments import checked
 from unknot.reading.guard import parsing
 from unknot.reading.tfrecord import WHAT, Features, features, records
@@ -188,5 +189,5 @@ def _counted(copy: Path, path: Path, n: int | None) -> int:
     """How many scenes are read: as many as a copy of this very file has, or else by reading it through."""
     if copy.is_file() and copy.stat().st_mtime_ns == path.stat().st_mtime_ns:
         with parsing(copy, "a copy of a TFRecord file", f"Remove {copy.name}, and it is made again."):
-            return int(np.load(copy, mmap_mode="r").shape[0])
+            return int(npz.read_npy(copy, mapped=True).shape[0])
     return sum(1 for _ in records(path, n))

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unknot.errors import UnknotError
 from unknot.factors import Classes, FactorSpace
-from unknot.reading.guard import parsing
+from unknot.reading.pictures import picture
 from unknot.worlds.entry import PublishedFile
 from unknot.worlds.world import Images, World, as_world, needs_rng
 
@@ -139,8 +139,6 @@ def scream_stand_in_dsprites(world: World) -> DSpritesVariant:
 
 def read_painting(path: str | Path) -> Painting:
     """The painting in a file, shrunk to fit 350 x 274, as floats in [0, 1]."""
-    from PIL import Image
-
     file = Path(path)
     if not file.is_file():
         raise UnknotError(
@@ -148,9 +146,9 @@ def read_painting(path: str | Path) -> Painting:
             "there, or take the world that says 'procedural painting' in its name."
         )
     hint = f"Expected is a JPEG or PNG. Is the download complete? It comes from {SCREAM.urls[0]}."
-    with parsing(file, "a picture", hint), Image.open(file) as picture:
-        picture.thumbnail((350, 274))
-        return np.asarray(picture.convert("RGB"), dtype=np.float32) / np.float32(255)
+    with picture(file, hint) as painting:
+        painting.thumbnail((350, 274))
+        return np.asarray(painting.convert("RGB"), dtype=np.float32) / np.float32(255)
 
 
 def painted_swirls() -> Painting:

@@ -23,7 +23,7 @@ from unknot.errors import UnknotError
 from unknot.files import must_be_ours, plain, read_json, write_json, written_whole
 from unknot.processes.lock import HeldError, held
 from unknot.progress import Progress, silent
-from unknot.reading.guard import in_words, parsing
+from unknot.reading.guard import in_words, load_json, parsing
 
 MAKING = ".making"
 PAUSE = 0.5  # seconds between two looks at a folder that another process fills
@@ -61,7 +61,7 @@ def fill(
     for _ in _all_done(work, making, missing, min(jobs, len(missing))):
         done += 1
         progress("pieces", done, n_pieces)
-    return [json.loads(_record(making, k).read_text(encoding="utf-8")) for k in range(n_pieces)]
+    return [load_json(_record(making, k), hint=f"Remove {making}, and all is made anew.") for k in range(n_pieces)]
 
 
 def in_items(progress: Progress, stage: str, piece: int, n: int) -> Progress:
@@ -75,7 +75,8 @@ def in_items(progress: Progress, stage: str, piece: int, n: int) -> Progress:
 
 def opened(making: Path, name: str) -> NDArray[Any]:
     """An array of a folder under work, to be written to."""
-    array: NDArray[Any] = np.load(making / name, mmap_mode="r+", allow_pickle=False)
+    with parsing(making / name, "an array", f"Remove {making}, and all is made anew."):
+        array: NDArray[Any] = np.load(making / name, mmap_mode="r+", allow_pickle=False)
     return array
 
 
@@ -83,8 +84,8 @@ def mapped(path: Path, shape: tuple[int, ...], hint: str) -> NDArray[np.uint8]:
     """A finished array of bytes, memory-mapped, or the error that says what is wrong with it and what to do."""
     with parsing(path, "an array of bytes", hint):
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    if array.shape != shape or array.dtype != np.uint8:
-        raise UnknotError(f"{path}: is {array.dtype} {array.shape}; expected uint8 {shape}.")
+        if array.shape != shape or array.dtype != np.uint8:
+            raise UnknotError(f"{path}: is {array.dtype} {array.shape}; expected uint8 {shape}.")
     return array
 
 

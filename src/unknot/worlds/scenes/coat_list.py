@@ -18,7 +18,7 @@ import numpy as np
 from unknot.errors import UnknotError, check_known
 from unknot.files import file_hash
 from unknot.progress import Progress, silent
-from unknot.reading.guard import parsing
+from unknot.reading.guard import must_fit, parsing
 from unknot.worlds.scenes.chunks import alone, clear, difference, fill, finish, in_items, opened
 from unknot.worlds.scenes.clevr import WINDOWS, cut
 from unknot.worlds.scenes.corpus import MASKED, ROLES, VERSION, Corpus, open_corpus, write_records
@@ -39,6 +39,7 @@ def read_coat_list(file: Path | str, images: Path | str | None = None) -> list[R
     file = Path(file).expanduser()
     root = file.parent if images is None else Path(images).expanduser()
     with parsing(file, "a list of tests"):
+        must_fit(file, 8 * file.stat().st_size)
         lines = [_cells(line) for line in file.read_text(encoding="utf-8-sig").splitlines()]
     rows = []
     for number, cells in enumerate(lines, 1):

@@ -145,7 +145,7 @@ def write_records(folder: Path, tuples: Sequence[dict[str, Any]], info: dict[str
 def _size(info: dict[str, Any], folder: Path) -> tuple[int, int]:
     try:
         height, width = (int(side) for side in np.broadcast_to(info["size"], 2))
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise UnknotError(f"{folder / 'corpus.json'}: has no usable size ({error}).") from None
     return height, width
 

@@ -18,6 +18,7 @@ from unknot.errors import UnknotError, unknown
 from unknot.files import written_whole
 from unknot.progress import Progress, silent
 from unknot.reading.guard import load_json, parsing
+from unknot.reading.pictures import picture
 from unknot.worlds.array_world import ArrayWorld
 from unknot.worlds.pictures import PictureFiles, Pictures
 from unknot.worlds.scenes.chunks import (
@@ -123,7 +124,11 @@ class SceneWorld(ArrayWorld):
     @cached_property
     def records(self) -> list[dict[str, Any]]:
         """The scenes as JSON, in the order of the images."""
-        scenes: list[dict[str, Any]] = _read_json(self.folder / "scenes.json")["scenes"]
+        path = self.folder / "scenes.json"
+        with parsing(path, "the scenes of this set", "Write the set again."):
+            scenes: list[dict[str, Any]] = _read_json(path)["scenes"]
+            if not isinstance(scenes, list) or len(scenes) != self.scene_set.n:
+                raise ValueError(f"expected a list of {self.scene_set.n}")
         return scenes
 
     def scene(self, i: int) -> Scene:
@@ -182,7 +187,7 @@ def open_scenes(folder: Path | str) -> SceneWorld:
             record["split"],
             record.get("background", ""),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, UnknotError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, UnknotError) as error:
         raise UnknotError(
             f"{folder / 'dataset.json'}: is no description of a set of scenes ({error!r})."
         ) from None
@@ -256,18 +261,19 @@ def _stack(folder: Path, kind: str, scene_set: SceneSet, *channels: int) -> Pict
     shape = (*scene_set.sides, *channels)
     if scene_set.form == "array":
         return mapped(folder / f"{kind}.npy", (scene_set.n, *shape), "Write the set again.")
-    paths = [folder / kind / scene_set.file_name(i) for i in range(scene_set.n)]
-    here = set((folder / kind).iterdir()) if (folder / kind).is_dir() else set()
-    missing = [path for path in paths if path not in here]
-    if missing:
-        raise UnknotError(f"{folder / kind}: {len(missing)} of {len(paths)} pictures are missing: {missing[0]}.")
-    return PictureFiles(paths, shape, _read_png)
+    here = {path.name for path in (folder / kind).iterdir()} if (folder / kind).is_dir() else set()
+    numbers = range(scene_set.n)
+    missing = next((i for i in numbers if scene_set.file_name(i) not in here), None)
+    if missing is not None:
+        raise UnknotError(
+            f"{folder / kind}: {len(here)} of {scene_set.n} pictures are there; {scene_set.file_name(missing)} is "
+            "missing."
+        )
+    return PictureFiles([folder / kind / scene_set.file_name(i) for i in numbers], shape, _read_png)
 
 
 def _read_png(path: Path) -> NDArray[np.uint8]:
-    from PIL import Image
-
-    with parsing(path, "a picture", "Write the set again."), Image.open(path) as file:
+    with picture(path, "Write the set again.") as file:
         return np.asarray(file)
 
 

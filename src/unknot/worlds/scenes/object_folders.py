@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.reading.arguments import checked
 from unknot.reading.guard import load_json
+from unknot.reading.pictures import picture
 from unknot.worlds.image_folder import decoded
 from unknot.worlds.pictures import PictureFiles
 from unknot.worlds.scenes.objects_world import ObjectsWorld, Thing
@@ -138,13 +139,8 @@ def _picture(path: Path, size: int, zoom: float) -> NDArray[np.uint8]:
 
 def _mask(path: Path, size: int, zoom: float) -> NDArray[np.uint8]:
     """The numbers of objects at the middle of each pixel; they are no colours, and are not averaged."""
-    from PIL import Image
-
-    try:
-        with Image.open(path) as file:
-            ids = np.asarray(file)  # of a palette, its numbers
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UnknotError(f"{path}: is no mask that can be read ({error}).") from None
+    with picture(path, "It should be a mask.") as file:
+        ids = np.asarray(file)  # of a palette, its numbers
     if ids.ndim != 2 or not (ids.min(initial=0) >= 0 and ids.max(initial=0) <= 255):
         raise UnknotError(
             f"{path}: a mask of shape {ids.shape}; expected one number from 0 to 255 for each pixel."
