@@ -42,12 +42,13 @@ class SlotOptions:
     target: int = 0
     start: str = "noise"
     test_iterations: int = 0
+    slot_cost: float = 0.0
 
     def __post_init__(self) -> None:
         values = asdict(self)
         for name in ("slots", "slot_size", "iterations", "channels", "stride", "broadcast"):
             at_least_one(WHO, **{name: values[name]})
-        for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound", "target", "test_iterations"):
+        for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound", "target", "test_iterations", "slot_cost"):
             not_negative(WHO, **{name: values[name]})
         above_zero(WHO, norm_epsilon=self.norm_epsilon)
         _must_be_one_of(NOISES, noise=self.noise)

@@ -10,6 +10,7 @@ from torch.nn import functional
 from unknot.models._slot_grouping import Grouping, noise_of
 from unknot.models._slot_networks import slot_decoder, slot_encoder
 from unknot.models._slot_options import SlotOptions
+from unknot.models._slot_spare import Scene, copies, without_spare
 from unknot.models.model import Batch, DrawnSlots, Model, Player, Preset, Setting, Terms
 from unknot.models.terms import warm_up_and_decay
 
@@ -58,6 +59,8 @@ class SlotAttention(Model):
         start: "noise", or "queries": a learned start for each slot, with a straight-through gradient (Jia et al. 2023,
             arXiv:2210.08990). Slots of all images are lined up then, as by shared noise.
         test_iterations: of attention when images are encoded, if more than in training.
+        slot_cost: mean squared error that a slot must save when images are encoded; a slot that saves less becomes a
+            copy of the one that takes its place over, and draws nothing (see `_slot_spare`). 0 keeps all slots.
 
     Reference: Locatello et al. 2020, Object-Centric Learning with Slot Attention, arXiv:2006.15055.
     """
@@ -71,6 +74,7 @@ class SlotAttention(Model):
         "target",
         "start",
         "test_iterations",
+        "slot_cost",
     )
     presets: ClassVar[dict[str, Preset]] = {
         "reference": Preset(
@@ -132,7 +136,7 @@ class SlotAttention(Model):
     def __init__(self, setting: Setting, **options: Any) -> None:
         super().__init__()
         self.options = own = SlotOptions(**options)
-        self.slots, self.iterations = own.slots, own.iterations
+        self.slots, self.iterations, self.slot_cost = own.slots, own.iterations, own.slot_cost
         self.pixels, self.target = setting.pixels, own.target or setting.pixels
         self.encoder = slot_encoder(setting, own)
         self.grouping = Grouping(own.channels, own.slot_size, hidden=2 * own.slot_size, epsilon=own.norm_epsilon)
@@ -158,14 +162,19 @@ class SlotAttention(Model):
         noise = torch.randn(shape, generator=generator, device=generator.device).to(batch.images.device)
         pictures, logits = self.decoder(self.slots_of(batch.images, noise), self.target)
         drawn = DrawnSlots(pictures, logits.softmax(1)).combined()
-        aim = _signed(batch.images)
-        if self.target != self.pixels:
-            aim = functional.adaptive_avg_pool2d(aim, self.target)
-        return {"reconstruction": (drawn - aim).pow(2).mean()}
+        return {"reconstruction": (drawn - self._aim(batch.images)).pow(2).mean()}
+
+    def _aim(self, images: Tensor) -> Tensor:
+        """What slots shall draw together: images in [-1, 1], averaged to the size of the target."""
+        aim = _signed(images)
+        return aim if self.target == self.pixels else functional.adaptive_avg_pool2d(aim, self.target)
 
     def slots_of(self, images: Tensor, noise: Tensor, iterations: int = 0) -> Tensor:
         """The slots (n, k, d) that images end in, from the noise they start from; queries take no notice of it."""
-        inputs = self.encoder(_signed(images))
+        return self._grouped(self.encoder(_signed(images)), noise, iterations)
+
+    def _grouped(self, inputs: Tensor, noise: Tensor, iterations: int = 0) -> Tensor:
+        """The slots (n, k, d) that attention over the encoder's features ends in."""
         queries = self.options.start == "queries"
         start = self.queries.expand_as(noise) if queries else self.mu + self.log_sigma.exp() * noise
         slots: Tensor = self.grouping(
@@ -177,7 +186,12 @@ class SlotAttention(Model):
         """The slots (n, k, d) of images."""
         shared = self.options.noise == "shared"
         noise = noise_of(images, self.slots, self.options.slot_size, shared=shared)
-        return self.slots_of(images, noise, max(self.iterations, self.options.test_iterations))
+        inputs = self.encoder(_signed(images))
+        slots = self._grouped(inputs, noise, max(self.iterations, self.options.test_iterations))
+        if not self.slot_cost:
+            return slots
+        scene = Scene(*self.grouping.projected(inputs), self._aim(images))
+        return without_spare(self.grouping, self.decoder, scene, slots, self.slot_cost)
 
     def masks(self, images: Tensor) -> Tensor:
         """How far each pixel is drawn by each slot, (n, k, h, w)."""
@@ -185,13 +199,17 @@ class SlotAttention(Model):
 
     def slots_decoded(self, slots: Tensor, size: int = 0) -> DrawnSlots:
         """What each slot draws, and where, at the size of the images or at another."""
-        pictures, logits = self.decoder(slots, size or self.pixels)
-        return DrawnSlots(_unsigned(pictures), logits.softmax(1))
+        pictures, masks = self._drawn(slots, size or self.pixels)
+        return DrawnSlots(_unsigned(pictures), masks)
 
     def decode(self, latents: Tensor) -> Tensor:
         """Images in [0, 1] of slots (n, k, d)."""
-        pictures, logits = self.decoder(latents, self.pixels)
-        return _unsigned(DrawnSlots(pictures, logits.softmax(1)).combined())
+        return _unsigned(DrawnSlots(*self._drawn(latents, self.pixels)).combined())
+
+    def _drawn(self, slots: Tensor, size: int) -> tuple[Tensor, Tensor]:
+        """Pictures (n, k, c, h, w), not squashed, and masks (n, k, h, w); a copy of an earlier slot draws nothing."""
+        pictures, logits = self.decoder(slots, size)
+        return pictures, logits.masked_fill(copies(slots)[:, :, None, None], -math.inf).softmax(1)
 
 
 def _signed(images: Tensor) -> Tensor:
