@@ -65,9 +65,7 @@ def test_every_image_is_judged_by_itself_and_only_slots_that_are_left_are_tried(
     assert [n for n, _ in still.asked] == [8, 8, 6, 6, 4, 4]  # both images, two iterations, until none is spare
     assert [set(kept) for _, kept in still.asked] == [{3}, {3}, {2}, {2}, {1}, {1}]
     for i in range(2):
-        torch.testing.assert_close(
-            without_spare(Still(), Columns(), scene(), slots[i : i + 1], 0.01)[0], both[i]
-        )
+        torch.testing.assert_close(without_spare(Still(), Columns(), scene(), slots[i : i + 1], 0.01)[0], both[i])
 
 
 def test_slots_that_are_left_out_win_no_input_and_change_no_other():
@@ -76,7 +74,9 @@ def test_slots_that_are_left_out_win_no_input_and_change_no_other():
     keys, values = grouping.projected(inputs)
     kept = torch.tensor([[True, False, True]]).expand(2, 3)
     found = grouping.step(keys, values, slots, kept)
-    torch.testing.assert_close(found[:, [0, 2]], grouping.step(keys, values, slots[:, [0, 2]]), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(
+        found[:, [0, 2]], grouping.step(keys, values, slots[:, [0, 2]]), atol=1e-6, rtol=1e-5
+    )
 
 
 def model(**options):

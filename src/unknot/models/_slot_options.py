@@ -43,18 +43,30 @@ class SlotOptions:
     start: str = "noise"
     test_iterations: int = 0
     slot_cost: float = 0.0
+    places: int = 0
+    fine_target: int = 0
 
     def __post_init__(self) -> None:
         values = asdict(self)
         for name in ("slots", "slot_size", "iterations", "channels", "stride", "broadcast"):
             at_least_one(WHO, **{name: values[name]})
-        for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound", "target", "test_iterations", "slot_cost"):
+        for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound"):
+            not_negative(WHO, **{name: values[name]})
+        for name in ("target", "test_iterations", "slot_cost", "places", "fine_target"):
             not_negative(WHO, **{name: values[name]})
         above_zero(WHO, norm_epsilon=self.norm_epsilon)
         _must_be_one_of(NOISES, noise=self.noise)
         _must_be_one_of(ACTIVATIONS, activation=self.activation)
         _must_be_one_of(SLOT_DECODERS, slot_decoder=self.slot_decoder)
         _must_be_one_of(STARTS, start=self.start)
+        if self.places and self.slot_decoder != "mlp":
+            raise UnknotError(
+                who=WHO,
+                field="places",
+                value=self.places,
+                expected="0 with the decoder 'broadcast', which draws whole pictures",
+                hint="Set slot_decoder to mlp, or leave out places.",
+            )
         if not re.fullmatch(r"\d?[13579](,\d?[13579])*", self.kernels):
             raise UnknotError(
                 who=WHO,

@@ -34,7 +34,7 @@ def without_spare(grouping: Grouping, decoder: nn.Module, scene: Scene, slots: T
 
     One slot after another is left out: the one without which the others, after two more iterations of attention, draw
     the image best. It is to spare if their mean squared error grows by less than `cost`; at the first that is not, the
-    image has the slots it needs. So every slot that stays pays for itself, as in a shortest description (Rissanen 1978).
+    image has the slots it needs. Every slot that stays pays for itself, as in a shortest description (Rissanen 1978).
 
     Args:
         grouping: refines slots.

@@ -14,6 +14,8 @@ from unknot.models._slot_spare import Scene, copies, without_spare
 from unknot.models.model import Batch, DrawnSlots, Model, Player, Preset, Setting, Terms
 from unknot.models.terms import warm_up_and_decay
 
+FINE = 0.6  # of the steps: from there on targets are fine
+
 
 class SlotAttention(Model):
     """Slots explain an image together: each draws a picture and a mask, and masks compete at every pixel.
@@ -56,6 +58,9 @@ class SlotAttention(Model):
         kernels: sizes of the encoder's kernels, with commas.
         slot_decoder: "broadcast", or "mlp": an MLP from slot and place to colour and mask, which draws at any size.
         target: the loss compares pictures averaged to this many pixels, so that edges weigh less; 0 as they are.
+        places: the loss compares so many pixels of the target, drawn anew at each step, which takes less time; 0 all.
+            For "mlp" alone.
+        fine_target: `target` for the last 40 % of the steps, when objects have been found; 0 does not change.
         start: "noise", or "queries": a learned start for each slot, with a straight-through gradient (Jia et al. 2023,
             arXiv:2210.08990). Slots of all images are lined up then, as by shared noise.
         test_iterations: of attention when images are encoded, if more than in training.
@@ -75,6 +80,8 @@ class SlotAttention(Model):
         "start",
         "test_iterations",
         "slot_cost",
+        "places",
+        "fine_target",
     )
     presets: ClassVar[dict[str, Preset]] = {
         "reference": Preset(
@@ -138,6 +145,8 @@ class SlotAttention(Model):
         self.options = own = SlotOptions(**options)
         self.slots, self.iterations, self.slot_cost = own.slots, own.iterations, own.slot_cost
         self.pixels, self.target = setting.pixels, own.target or setting.pixels
+        self.fine_target = own.fine_target or self.target
+        self.fine_from = math.ceil(FINE * setting.steps)
         self.encoder = slot_encoder(setting, own)
         self.grouping = Grouping(own.channels, own.slot_size, hidden=2 * own.slot_size, epsilon=own.norm_epsilon)
         self.decoder = slot_decoder(setting, own)
@@ -160,14 +169,23 @@ class SlotAttention(Model):
         """The squared error of the slots' image."""
         shape = (len(batch.images), self.slots, self.options.slot_size)
         noise = torch.randn(shape, generator=generator, device=generator.device).to(batch.images.device)
-        pictures, logits = self.decoder(self.slots_of(batch.images, noise), self.target)
+        slots = self.slots_of(batch.images, noise)
+        size = self.fine_target if step >= self.fine_from else self.target
+        aim = self._aim(batch.images, size)
+        if self.options.places:
+            every = torch.randperm(size**2, generator=generator, device=generator.device)
+            chosen = every[: self.options.places].to(aim.device)
+            pictures, logits = self.decoder(slots, size, chosen)
+            aim = aim.flatten(2)[:, :, chosen]
+        else:
+            pictures, logits = self.decoder(slots, size)
         drawn = DrawnSlots(pictures, logits.softmax(1)).combined()
-        return {"reconstruction": (drawn - self._aim(batch.images)).pow(2).mean()}
+        return {"reconstruction": (drawn - aim).pow(2).mean()}
 
-    def _aim(self, images: Tensor) -> Tensor:
-        """What slots shall draw together: images in [-1, 1], averaged to the size of the target."""
+    def _aim(self, images: Tensor, size: int) -> Tensor:
+        """What slots shall draw together: images in [-1, 1], averaged to a size."""
         aim = _signed(images)
-        return aim if self.target == self.pixels else functional.adaptive_avg_pool2d(aim, self.target)
+        return aim if size == self.pixels else functional.adaptive_avg_pool2d(aim, size)
 
     def slots_of(self, images: Tensor, noise: Tensor, iterations: int = 0) -> Tensor:
         """The slots (n, k, d) that images end in, from the noise they start from; queries take no notice of it."""
@@ -190,7 +208,7 @@ class SlotAttention(Model):
         slots = self._grouped(inputs, noise, max(self.iterations, self.options.test_iterations))
         if not self.slot_cost:
             return slots
-        scene = Scene(*self.grouping.projected(inputs), self._aim(images))
+        scene = Scene(*self.grouping.projected(inputs), self._aim(images, self.target))
         return without_spare(self.grouping, self.decoder, scene, slots, self.slot_cost)
 
     def masks(self, images: Tensor) -> Tensor:
