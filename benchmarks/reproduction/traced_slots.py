@@ -6,6 +6,7 @@ occluded tuples of the same size. Every run goes on where it was interrupted. A 
 python benchmarks/reproduce.py traced_slots --seeds 1 --pixels 32 --steps 1000
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,19 +58,40 @@ def scores(trained: Run, unseen: Path, corpus: Corpus, folder: Path) -> dict[str
 
     result = algebra(trained, corpus, pictures=0, folder=folder / "codes").values
     coat = {f"L2-COAT {words}": 100 * result[f"l2_coat{ending}"] for ending, words in VARIANTS.items()}
+    every = algebra(every_slot(trained), corpus, pictures=0).values
     return {
         "steps": trained.spec.steps,
         "minutes": f"{trained.record['training_seconds'] / 60:.1f}",
         **masks_scored(trained, unseen),
         **coat,
+        "L2-COAT, spare slots too": 100 * every["l2_coat"],
+        "L2-COAT without duplicates, spare slots too": 100 * every["l2_coat_no_duplicates"],
         "pixels' L2-COAT": 100 * result["pixels_l2_coat"],
     }
+
+
+def every_slot(trained: Run) -> Callable[[Any], Any]:
+    """Slots of images as attention leaves them, those to spare too."""
+    import torch
+
+    from unknot.runs.batches import as_tensor
+    from unknot.runs.training import load_model
+
+    model = load_model(trained)
+    model.slot_cost = 0.0
+
+    def encode(images: Any) -> Any:
+        with torch.inference_mode():
+            return model.represent(as_tensor(images.copy())).numpy()
+
+    return encode
 
 
 def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
     """Masks of the size of the images, against the true objects of scenes that were never trained on.
 
-    Without duplicates, slots that repeat another one, as COAT tells them, draw nothing.
+    Beside them those of all slots, also the ones to spare; and of these without duplicates: slots that repeat another
+    one, as COAT tells them, draw nothing.
     """
     import numpy as np
     import torch
@@ -79,17 +101,21 @@ def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
     from unknot.runs.training import load_model
 
     model, (images, truth) = load_model(trained), images_and_masks(unseen)
-    owners, alone = [], []
+    cost = model.slot_cost
+    owners: dict[str, list[Any]] = {"": [], ", spare slots too": [], " without duplicates": []}
     with torch.inference_mode():
         for part in np.array_split(images, 20):
-            slots = model.represent(as_tensor(part))
+            pictures = as_tensor(part)
+            model.slot_cost = cost
+            owners[""].append(model.masks(pictures).argmax(1).numpy())
+            model.slot_cost = 0.0
+            slots = model.represent(pictures)
             masks = model.slots_decoded(slots).masks.numpy()
-            owners.append(masks.argmax(axis=1))
-            alone.append(np.where(duplicates(slots.numpy())[:, :, None, None], 0, masks).argmax(axis=1))
-    single = segmentation(truth, np.concatenate(alone))
-    return segmentation(truth, np.concatenate(owners)) | {
-        f"{name} without duplicates": value for name, value in single.items()
-    }
+            alone = np.where(duplicates(slots.numpy())[:, :, None, None], 0, masks)
+            owners[", spare slots too"].append(masks.argmax(axis=1))
+            owners[" without duplicates"].append(alone.argmax(axis=1))
+    measured = {words: segmentation(truth, np.concatenate(parts)) for words, parts in owners.items()}
+    return {name + words: value for words, values in measured.items() for name, value in values.items()}
 
 
 def grid_scores(unseen: Path) -> dict[str, float]:

@@ -90,12 +90,14 @@ def _without_each(
     """
     n, k, width = slots.shape
     left = kept[:, None] & ~torch.eye(k, dtype=torch.bool, device=slots.device)
-    image, slot = kept.nonzero(as_tuple=True)
-    some, those, settled = scene.of(image), left[image, slot], slots[image]
-    for _ in range(SETTLING):
-        settled = grouping.step(some.keys, some.values, settled, those)
-    all_settled = slots.new_empty(n, k, k, width)
-    errors = slots.new_full((n, k), math.inf)
-    all_settled[image, slot] = settled
-    errors[image, slot] = drawn_error(decoder, settled, those, some.aim)[0]
-    return all_settled, left, errors
+    settled, errors = slots.new_empty(n, k, k, width), slots.new_full((n, k), math.inf)
+    for slot in range(k):  # one at a time: the pictures of all at once may be too large
+        rows = kept[:, slot].nonzero()[:, 0]
+        if not len(rows):
+            continue
+        some, those, moved = scene.of(rows), left[rows, slot], slots[rows]
+        for _ in range(SETTLING):
+            moved = grouping.step(some.keys, some.values, moved, those)
+        settled[rows, slot] = moved
+        errors[rows, slot] = drawn_error(decoder, moved, those, some.aim)[0]
+    return settled, left, errors
