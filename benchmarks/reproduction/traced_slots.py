@@ -19,6 +19,7 @@ from unknot.worlds.scenes.corpus import Corpus
 SETTINGS = ("iid", "corr")
 IMAGES, UNSEEN, TUPLES = 20_000, 1_000, 256
 VARIANTS = {"": "as they are", "_no_duplicates": "without duplicates", "_tidied": "tidied"}
+PLAIN, ALONE = " of one start", " of one start without duplicates"
 
 
 def spec(world: Path, seed: int, pixels: int, steps: int | None = None) -> RunSpec:
@@ -58,27 +59,34 @@ def scores(trained: Run, unseen: Path, corpus: Corpus, folder: Path) -> dict[str
 
     result = algebra(trained, corpus, pictures=0, folder=folder / "codes").values
     coat = {f"L2-COAT {words}": 100 * result[f"l2_coat{ending}"] for ending, words in VARIANTS.items()}
-    every = algebra(every_slot(trained), corpus, pictures=0).values
+    plain = algebra(plainly_encoded(trained), corpus, pictures=0).values
     return {
         "steps": trained.spec.steps,
         "minutes": f"{trained.record['training_seconds'] / 60:.1f}",
         **masks_scored(trained, unseen),
         **coat,
-        "L2-COAT, spare slots too": 100 * every["l2_coat"],
-        "L2-COAT without duplicates, spare slots too": 100 * every["l2_coat_no_duplicates"],
+        f"L2-COAT{PLAIN}": 100 * plain["l2_coat"],
+        f"L2-COAT{ALONE}": 100 * plain["l2_coat_no_duplicates"],
         "pixels' L2-COAT": 100 * result["pixels_l2_coat"],
     }
 
 
-def every_slot(trained: Run) -> Callable[[Any], Any]:
-    """Slots of images as attention leaves them, those to spare too."""
+def plain_model(trained: Run) -> Any:
+    """A model of one start, which merges no slots."""
+    from unknot.runs.training import load_model
+
+    model: Any = load_model(trained)
+    model.test_starts, model.merge = 1, 0.0
+    return model
+
+
+def plainly_encoded(trained: Run) -> Callable[[Any], Any]:
+    """Images to slots as one start of attention leaves them."""
     import torch
 
     from unknot.runs.batches import as_tensor
-    from unknot.runs.training import load_model
 
-    model = load_model(trained)
-    model.slot_cost = 0.0
+    model = plain_model(trained)
 
     def encode(images: Any) -> Any:
         with torch.inference_mode():
@@ -90,7 +98,7 @@ def every_slot(trained: Run) -> Callable[[Any], Any]:
 def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
     """Masks of the size of the images, against the true objects of scenes that were never trained on.
 
-    Beside them those of all slots, also the ones to spare; and of these without duplicates: slots that repeat another
+    Beside them those of one start, as attention leaves it; and of these without duplicates: slots that repeat another
     one, as COAT tells them, draw nothing.
     """
     import numpy as np
@@ -100,20 +108,17 @@ def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
     from unknot.runs.batches import as_tensor
     from unknot.runs.training import load_model
 
-    model, (images, truth) = load_model(trained), images_and_masks(unseen)
-    cost = model.slot_cost
-    owners: dict[str, list[Any]] = {"": [], ", spare slots too": [], " without duplicates": []}
+    model, plain, (images, truth) = load_model(trained), plain_model(trained), images_and_masks(unseen)
+    owners: dict[str, list[Any]] = {"": [], PLAIN: [], ALONE: []}
     with torch.inference_mode():
         for part in np.array_split(images, 20):
             pictures = as_tensor(part)
-            model.slot_cost = cost
             owners[""].append(model.masks(pictures).argmax(1).numpy())
-            model.slot_cost = 0.0
-            slots = model.represent(pictures)
-            masks = model.slots_decoded(slots).masks.numpy()
+            slots = plain.represent(pictures)
+            masks = plain.slots_decoded(slots).masks.numpy()
+            owners[PLAIN].append(masks.argmax(axis=1))
             alone = np.where(duplicates(slots.numpy())[:, :, None, None], 0, masks)
-            owners[", spare slots too"].append(masks.argmax(axis=1))
-            owners[" without duplicates"].append(alone.argmax(axis=1))
+            owners[ALONE].append(alone.argmax(axis=1))
     measured = {words: segmentation(truth, np.concatenate(parts)) for words, parts in owners.items()}
     return {name + words: value for words, values in measured.items() for name, value in values.items()}
 

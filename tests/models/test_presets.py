@@ -191,7 +191,8 @@ def test_the_defaults_are_those_of_the_papers():
         "target": 0,
         "start": "noise",
         "test_iterations": 0,
-        "slot_cost": 0,
+        "test_starts": 1,
+        "merge": 0,
         "places": 0,
         "fine_target": 0,
     }

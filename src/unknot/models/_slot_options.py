@@ -42,17 +42,18 @@ class SlotOptions:
     target: int = 0
     start: str = "noise"
     test_iterations: int = 0
-    slot_cost: float = 0.0
+    test_starts: int = 1
+    merge: float = 0.0
     places: int = 0
     fine_target: int = 0
 
     def __post_init__(self) -> None:
         values = asdict(self)
-        for name in ("slots", "slot_size", "iterations", "channels", "stride", "broadcast"):
+        for name in ("slots", "slot_size", "iterations", "channels", "stride", "broadcast", "test_starts"):
             at_least_one(WHO, **{name: values[name]})
         for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound"):
             not_negative(WHO, **{name: values[name]})
-        for name in ("target", "test_iterations", "slot_cost", "places", "fine_target"):
+        for name in ("target", "test_iterations", "merge", "places", "fine_target"):
             not_negative(WHO, **{name: values[name]})
         above_zero(WHO, norm_epsilon=self.norm_epsilon)
         _must_be_one_of(NOISES, noise=self.noise)
@@ -66,6 +67,13 @@ class SlotOptions:
                 value=self.places,
                 expected="0 with the decoder 'broadcast', which draws whole pictures",
                 hint="Set slot_decoder to mlp, or leave out places.",
+            )
+        if self.test_starts > 1 and self.start == "queries":
+            raise UnknotError(
+                who=WHO,
+                field="test_starts",
+                value=self.test_starts,
+                expected="1 with learned queries, one start alone",
             )
         if not re.fullmatch(r"\d?[13579](,\d?[13579])*", self.kernels):
             raise UnknotError(

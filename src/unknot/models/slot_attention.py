@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unknot.models._slot_choice import best_start, copies, merged
 from unknot.models._slot_grouping import Grouping, noise_of
 from unknot.models._slot_networks import slot_decoder, slot_encoder
 from unknot.models._slot_options import SlotOptions
-from unknot.models._slot_spare import Scene, copies, without_spare
 from unknot.models.model import Batch, DrawnSlots, Model, Player, Preset, Setting, Terms
 from unknot.models.terms import warm_up_and_decay
 
@@ -28,7 +28,7 @@ class SlotAttention(Model):
     to the size of the image; its mask is the softmax over slots of one more channel.
 
     Slots (n, k, d) are the representation. Their noise depends on the image alone, so that encoding is deterministic;
-    `model.slots` and `model.iterations` may be raised after training.
+    `model.slots`, `model.iterations`, `model.test_starts` and `model.merge` may be changed after training.
 
     | variant | options |
     |---|---|
@@ -64,8 +64,11 @@ class SlotAttention(Model):
         start: "noise", or "queries": a learned start for each slot, with a straight-through gradient (Jia et al. 2023,
             arXiv:2210.08990). Slots of all images are lined up then, as by shared noise.
         test_iterations: of attention when images are encoded, if more than in training.
-        slot_cost: mean squared error that a slot must save when images are encoded; a slot that saves less becomes a
-            copy of the one that takes its place over, and draws nothing (see `_slot_spare`). 0 keeps all slots.
+        test_starts: attention starts from so many draws of noise when images are encoded, and the slots that draw the
+            image best are taken.
+        merge: when images are encoded, slots within this half chord of an earlier one are merged with it, as COAT tells
+            duplicates (0.15): one takes over what they shared, the others become copies of it and draw nothing. 0 keeps
+            all. For other ways to as many slots as objects see Fan et al. 2024, arXiv:2406.09196.
 
     Reference: Locatello et al. 2020, Object-Centric Learning with Slot Attention, arXiv:2006.15055.
     """
@@ -79,7 +82,8 @@ class SlotAttention(Model):
         "target",
         "start",
         "test_iterations",
-        "slot_cost",
+        "test_starts",
+        "merge",
         "places",
         "fine_target",
     )
@@ -143,7 +147,8 @@ class SlotAttention(Model):
     def __init__(self, setting: Setting, **options: Any) -> None:
         super().__init__()
         self.options = own = SlotOptions(**options)
-        self.slots, self.iterations, self.slot_cost = own.slots, own.iterations, own.slot_cost
+        self.slots, self.iterations = own.slots, own.iterations
+        self.test_starts, self.merge = own.test_starts, own.merge
         self.pixels, self.target = setting.pixels, own.target or setting.pixels
         self.fine_target = own.fine_target or self.target
         self.fine_from = math.ceil(FINE * setting.steps)
@@ -202,14 +207,15 @@ class SlotAttention(Model):
 
     def represent(self, images: Tensor) -> Tensor:
         """The slots (n, k, d) of images."""
-        shared = self.options.noise == "shared"
-        noise = noise_of(images, self.slots, self.options.slot_size, shared=shared)
+        own, starts = self.options, self.test_starts
+        noise = noise_of(images, starts * self.slots, own.slot_size, shared=own.noise == "shared")
         inputs = self.encoder(_signed(images))
-        slots = self._grouped(inputs, noise, max(self.iterations, self.options.test_iterations))
-        if not self.slot_cost:
-            return slots
-        scene = Scene(*self.grouping.projected(inputs), self._aim(images, self.target))
-        return without_spare(self.grouping, self.decoder, scene, slots, self.slot_cost)
+        ends = [
+            self._grouped(inputs, start, max(self.iterations, own.test_iterations))
+            for start in noise.unflatten(1, (starts, -1)).unbind(1)
+        ]
+        slots = ends[0] if starts == 1 else best_start(ends, self.decoder, self._aim(images, self.target))
+        return merged(self.grouping, inputs, slots, self.merge) if self.merge else slots
 
     def masks(self, images: Tensor) -> Tensor:
         """How far each pixel is drawn by each slot, (n, k, h, w)."""
