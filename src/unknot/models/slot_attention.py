@@ -212,7 +212,7 @@ class SlotAttention(Model):
         inputs = self.encoder(_signed(images))
         ends = [
             self._grouped(inputs, start, max(self.iterations, own.test_iterations))
-            for start in noise.unflatten(1, (starts, -1)).unbind(1)
+            for start in noise.chunk(starts, dim=1)
         ]
         slots = ends[0] if starts == 1 else best_start(ends, self.decoder, self._aim(images, self.target))
         return merged(self.grouping, inputs, slots, self.merge) if self.merge else slots
