@@ -193,7 +193,6 @@ def test_the_defaults_are_those_of_the_papers():
         "test_iterations": 0,
         "test_starts": 1,
         "merge": 0,
-        "decoder_hidden": 64,
         "places": 0,
         "fine_target": 0,
     }

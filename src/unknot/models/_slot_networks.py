@@ -11,6 +11,7 @@ from unknot.models._slot_grouping import positions
 from unknot.models._slot_options import WHO, SlotOptions
 from unknot.models.model import Setting
 
+HIDDEN = 64  # units of the coordinate decoder's layers
 OCTAVES = 3  # of the waves that it knows places by
 
 
@@ -102,14 +103,13 @@ class CoordinateDecoder(nn.Module):
 
     def __init__(self, setting: Setting, options: SlotOptions) -> None:
         super().__init__()
-        hidden = options.decoder_hidden
-        self.slot = nn.Linear(options.slot_size, hidden)
-        self.place = nn.Linear(2 + 4 * OCTAVES, hidden, bias=False)
+        self.slot = nn.Linear(options.slot_size, HIDDEN)
+        self.place = nn.Linear(2 + 4 * OCTAVES, HIDDEN, bias=False)
         self.body = nn.Sequential(
             options.activated(),
-            nn.Linear(hidden, hidden),
+            nn.Linear(HIDDEN, HIDDEN),
             options.activated(),
-            nn.Linear(hidden, setting.channels + 1),
+            nn.Linear(HIDDEN, setting.channels + 1),
         )
 
     def forward(self, slots: Tensor, size: int, chosen: Tensor | None = None) -> tuple[Tensor, Tensor]:

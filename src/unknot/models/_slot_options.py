@@ -44,22 +44,12 @@ class SlotOptions:
     test_iterations: int = 0
     test_starts: int = 1
     merge: float = 0.0
-    decoder_hidden: int = 64
     places: int = 0
     fine_target: int = 0
 
     def __post_init__(self) -> None:
         values = asdict(self)
-        for name in (
-            "slots",
-            "slot_size",
-            "iterations",
-            "channels",
-            "stride",
-            "broadcast",
-            "test_starts",
-            "decoder_hidden",
-        ):
+        for name in ("slots", "slot_size", "iterations", "channels", "stride", "broadcast", "test_starts"):
             at_least_one(WHO, **{name: values[name]})
         for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound"):
             not_negative(WHO, **{name: values[name]})

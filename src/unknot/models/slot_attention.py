@@ -57,7 +57,6 @@ class SlotAttention(Model):
         law_bound: mu and log_sigma are drawn between its negative and this; 0 is Glorot's for one row.
         kernels: sizes of the encoder's kernels, with commas.
         slot_decoder: "broadcast", or "mlp": an MLP from slot and place to colour and mask, which draws at any size.
-        decoder_hidden: units of the layers of "mlp".
         target: the loss compares pictures averaged to this many pixels, so that edges weigh less; 0 as they are.
         places: the loss compares so many pixels of the target, drawn anew at each step, which takes less time; 0 all.
             For "mlp" alone.
@@ -85,7 +84,6 @@ class SlotAttention(Model):
         "test_iterations",
         "test_starts",
         "merge",
-        "decoder_hidden",
         "places",
         "fine_target",
     )
