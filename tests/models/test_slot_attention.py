@@ -281,18 +281,3 @@ def test_a_loss_of_some_places_is_that_of_the_picture_there():
     assert every["reconstruction"].item() == pytest.approx((drawn - aim).pow(2).mean().item(), rel=1e-5)
     with pytest.raises(UnknotError, match="places is 40"):
         small(places=40)
-
-
-def test_a_target_is_finer_for_the_last_two_fifths_of_the_steps():
-    torch.manual_seed(0)
-    setting = Setting(channels=3, pixels=32, steps=10)
-    model = SlotAttention(setting, **{**SMALL, **QUICK, "fine_target": 32})
-    fine = SlotAttention(setting, **{**SMALL, **QUICK, "target": 32})
-    fine.load_state_dict(model.state_dict())
-
-    def loss(of: SlotAttention, step: int) -> float:
-        return of.loss(Batch(images()), step, torch.Generator().manual_seed(3))["reconstruction"].item()
-
-    assert loss(model, 5) != loss(fine, 5)
-    assert loss(model, 6) == loss(fine, 6)
-    assert loss(model, 5) == loss(model, 0)

@@ -105,3 +105,22 @@ def test_a_model_takes_the_best_of_its_starts():
     torch.testing.assert_close(many.represent(images()), expected, atol=1e-6, rtol=1e-5)
     with pytest.raises(UnknotError, match="test_starts is 2"):
         model(start="queries", test_starts=2)
+
+
+@torch.no_grad()
+def test_masks_with_a_sigma_are_posteriors_of_a_mixture():
+    plain, sharp = model(), model(mask_sigma=0.5)
+    pictures, logits = plain.decoder(plain.represent(images()), 32)
+    aim, prior = 2 * images() - 1, logits.softmax(1)
+    by_hand = torch.empty(4)
+    for slot in range(4):
+        apart = (pictures[1, slot, :, 5, 7] - aim[1, :, 5, 7]).pow(2).sum()
+        by_hand[slot] = prior[1, slot, 5, 7] * torch.exp(-apart / (2 * 0.5**2))
+    found = sharp.masks(images())
+    torch.testing.assert_close(found[1, :, 5, 7], by_hand / by_hand.sum())
+    torch.testing.assert_close(found.sum(1), torch.ones(3, 32, 32))
+    torch.testing.assert_close(plain.masks(images()), prior)
+    alike = model(mask_sigma=0.01, merge=1.1).masks(
+        images()
+    )  # copies stay without pixels, far colours without NaN
+    assert alike[:, 0].eq(1).all() and alike[:, 1:].eq(0).all()

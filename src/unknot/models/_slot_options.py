@@ -45,7 +45,7 @@ class SlotOptions:
     test_starts: int = 1
     merge: float = 0.0
     places: int = 0
-    fine_target: int = 0
+    mask_sigma: float = 0.0
 
     def __post_init__(self) -> None:
         values = asdict(self)
@@ -53,7 +53,7 @@ class SlotOptions:
             at_least_one(WHO, **{name: values[name]})
         for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound"):
             not_negative(WHO, **{name: values[name]})
-        for name in ("target", "test_iterations", "merge", "places", "fine_target"):
+        for name in ("target", "test_iterations", "merge", "places", "mask_sigma"):
             not_negative(WHO, **{name: values[name]})
         above_zero(WHO, norm_epsilon=self.norm_epsilon)
         _must_be_one_of(NOISES, noise=self.noise)

@@ -14,8 +14,6 @@ from unknot.models._slot_options import SlotOptions
 from unknot.models.model import Batch, DrawnSlots, Model, Player, Preset, Setting, Terms
 from unknot.models.terms import warm_up_and_decay
 
-FINE = 0.6  # of the steps: from there on targets are fine
-
 
 class SlotAttention(Model):
     """Slots explain an image together: each draws a picture and a mask, and masks compete at every pixel.
@@ -28,7 +26,8 @@ class SlotAttention(Model):
     to the size of the image; its mask is the softmax over slots of one more channel.
 
     Slots (n, k, d) are the representation. Their noise depends on the image alone, so that encoding is deterministic;
-    `model.slots`, `model.iterations`, `model.test_starts` and `model.merge` may be changed after training.
+    `model.slots`, `model.iterations`, `model.test_starts`, `model.merge` and
+    `model.mask_sigma` may be changed after training.
 
     | variant | options |
     |---|---|
@@ -60,7 +59,6 @@ class SlotAttention(Model):
         target: the loss compares pictures averaged to this many pixels, so that edges weigh less; 0 as they are.
         places: the loss compares so many pixels of the target, drawn anew at each step, which takes less time; 0 all.
             For "mlp" alone.
-        fine_target: `target` for the last 40 % of the steps, when objects have been found; 0 does not change.
         start: "noise", or "queries": a learned start for each slot, with a straight-through gradient (Jia et al. 2023,
             arXiv:2210.08990). Slots of all images are lined up then, as by shared noise.
         test_iterations: of attention when images are encoded, if more than in training.
@@ -69,6 +67,10 @@ class SlotAttention(Model):
         merge: when images are encoded, slots within this half chord of an earlier one are merged with it, as COAT tells
             duplicates (0.15): one takes over what they shared, the others become copies of it and draw nothing. 0 keeps
             all. For other ways to as many slots as objects see Fan et al. 2024, arXiv:2406.09196.
+        mask_sigma: the masks of images are posteriors of a mixture: a slot's mask times the density of the pixel around
+            the colour the slot draws there, with this standard deviation in images of [-1, 1]. Their edges are those of
+            the image, however coarse the target (Greff et al. 2017, Neural Expectation Maximization, arXiv:1708.03691).
+            0 leaves masks as they are drawn.
 
     Reference: Locatello et al. 2020, Object-Centric Learning with Slot Attention, arXiv:2006.15055.
     """
@@ -85,7 +87,7 @@ class SlotAttention(Model):
         "test_starts",
         "merge",
         "places",
-        "fine_target",
+        "mask_sigma",
     )
     presets: ClassVar[dict[str, Preset]] = {
         "reference": Preset(
@@ -142,16 +144,40 @@ class SlotAttention(Model):
                 "steps": 10_000,
             },
         ),
+        "quick64": Preset(
+            "ours, for ray-traced scenes of 64 pixels in ten minutes of one core; see docs/object_models.md",
+            fixed={
+                "slot_size": 48,
+                "channels": 32,
+                "kernels": "5,3,3",
+                "stride": 4,
+                "slot_decoder": "mlp",
+                "target": 16,
+                "places": 128,
+                "test_iterations": 5,
+                "test_starts": 4,
+                "merge": 0.15,
+                "mask_sigma": 0.1,
+                "warm_up": 200,
+                "half_life": 0,
+                "clip": 0.5,
+                "init": "torch",
+                "image_size": 64,
+                "lr": 1e-3,
+                "schedule": "cosine",
+                "batch_size": 32,
+                "precision": "bfloat16",
+                "steps": 12_000,
+            },
+        ),
     }
 
     def __init__(self, setting: Setting, **options: Any) -> None:
         super().__init__()
         self.options = own = SlotOptions(**options)
         self.slots, self.iterations = own.slots, own.iterations
-        self.test_starts, self.merge = own.test_starts, own.merge
+        self.test_starts, self.merge, self.mask_sigma = own.test_starts, own.merge, own.mask_sigma
         self.pixels, self.target = setting.pixels, own.target or setting.pixels
-        self.fine_target = own.fine_target or self.target
-        self.fine_from = math.ceil(FINE * setting.steps)
         self.encoder = slot_encoder(setting, own)
         self.grouping = Grouping(own.channels, own.slot_size, hidden=2 * own.slot_size, epsilon=own.norm_epsilon)
         self.decoder = slot_decoder(setting, own)
@@ -175,22 +201,21 @@ class SlotAttention(Model):
         shape = (len(batch.images), self.slots, self.options.slot_size)
         noise = torch.randn(shape, generator=generator, device=generator.device).to(batch.images.device)
         slots = self.slots_of(batch.images, noise)
-        size = self.fine_target if step >= self.fine_from else self.target
-        aim = self._aim(batch.images, size)
+        aim = self._aim(batch.images)
         if self.options.places:
-            every = torch.randperm(size**2, generator=generator, device=generator.device)
+            every = torch.randperm(self.target**2, generator=generator, device=generator.device)
             chosen = every[: self.options.places].to(aim.device)
-            pictures, logits = self.decoder(slots, size, chosen)
+            pictures, logits = self.decoder(slots, self.target, chosen)
             aim = aim.flatten(2)[:, :, chosen]
         else:
-            pictures, logits = self.decoder(slots, size)
+            pictures, logits = self.decoder(slots, self.target)
         drawn = DrawnSlots(pictures, logits.softmax(1)).combined()
         return {"reconstruction": (drawn - aim).pow(2).mean()}
 
-    def _aim(self, images: Tensor, size: int) -> Tensor:
-        """What slots shall draw together: images in [-1, 1], averaged to a size."""
+    def _aim(self, images: Tensor) -> Tensor:
+        """What slots shall draw together: images in [-1, 1], averaged to the size of the target."""
         aim = _signed(images)
-        return aim if size == self.pixels else functional.adaptive_avg_pool2d(aim, size)
+        return aim if self.target == self.pixels else functional.adaptive_avg_pool2d(aim, self.target)
 
     def slots_of(self, images: Tensor, noise: Tensor, iterations: int = 0) -> Tensor:
         """The slots (n, k, d) that images end in, from the noise they start from; queries take no notice of it."""
@@ -214,12 +239,16 @@ class SlotAttention(Model):
             self._grouped(inputs, start, max(self.iterations, own.test_iterations))
             for start in noise.chunk(starts, dim=1)
         ]
-        slots = ends[0] if starts == 1 else best_start(ends, self.decoder, self._aim(images, self.target))
+        slots = ends[0] if starts == 1 else best_start(ends, self.decoder, self._aim(images))
         return merged(self.grouping, inputs, slots, self.merge) if self.merge else slots
 
     def masks(self, images: Tensor) -> Tensor:
-        """How far each pixel is drawn by each slot, (n, k, h, w)."""
-        return self.slots_decoded(self.represent(images)).masks
+        """How far each pixel is drawn by each slot, (n, k, h, w); with `mask_sigma`, how likely it is that slot's."""
+        pictures, masks = self._drawn(self.represent(images), self.pixels)
+        if not self.mask_sigma:
+            return masks
+        errors = (pictures - _signed(images)[:, None]).pow(2).sum(2)
+        return (masks.log() - errors / (2 * self.mask_sigma**2)).softmax(1)
 
     def slots_decoded(self, slots: Tensor, size: int = 0) -> DrawnSlots:
         """What each slot draws, and where, at the size of the images or at another."""
