@@ -1,4 +1,4 @@
-"""Slot attention by the preset `quick` on ray-traced scenes: does it find objects, and do its slots add up?
+"""Slot attention by the preset `quick64` on ray-traced scenes: does it find objects, and do its slots add up?
 
 Five seeds on `iid` scenes and five on `corr` ones, 64 pixels; masks are judged on scenes of another seed, COAT on
 occluded tuples of the same size. Every run goes on where it was interrupted. A short trial:
@@ -19,7 +19,7 @@ from unknot.worlds.scenes.corpus import Corpus
 SETTINGS = ("iid", "corr")
 IMAGES, UNSEEN, TUPLES = 20_000, 1_000, 256
 VARIANTS = {"": "as they are", "_no_duplicates": "without duplicates", "_tidied": "tidied"}
-PLAIN, ALONE = " of one start", " of one start without duplicates"
+DRAWN, PLAIN, ALONE = " as drawn", " of one start", " of one start without duplicates"
 
 
 def spec(world: Path, seed: int, pixels: int, steps: int | None = None) -> RunSpec:
@@ -27,7 +27,7 @@ def spec(world: Path, seed: int, pixels: int, steps: int | None = None) -> RunSp
     from unknot.models import find_preset
     from unknot.runs.recipes import filled
 
-    values = {**find_preset("slot_attention", "quick").fixed, "image_size": pixels, "stride": pixels // 16}
+    values = {**find_preset("slot_attention", "quick64").fixed, "image_size": pixels, "stride": pixels // 16}
     if steps is not None:
         values["steps"] = steps
     return RunSpec(**filled({"world": str(world), "model": "slot_attention", "seed": seed}, values))
@@ -72,11 +72,11 @@ def scores(trained: Run, unseen: Path, corpus: Corpus, folder: Path) -> dict[str
 
 
 def plain_model(trained: Run) -> Any:
-    """A model of one start, which merges no slots."""
+    """A model of one start, which merges no slots and leaves masks as they are drawn."""
     from unknot.runs.training import load_model
 
     model: Any = load_model(trained)
-    model.test_starts, model.merge = 1, 0.0
+    model.test_starts, model.merge, model.mask_sigma = 1, 0.0, 0.0
     return model
 
 
@@ -98,8 +98,8 @@ def plainly_encoded(trained: Run) -> Callable[[Any], Any]:
 def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
     """Masks of the size of the images, against the true objects of scenes that were never trained on.
 
-    Beside them those of one start, as attention leaves it; and of these without duplicates: slots that repeat another
-    one, as COAT tells them, draw nothing.
+    Beside them masks as slots draw them, not posteriors of pixels; those of one start, as attention leaves it; and of
+    these without duplicates: slots that repeat another one, as COAT tells them, draw nothing.
     """
     import numpy as np
     import torch
@@ -108,12 +108,14 @@ def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
     from unknot.runs.batches import as_tensor
     from unknot.runs.training import load_model
 
-    model, plain, (images, truth) = load_model(trained), plain_model(trained), images_and_masks(unseen)
-    owners: dict[str, list[Any]] = {"": [], PLAIN: [], ALONE: []}
+    model: Any = load_model(trained)
+    plain, (images, truth) = plain_model(trained), images_and_masks(unseen)
+    owners: dict[str, list[Any]] = {"": [], DRAWN: [], PLAIN: [], ALONE: []}
     with torch.inference_mode():
         for part in np.array_split(images, 20):
             pictures = as_tensor(part)
             owners[""].append(model.masks(pictures).argmax(1).numpy())
+            owners[DRAWN].append(model.slots_decoded(model.represent(pictures)).masks.argmax(1).numpy())
             slots = plain.represent(pictures)
             masks = plain.slots_decoded(slots).masks.numpy()
             owners[PLAIN].append(masks.argmax(axis=1))

@@ -69,7 +69,7 @@ class SlotAttention(Model):
             all. For other ways to as many slots as objects see Fan et al. 2024, arXiv:2406.09196.
         mask_sigma: the masks of images are posteriors of a mixture: a slot's mask times the density of the pixel around
             the colour the slot draws there, with this standard deviation in images of [-1, 1]. Their edges are those of
-            the image, however coarse the target (Greff et al. 2017, Neural Expectation Maximization, arXiv:1708.03691).
+            the image, however coarse the target (Greff et al. 2017, Neural Expectation Maximization, arXiv:1708.03498).
             0 leaves masks as they are drawn.
 
     Reference: Locatello et al. 2020, Object-Centric Learning with Slot Attention, arXiv:2006.15055.
