@@ -34,7 +34,7 @@ class SlotAttention(Model):
     | reference, 128 pixels (890,308 weights) | the defaults |
     | reference for small images | `channels=32`, `broadcast` the image's size, `full_layers=3` |
     | small, for a CPU | `channels=32`, `stride=2`, `broadcast=16` (8 at 32 pixels), `full_layers=0` |
-    | quick, for ray-traced scenes on a CPU (60,916 weights) | the preset `quick`: a coordinate decoder, small targets |
+    | quick, for ray-traced scenes on a CPU (60,916 weights) | `quick`, `quick64`: a coordinate decoder, small targets |
 
     Args:
         setting: what to build for; `latents` and `architecture` are not used.
