@@ -1,4 +1,4 @@
-"""Slot attention by the preset `quick` on ray-traced scenes: does it find objects, and do its slots add up?
+"""Slot attention by the preset `quick64` on ray-traced scenes: does it find objects, and do its slots add up?
 
 Five seeds on `iid` scenes and five on `corr` ones, 64 pixels; masks are judged on scenes of another seed, COAT on
 occluded tuples of the same size. Every run goes on where it was interrupted. A short trial:
@@ -6,6 +6,7 @@ occluded tuples of the same size. Every run goes on where it was interrupted. A 
 python benchmarks/reproduce.py traced_slots --seeds 1 --pixels 32 --steps 1000
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from unknot.worlds.scenes.corpus import Corpus
 SETTINGS = ("iid", "corr")
 IMAGES, UNSEEN, TUPLES = 20_000, 1_000, 256
 VARIANTS = {"": "as they are", "_no_duplicates": "without duplicates", "_tidied": "tidied"}
+DRAWN, PLAIN, ALONE = " as drawn", " of one start", " of one start without duplicates"
 
 
 def spec(world: Path, seed: int, pixels: int, steps: int | None = None) -> RunSpec:
@@ -25,7 +27,7 @@ def spec(world: Path, seed: int, pixels: int, steps: int | None = None) -> RunSp
     from unknot.models import find_preset
     from unknot.runs.recipes import filled
 
-    values = {**find_preset("slot_attention", "quick").fixed, "image_size": pixels, "stride": pixels // 16}
+    values = {**find_preset("slot_attention", "quick64").fixed, "image_size": pixels, "stride": pixels // 16}
     if steps is not None:
         values["steps"] = steps
     return RunSpec(**filled({"world": str(world), "model": "slot_attention", "seed": seed}, values))
@@ -57,19 +59,47 @@ def scores(trained: Run, unseen: Path, corpus: Corpus, folder: Path) -> dict[str
 
     result = algebra(trained, corpus, pictures=0, folder=folder / "codes").values
     coat = {f"L2-COAT {words}": 100 * result[f"l2_coat{ending}"] for ending, words in VARIANTS.items()}
+    plain = algebra(plainly_encoded(trained), corpus, pictures=0).values
     return {
         "steps": trained.spec.steps,
         "minutes": f"{trained.record['training_seconds'] / 60:.1f}",
         **masks_scored(trained, unseen),
         **coat,
+        f"L2-COAT{PLAIN}": 100 * plain["l2_coat"],
+        f"L2-COAT{ALONE}": 100 * plain["l2_coat_no_duplicates"],
         "pixels' L2-COAT": 100 * result["pixels_l2_coat"],
     }
+
+
+def plain_model(trained: Run) -> Any:
+    """A model of one start, which merges no slots and leaves masks as they are drawn."""
+    from unknot.runs.training import load_model
+
+    model: Any = load_model(trained)
+    model.test_starts, model.merge, model.mask_sigma = 1, 0.0, 0.0
+    return model
+
+
+def plainly_encoded(trained: Run) -> Callable[[Any], Any]:
+    """Images to slots as one start of attention leaves them."""
+    import torch
+
+    from unknot.runs.batches import as_tensor
+
+    model = plain_model(trained)
+
+    def encode(images: Any) -> Any:
+        with torch.inference_mode():
+            return model.represent(as_tensor(images.copy())).numpy()
+
+    return encode
 
 
 def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
     """Masks of the size of the images, against the true objects of scenes that were never trained on.
 
-    Without duplicates, slots that repeat another one, as COAT tells them, draw nothing.
+    Beside them masks as slots draw them, not posteriors of pixels; those of one start, as attention leaves it; and of
+    these without duplicates: slots that repeat another one, as COAT tells them, draw nothing.
     """
     import numpy as np
     import torch
@@ -78,18 +108,21 @@ def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
     from unknot.runs.batches import as_tensor
     from unknot.runs.training import load_model
 
-    model, (images, truth) = load_model(trained), images_and_masks(unseen)
-    owners, alone = [], []
+    model: Any = load_model(trained)
+    plain, (images, truth) = plain_model(trained), images_and_masks(unseen)
+    owners: dict[str, list[Any]] = {"": [], DRAWN: [], PLAIN: [], ALONE: []}
     with torch.inference_mode():
         for part in np.array_split(images, 20):
-            slots = model.represent(as_tensor(part))
-            masks = model.slots_decoded(slots).masks.numpy()
-            owners.append(masks.argmax(axis=1))
-            alone.append(np.where(duplicates(slots.numpy())[:, :, None, None], 0, masks).argmax(axis=1))
-    single = segmentation(truth, np.concatenate(alone))
-    return segmentation(truth, np.concatenate(owners)) | {
-        f"{name} without duplicates": value for name, value in single.items()
-    }
+            pictures = as_tensor(part)
+            owners[""].append(model.masks(pictures).argmax(1).numpy())
+            owners[DRAWN].append(model.slots_decoded(model.represent(pictures)).masks.argmax(1).numpy())
+            slots = plain.represent(pictures)
+            masks = plain.slots_decoded(slots).masks.numpy()
+            owners[PLAIN].append(masks.argmax(axis=1))
+            alone = np.where(duplicates(slots.numpy())[:, :, None, None], 0, masks)
+            owners[ALONE].append(alone.argmax(axis=1))
+    measured = {words: segmentation(truth, np.concatenate(parts)) for words, parts in owners.items()}
+    return {name + words: value for words, values in measured.items() for name, value in values.items()}
 
 
 def grid_scores(unseen: Path) -> dict[str, float]:

@@ -85,6 +85,13 @@ PUBLISHED: dict[tuple[str, str], tuple[Mapping[str, Any], Mapping[str, Any]]] = 
         | {"test_iterations": 5, "warm_up": 200, "half_life": 0, "clip": 0.5, "image_size": 32, "lr": 1e-3}
         | {"schedule": "cosine", "batch_size": 32, "precision": "bfloat16", "steps": 10_000, "init": "torch"},
     ),
+    ("slot_attention", "quick64"): (
+        {},
+        {"slot_size": 48, "channels": 32, "kernels": "5,3,3", "stride": 4, "slot_decoder": "mlp", "target": 16}
+        | {"places": 128, "test_iterations": 5, "test_starts": 4, "merge": 0.15, "mask_sigma": 0.1}
+        | {"warm_up": 200, "half_life": 0, "clip": 0.5, "image_size": 64, "lr": 1e-3, "init": "torch"}
+        | {"schedule": "cosine", "batch_size": 32, "precision": "bfloat16", "steps": 12_000},
+    ),
     ("iodine", "reference"): ({}, {"image_size": 128, "lr": 1e-3, "batch_size": 32, "steps": 1_000_000}),
     ("iodine", "xie2022"): (
         {},
@@ -191,6 +198,10 @@ def test_the_defaults_are_those_of_the_papers():
         "target": 0,
         "start": "noise",
         "test_iterations": 0,
+        "test_starts": 1,
+        "merge": 0,
+        "places": 0,
+        "mask_sigma": 0,
     }
     assert defaults["iodine"] == {
         "slots": 7,

@@ -263,3 +263,21 @@ def test_kernels_are_odd_sizes_with_commas():
     for word in ("4,3", "5;3", "", "5,", "9" * 5000):
         with pytest.raises(UnknotError, match="kernels"):
             small(kernels=word)
+
+
+def test_a_loss_of_some_places_is_that_of_the_picture_there():
+    whole, some = small(**QUICK), small(**QUICK, places=40)
+    noise = torch.randn((4, 3, 8), generator=torch.Generator().manual_seed(3))
+    pictures, logits = whole.decoder(whole.slots_of(images(), noise), 16)
+    drawn = (pictures * logits.softmax(1)[:, :, None]).sum(1)
+    aim = (2 * images() - 1).reshape(4, 3, 16, 2, 16, 2).mean((3, 5))
+    generator = torch.Generator().manual_seed(3)
+    torch.randn((4, 3, 8), generator=generator)
+    chosen = torch.randperm(256, generator=generator)[:40]
+    error = (drawn - aim).flatten(2)[:, :, chosen].pow(2).mean().item()
+    terms = some.loss(Batch(images()), 0, torch.Generator().manual_seed(3))
+    assert terms["reconstruction"].item() == pytest.approx(error, rel=1e-5)
+    every = small(**QUICK, places=256).loss(Batch(images()), 0, torch.Generator().manual_seed(3))
+    assert every["reconstruction"].item() == pytest.approx((drawn - aim).pow(2).mean().item(), rel=1e-5)
+    with pytest.raises(UnknotError, match="places is 40"):
+        small(places=40)

@@ -1,5 +1,6 @@
 """Slot attention itself: inputs that compete for slots, slots that are refined by what they won."""
 
+import math
 import zlib
 
 import torch
@@ -52,8 +53,8 @@ class Grouping(nn.Module):
             through: let it through the last iteration and on to where slots started, as if the ones between had changed
                 nothing (Jia et al. 2023, Improving Object-centric Learning with Query Optimization, arXiv:2210.08990).
         """
-        normed = self.norm_inputs(inputs)
-        keys, values, start = self.key(normed), self.value(normed), slots
+        keys, values = self.projected(inputs)
+        start = slots
         for iteration in range(iterations):
             last = iteration == iterations - 1
             if last and through:
@@ -63,20 +64,27 @@ class Grouping(nn.Module):
             slots = self.step(keys, values, slots)
         return slots
 
-    def step(self, keys: Tensor, values: Tensor, slots: Tensor) -> Tensor:
-        """One iteration."""
-        weights = self.attention(keys, slots)
+    def projected(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """The keys and the values (b, n, size) of inputs."""
+        normed = self.norm_inputs(inputs)
+        return self.key(normed), self.value(normed)
+
+    def step(self, keys: Tensor, values: Tensor, slots: Tensor, kept: Tensor | None = None) -> Tensor:
+        """One iteration; only slots that are kept (b, k), if it is told which, win inputs."""
+        weights = self.attention(keys, slots, kept)
         weights = weights / weights.sum(dim=1, keepdim=True)
         update = weights.transpose(1, 2) @ values.float()
         moved = self.cell(update.flatten(0, 1), slots.flatten(0, 1)).view_as(slots)
         changed: Tensor = moved + self.mlp(self.norm_mlp(moved)).float()
         return changed
 
-    def attention(self, keys: Tensor, slots: Tensor) -> Tensor:
+    def attention(self, keys: Tensor, slots: Tensor, kept: Tensor | None = None) -> Tensor:
         """How far each input belongs to each slot, (b, n, k); sums to one over slots, but for an epsilon each."""
         query = self.query(self.norm_slots(slots)) * slots.shape[-1] ** -0.5
-        shares: Tensor = (keys @ query.transpose(1, 2)).float().softmax(dim=-1)
-        return shares + EPSILON
+        logits = (query @ keys.transpose(1, 2)).float()  # inputs last: a softmax over a short last axis is slow
+        if kept is not None:
+            logits = logits.masked_fill(~kept[:, :, None], -math.inf)
+        return (logits.softmax(dim=1) + EPSILON).transpose(1, 2)
 
 
 def positions(size: int) -> Tensor:

@@ -112,9 +112,16 @@ class CoordinateDecoder(nn.Module):
             nn.Linear(HIDDEN, setting.channels + 1),
         )
 
-    def forward(self, slots: Tensor, size: int) -> tuple[Tensor, Tensor]:
-        """Pictures (n, k, c, size, size), not squashed, and mask logits (n, k, size, size)."""
-        out = self.body(self.slot(slots)[:, :, None, None] + self.place(waves(size).to(slots.device))).float()
+    def forward(self, slots: Tensor, size: int, chosen: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Pictures (n, k, c, size, size), not squashed, and mask logits (n, k, size, size).
+
+        Of pixels that are chosen by their numbers (p,), if any are, (n, k, c, p) and (n, k, p).
+        """
+        places = waves(size).to(slots.device)
+        if chosen is not None:
+            places = places.flatten(0, 1)[chosen]
+        given = self.slot(slots).unflatten(1, (-1, *[1] * (places.ndim - 1)))
+        out = self.body(given + self.place(places)).float()
         return out[..., :-1].movedim(-1, 2), out[..., -1]
 
 

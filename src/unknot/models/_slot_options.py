@@ -42,18 +42,39 @@ class SlotOptions:
     target: int = 0
     start: str = "noise"
     test_iterations: int = 0
+    test_starts: int = 1
+    merge: float = 0.0
+    places: int = 0
+    mask_sigma: float = 0.0
 
     def __post_init__(self) -> None:
         values = asdict(self)
-        for name in ("slots", "slot_size", "iterations", "channels", "stride", "broadcast"):
+        for name in ("slots", "slot_size", "iterations", "channels", "stride", "broadcast", "test_starts"):
             at_least_one(WHO, **{name: values[name]})
-        for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound", "target", "test_iterations"):
+        for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound"):
+            not_negative(WHO, **{name: values[name]})
+        for name in ("target", "test_iterations", "merge", "places", "mask_sigma"):
             not_negative(WHO, **{name: values[name]})
         above_zero(WHO, norm_epsilon=self.norm_epsilon)
         _must_be_one_of(NOISES, noise=self.noise)
         _must_be_one_of(ACTIVATIONS, activation=self.activation)
         _must_be_one_of(SLOT_DECODERS, slot_decoder=self.slot_decoder)
         _must_be_one_of(STARTS, start=self.start)
+        if self.places and self.slot_decoder != "mlp":
+            raise UnknotError(
+                who=WHO,
+                field="places",
+                value=self.places,
+                expected="0 with the decoder 'broadcast', which draws whole pictures",
+                hint="Set slot_decoder to mlp, or leave out places.",
+            )
+        if self.test_starts > 1 and self.start == "queries":
+            raise UnknotError(
+                who=WHO,
+                field="test_starts",
+                value=self.test_starts,
+                expected="1 with learned queries, one start alone",
+            )
         if not re.fullmatch(r"\d?[13579](,\d?[13579])*", self.kernels):
             raise UnknotError(
                 who=WHO,

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unknot.models._slot_choice import best_start, copies, merged
 from unknot.models._slot_grouping import Grouping, noise_of
 from unknot.models._slot_networks import slot_decoder, slot_encoder
 from unknot.models._slot_options import SlotOptions
@@ -25,14 +26,15 @@ class SlotAttention(Model):
     to the size of the image; its mask is the softmax over slots of one more channel.
 
     Slots (n, k, d) are the representation. Their noise depends on the image alone, so that encoding is deterministic;
-    `model.slots` and `model.iterations` may be raised after training.
+    `model.slots`, `model.iterations`, `model.test_starts`, `model.merge` and
+    `model.mask_sigma` may be changed after training.
 
     | variant | options |
     |---|---|
     | reference, 128 pixels (890,308 weights) | the defaults |
     | reference for small images | `channels=32`, `broadcast` the image's size, `full_layers=3` |
     | small, for a CPU | `channels=32`, `stride=2`, `broadcast=16` (8 at 32 pixels), `full_layers=0` |
-    | quick, for ray-traced scenes on a CPU (60,916 weights) | the preset `quick`: a coordinate decoder, small targets |
+    | quick, for ray-traced scenes on a CPU (60,916 weights) | `quick`, `quick64`: a coordinate decoder, small targets |
 
     Args:
         setting: what to build for; `latents` and `architecture` are not used.
@@ -55,9 +57,20 @@ class SlotAttention(Model):
         kernels: sizes of the encoder's kernels, with commas.
         slot_decoder: "broadcast", or "mlp": an MLP from slot and place to colour and mask, which draws at any size.
         target: the loss compares pictures averaged to this many pixels, so that edges weigh less; 0 as they are.
+        places: the loss compares so many pixels of the target, drawn anew at each step, which takes less time; 0 all.
+            For "mlp" alone.
         start: "noise", or "queries": a learned start for each slot, with a straight-through gradient (Jia et al. 2023,
             arXiv:2210.08990). Slots of all images are lined up then, as by shared noise.
         test_iterations: of attention when images are encoded, if more than in training.
+        test_starts: attention starts from so many draws of noise when images are encoded, and the slots that draw the
+            image best are taken.
+        merge: when images are encoded, slots within this half chord of an earlier one are merged with it, as COAT tells
+            duplicates (0.15): one takes over what they shared, the others become copies of it and draw nothing. 0 keeps
+            all. For other ways to as many slots as objects see Fan et al. 2024, arXiv:2406.09196.
+        mask_sigma: the masks of images are posteriors of a mixture: a slot's mask times the density of the pixel around
+            the colour the slot draws there, with this standard deviation in images of [-1, 1]. Their edges are those of
+            the image, however coarse the target (Greff et al. 2017, Neural Expectation Maximization, arXiv:1708.03498).
+            0 leaves masks as they are drawn.
 
     Reference: Locatello et al. 2020, Object-Centric Learning with Slot Attention, arXiv:2006.15055.
     """
@@ -71,6 +84,10 @@ class SlotAttention(Model):
         "target",
         "start",
         "test_iterations",
+        "test_starts",
+        "merge",
+        "places",
+        "mask_sigma",
     )
     presets: ClassVar[dict[str, Preset]] = {
         "reference": Preset(
@@ -127,12 +144,39 @@ class SlotAttention(Model):
                 "steps": 10_000,
             },
         ),
+        "quick64": Preset(
+            "ours, for ray-traced scenes of 64 pixels in ten minutes of one core; see docs/object_models.md",
+            fixed={
+                "slot_size": 48,
+                "channels": 32,
+                "kernels": "5,3,3",
+                "stride": 4,
+                "slot_decoder": "mlp",
+                "target": 16,
+                "places": 128,
+                "test_iterations": 5,
+                "test_starts": 4,
+                "merge": 0.15,
+                "mask_sigma": 0.1,
+                "warm_up": 200,
+                "half_life": 0,
+                "clip": 0.5,
+                "init": "torch",
+                "image_size": 64,
+                "lr": 1e-3,
+                "schedule": "cosine",
+                "batch_size": 32,
+                "precision": "bfloat16",
+                "steps": 12_000,
+            },
+        ),
     }
 
     def __init__(self, setting: Setting, **options: Any) -> None:
         super().__init__()
         self.options = own = SlotOptions(**options)
         self.slots, self.iterations = own.slots, own.iterations
+        self.test_starts, self.merge, self.mask_sigma = own.test_starts, own.merge, own.mask_sigma
         self.pixels, self.target = setting.pixels, own.target or setting.pixels
         self.encoder = slot_encoder(setting, own)
         self.grouping = Grouping(own.channels, own.slot_size, hidden=2 * own.slot_size, epsilon=own.norm_epsilon)
@@ -156,16 +200,29 @@ class SlotAttention(Model):
         """The squared error of the slots' image."""
         shape = (len(batch.images), self.slots, self.options.slot_size)
         noise = torch.randn(shape, generator=generator, device=generator.device).to(batch.images.device)
-        pictures, logits = self.decoder(self.slots_of(batch.images, noise), self.target)
+        slots = self.slots_of(batch.images, noise)
+        aim = self._aim(batch.images)
+        if self.options.places:
+            every = torch.randperm(self.target**2, generator=generator, device=generator.device)
+            chosen = every[: self.options.places].to(aim.device)
+            pictures, logits = self.decoder(slots, self.target, chosen)
+            aim = aim.flatten(2)[:, :, chosen]
+        else:
+            pictures, logits = self.decoder(slots, self.target)
         drawn = DrawnSlots(pictures, logits.softmax(1)).combined()
-        aim = _signed(batch.images)
-        if self.target != self.pixels:
-            aim = functional.adaptive_avg_pool2d(aim, self.target)
         return {"reconstruction": (drawn - aim).pow(2).mean()}
+
+    def _aim(self, images: Tensor) -> Tensor:
+        """What slots shall draw together: images in [-1, 1], averaged to the size of the target."""
+        aim = _signed(images)
+        return aim if self.target == self.pixels else functional.adaptive_avg_pool2d(aim, self.target)
 
     def slots_of(self, images: Tensor, noise: Tensor, iterations: int = 0) -> Tensor:
         """The slots (n, k, d) that images end in, from the noise they start from; queries take no notice of it."""
-        inputs = self.encoder(_signed(images))
+        return self._grouped(self.encoder(_signed(images)), noise, iterations)
+
+    def _grouped(self, inputs: Tensor, noise: Tensor, iterations: int = 0) -> Tensor:
+        """The slots (n, k, d) that attention over the encoder's features ends in."""
         queries = self.options.start == "queries"
         start = self.queries.expand_as(noise) if queries else self.mu + self.log_sigma.exp() * noise
         slots: Tensor = self.grouping(
@@ -175,23 +232,37 @@ class SlotAttention(Model):
 
     def represent(self, images: Tensor) -> Tensor:
         """The slots (n, k, d) of images."""
-        shared = self.options.noise == "shared"
-        noise = noise_of(images, self.slots, self.options.slot_size, shared=shared)
-        return self.slots_of(images, noise, max(self.iterations, self.options.test_iterations))
+        own, starts = self.options, self.test_starts
+        noise = noise_of(images, starts * self.slots, own.slot_size, shared=own.noise == "shared")
+        inputs = self.encoder(_signed(images))
+        ends = [
+            self._grouped(inputs, start, max(self.iterations, own.test_iterations))
+            for start in noise.chunk(starts, dim=1)
+        ]
+        slots = ends[0] if starts == 1 else best_start(ends, self.decoder, self._aim(images))
+        return merged(self.grouping, inputs, slots, self.merge) if self.merge else slots
 
     def masks(self, images: Tensor) -> Tensor:
-        """How far each pixel is drawn by each slot, (n, k, h, w)."""
-        return self.slots_decoded(self.represent(images)).masks
+        """How far each pixel is drawn by each slot, (n, k, h, w); with `mask_sigma`, how likely it is that slot's."""
+        pictures, masks = self._drawn(self.represent(images), self.pixels)
+        if not self.mask_sigma:
+            return masks
+        errors = (pictures - _signed(images)[:, None]).pow(2).sum(2)
+        return (masks.log() - errors / (2 * self.mask_sigma**2)).softmax(1)
 
     def slots_decoded(self, slots: Tensor, size: int = 0) -> DrawnSlots:
         """What each slot draws, and where, at the size of the images or at another."""
-        pictures, logits = self.decoder(slots, size or self.pixels)
-        return DrawnSlots(_unsigned(pictures), logits.softmax(1))
+        pictures, masks = self._drawn(slots, size or self.pixels)
+        return DrawnSlots(_unsigned(pictures), masks)
 
     def decode(self, latents: Tensor) -> Tensor:
         """Images in [0, 1] of slots (n, k, d)."""
-        pictures, logits = self.decoder(latents, self.pixels)
-        return _unsigned(DrawnSlots(pictures, logits.softmax(1)).combined())
+        return _unsigned(DrawnSlots(*self._drawn(latents, self.pixels)).combined())
+
+    def _drawn(self, slots: Tensor, size: int) -> tuple[Tensor, Tensor]:
+        """Pictures (n, k, c, h, w), not squashed, and masks (n, k, h, w); a copy of an earlier slot draws nothing."""
+        pictures, logits = self.decoder(slots, size)
+        return pictures, logits.masked_fill(copies(slots)[:, :, None, None], -math.inf).softmax(1)
 
 
 def _signed(images: Tensor) -> Tensor:
