@@ -81,7 +81,8 @@ class Grouping(nn.Module):
     def attention(self, keys: Tensor, slots: Tensor, kept: Tensor | None = None) -> Tensor:
         """How far each input belongs to each slot, (b, n, k); sums to one over slots, but for an epsilon each."""
         query = self.query(self.norm_slots(slots)) * slots.shape[-1] ** -0.5
-        logits: Tensor = (query @ keys.transpose(1, 2)).float()  # inputs last: a softmax over a short last axis is slow
+        # inputs last: a softmax over a short last axis is slow
+        logits: Tensor = (query @ keys.transpose(1, 2)).float()
         if kept is not None:
             logits = logits.masked_fill(~kept[:, :, None], -math.inf)
         return (logits.softmax(dim=1) + EPSILON).transpose(1, 2)
