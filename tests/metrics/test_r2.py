@@ -156,3 +156,12 @@ def test_copies_of_a_row_do_not_choose_its_penalty(zeros: float) -> None:
     factors = rng.integers(0, 3, size=(250, 2))
     score = r2(np.vstack([latents] * 2), np.vstack([factors] * 2), readout="ridge")
     assert -0.2 < score.value < 0.1
+
+
+def test_labels_that_are_true_or_false_may_have_held_out_ones_that_are_numbers() -> None:
+    rng = np.random.default_rng(0)
+    z, y = rng.normal(size=(200, 2)), rng.integers(0, 2, size=(200, 1))
+    z[:, :1] += y
+    expected = r2(z[:150], y[:150], latents_test=z[150:], factors_test=y[150:]).value
+    found = r2(z[:150], y[:150] > 0, latents_test=z[150:], factors_test=y[150:].astype(float)).value
+    assert found == pytest.approx(expected)

@@ -103,13 +103,17 @@ def test_a_model_takes_the_best_of_its_starts():
     assert set(best) != {0}
     expected = torch.stack([ends[start][row] for row, start in enumerate(best)])
     torch.testing.assert_close(many.represent(images()), expected, atol=1e-6, rtol=1e-5)
-    with pytest.raises(UnknotError, match="test_starts is 2"):
-        model(start="queries", test_starts=2)
+    for lined_up in ({"start": "queries"}, {"noise": "shared"}):
+        with pytest.raises(UnknotError, match="test_starts is 2"):
+            model(**lined_up, test_starts=2)
 
 
 @torch.no_grad()
 def test_masks_with_a_sigma_are_posteriors_of_a_mixture():
     plain, sharp = model(), model(mask_sigma=0.5)
+    assert model(mask_sigma=0.001).masks(images()).isfinite().all()
+    with pytest.raises(UnknotError, match="mask_sigma is 1e-20"):
+        model(mask_sigma=1e-20)
     pictures, logits = plain.decoder(plain.represent(images()), 32)
     aim, prior = 2 * images() - 1, logits.softmax(1)
     by_hand = torch.empty(4)

@@ -110,11 +110,12 @@ def test_starts_that_cannot_be_compared_are_an_error(tmp_path):
     assert caught.value.field == ("starts",)
 
 
-def test_a_damaged_checkpoint_of_a_start_is_named(tmp_path):
+def test_a_damaged_checkpoint_of_a_start_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(tournament, "build_model", lambda spec, world: (None, None))
     run = Run.create(tmp_path, SPEC.replace(starts=None, pressure=""))
     run.checkpoint.write_bytes(b"no checkpoint")
     feed = SimpleNamespace(
-        seed=0, region=SimpleNamespace(sample=lambda n, rng: None), tensor=lambda rows, rng: None
+        seed=0, world=None, region=SimpleNamespace(sample=lambda n, rng: None), tensor=lambda rows, rng: None
     )
     with pytest.raises(UnknotError, match=r"checkpoint\.pt: cannot be read as the checkpoint of a start"):
         tournament._judged([run], feed)

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import t
 
 from unknot.metrics.arrays import Floats
+from unknot.metrics.score import Scattering
 from unknot.statistics.scatter import law, of_half, root, scatter
 
 N = 60
@@ -94,11 +95,16 @@ def test_noise_of_held_out_rows_falls_as_they_grow() -> None:
     def value(part: Floats) -> float:  # answers that no other set of rows would get
         return float(rng.normal(size=len(part)).mean())
 
-    of = {
-        kind: np.mean([scatter(_draws(rows, value, 60, rng), N, kind)[0] for _ in range(100)])
-        for kind in ("rows", "held out")
-    }
-    assert 0.85 < of["held out"] * N < 1.25
+    found = np.mean([scatter(_draws(rows, value, 60, rng), N, "held out")[0] for _ in range(100)])
+    assert 0.85 < found * N < 1.25
+
+
+@pytest.mark.parametrize("scatters", ["rows", "held out", "extremes", "squares"])
+def test_a_value_that_varies_in_thirds_alone_is_not_taken_for_exact(scatters: Scattering) -> None:
+    draws = np.ones(60)
+    draws[::4] = 0.9  # of half of the thirds, while all values of the others are 1
+    variance, freedom = scatter(draws, N, scatters)
+    assert variance == pytest.approx(0.0025 * 30 / 29 / 26) and freedom > 0
 
 
 def test_noise_of_held_out_rows_beside_a_mean_is_no_value_of_second_order() -> None:
@@ -123,7 +129,7 @@ def test_degrees_of_freedom_are_those_of_the_splits_of_a_linear_value_and_fewer_
     assert linear[1] > 30 and bent[1] < linear[1]
     assert scatter(np.array([1.0, 2.0, np.nan, 3.0])) == (0.0, 0.0)
     assert scatter(np.ones(8)) == (0.0, 3.0)
-    assert scatter(np.array([1.0, 2.0, 3.0, 2.0]))[0] == 0  # of the others, none varies
+    assert scatter(np.array([1.0, 2.0, 3.0, 2.0]))[0] == pytest.approx(2 / 26)  # of the others, none varies
 
 
 def test_the_value_of_half_of_the_rows_has_their_bias_and_no_luck_of_the_rows() -> None:

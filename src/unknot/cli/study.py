@@ -159,7 +159,8 @@ def results(
         write_parquet(output, table)
     else:
         put(str(output), formatted(table, form))
-    echo(output)
+    if str(output) != "-":
+        echo(output)
 
 
 def _list() -> None:

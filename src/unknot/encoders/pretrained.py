@@ -267,15 +267,27 @@ def _hf_statistics(name: str) -> tuple[Sequence[float], Sequence[float]]:
     try:
         with _source_of(name):
             settings, _ = ImageProcessingMixin.get_image_processor_dict(name)
-        mean, std = ([float(value) for value in settings[key]] for key in ("image_mean", "image_std"))
-        if len(mean) == len(std) == 3 and all(std):
-            return mean, std
-        raise ValueError
+        mean, std = (_of_channels(settings[key]) for key in ("image_mean", "image_std"))
+        if not all(std):
+            raise ValueError
+        return mean, std
     except (OSError, KeyError, TypeError, ValueError):
         warnings.warn(
-            f"hf:{name}: has no preprocessor_config.json with a mean and a standard deviation; images are given in "
-            "[0, 1] as they are.",
+            f"hf:{name}: has no preprocessor_config.json with a mean and a standard deviation of three channels; "
+            "images are given in [0, 1] as they are.",
             UnknotWarning,
             stacklevel=2,
         )
         return (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+
+def _of_channels(value: Any) -> list[float]:
+    """A number for each of three channels, of three or of one that is that of all.
+
+    >>> _of_channels([0.5]), _of_channels(0.5), _of_channels((0, 0.5, 1))
+    ([0.5, 0.5, 0.5], [0.5, 0.5, 0.5], [0.0, 0.5, 1.0])
+    """
+    values = [float(each) for each in (value if isinstance(value, Sequence) else [value])]
+    if len(values) not in (1, 3):
+        raise ValueError(f"{len(values)} channels")
+    return values * (3 // len(values))

@@ -64,8 +64,8 @@ class Rows:
         """Columns as float64, those whose squares would be 0 times a power of two: the same in all rows."""
         numbers: Floats = given[:, self.kept].astype(np.float64, copy=False)
         if given.dtype.kind == "f":
-            training = self.given[:, self.kept]
-            largest = np.maximum(np.fmax.reduce(training), -np.fmin.reduce(training)).astype(np.float64)
+            training = self.given[:, self.kept].astype(np.float64, copy=False)
+            largest = np.maximum(np.fmax.reduce(training), -np.fmin.reduce(training))
             small = np.flatnonzero(largest < SMALLEST)
             numbers[:, small] = np.ldexp(numbers[:, small], -np.frexp(largest[small])[1])
         return numbers

@@ -15,6 +15,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "leaky_relu": nn.Lea
 NOISES = ("image", "shared")
 SLOT_DECODERS = ("broadcast", "mlp")
 STARTS = ("noise", "queries")
+LEAST_SIGMA = 1e-3  # of posterior masks: below it pixels are too far from all slots to be told apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +69,16 @@ class SlotOptions:
                 expected="0 with the decoder 'broadcast', which draws whole pictures",
                 hint="Set slot_decoder to mlp, or leave out places.",
             )
-        if self.test_starts > 1 and self.start == "queries":
+        if self.test_starts > 1 and (self.start == "queries" or self.noise == "shared"):
             raise UnknotError(
                 who=WHO,
                 field="test_starts",
                 value=self.test_starts,
-                expected="1 with learned queries, one start alone",
+                expected="1 with learned queries or shared noise, which line up the slots of all images",
+            )
+        if 0 < self.mask_sigma < LEAST_SIGMA:
+            raise UnknotError(
+                who=WHO, field="mask_sigma", value=self.mask_sigma, expected=f"0, or {LEAST_SIGMA} and more"
             )
         if not re.fullmatch(r"\d?[13579](,\d?[13579])*", self.kernels):
             raise UnknotError(

@@ -86,12 +86,16 @@ def _table(rows: Sequence[ScoreRow], *, width: int, intervals: bool, wide: bool)
             cells.append(Text("{:.3f}..{:.3f}".format(*row.interval) + drift if row.interval else ""))
         chance = f"chance {row.chance}" if row.chance and len(row.chance) <= BRIEF else ""
         if row.above_chance is not None and row.p_chance is not None:
-            chance += f", above it {row.above_chance:.0%}" if row.above_chance >= 0.005 else ", not above it"
+            chance += ", not above it" if row.above_chance <= 0 else f", above it {_share(row.above_chance)}"
         cells += [Text("higher" if row.higher_is_better else "lower"), Text(chance)]
         if wide:
             cells.append(Text("" if row.part else f"{row.seconds:.2f} s"))
         table.add_row(*cells)
     return table
+
+
+def _share(part: float) -> str:
+    return "<1 %" if part < 0.005 else f"{part:.0%}"
 
 
 def _answers(known: Sequence[Answer]) -> Table:

@@ -129,11 +129,9 @@ def _judged(starts: Sequence[Run], feed: Feed) -> list[dict[str, float]]:
     """A row for each start: its UDR, how many informative latents it has, its seconds, and whether it is kept."""
     rng = np.random.default_rng([feed.seed, STARTS])
     images = feed.tensor(feed.region.sample(ROWS, rng), rng)
-    states, codes = {}, {}
+    seconds, codes = {}, {}
     for run in [run for run in starts if run.checkpoint.is_file()]:
-        with parsing(run.checkpoint, "the checkpoint of a start", "Move it away, and this start is begun anew."):
-            states[run] = torch.load(run.checkpoint, "cpu", weights_only=True)
-            codes[run] = _code(run, states[run]["model"], feed, images)
+        seconds[run], codes[run] = _reached(run, feed, images)
     scores = dict(zip(codes, likeness(list(codes.values())).tolist(), strict=True)) if len(codes) > 1 else {}
     known = {run: score for run, score in scores.items() if not np.isnan(score)}
     best = max(known, key=lambda run: known[run], default=None)
@@ -142,19 +140,23 @@ def _judged(starts: Sequence[Run], feed: Feed) -> list[dict[str, float]]:
             "seed": run.spec.seed,
             "udr": scores.get(run, np.nan),
             "informative": int(codes[run].mask.sum()) if run in codes else 0,
-            "seconds": float(states[run]["seconds"]) if run in states else 0.0,
+            "seconds": seconds.get(run, 0.0),
             "kept": int(run is best),
         }
         for run in starts
     ]
 
 
-def _code(run: Run, weights: Any, feed: Feed, images: torch.Tensor) -> Informative:
+def _reached(run: Run, feed: Feed, images: torch.Tensor) -> tuple[float, Informative]:
+    """The seconds of a start, and its code of images."""
     model, _ = build_model(run.spec, feed.world)
-    model.load_state_dict(weights)
+    with parsing(run.checkpoint, "the checkpoint of a start", "Move it away, and this start is begun anew."):
+        state = torch.load(run.checkpoint, "cpu", weights_only=True)
+        model.load_state_dict(state["model"])
+        seconds = float(state["seconds"])
     q = represent(model.eval(), images)
     kl = None if q.logvar is None else kl_per_latent(q).numpy()
-    return informative(q.mean.numpy(), kl, method="spearman", who="starts")
+    return seconds, informative(q.mean.numpy(), kl, method="spearman", who="starts")
 
 
 def likeness(codes: Sequence[Informative]) -> Floats:

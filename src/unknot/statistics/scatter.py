@@ -12,6 +12,7 @@ ORDERS = np.geomspace(1, 16, 61)  # of what a value is made of: 1 adds up over r
 OF_THIRD, OF_OTHERS = 1 - 3**-ORDERS, 1 - 1.5**-ORDERS  # shares of its variance that a whole leaves to its parts
 STEP = 1e-3  # share by which variances are moved to see what a law makes of it
 LEAST = 1e-12  # share of V2 that a covariance has at least
+OF_V1 = 1 / 26  # share of V1 that a variance has at least: that of a value of order 3, the highest there may be
 
 
 def scatter(draws: Floats, units: float = np.inf, scatters: Scattering = "rows") -> tuple[float, float]:
@@ -67,10 +68,13 @@ def scatter(draws: Floats, units: float = np.inf, scatters: Scattering = "rows")
 def _weights(seen: Floats, scatters: Scattering) -> Floats:
     """What V1, V2 and C are multiplied by to give the variance, which is their sum then."""
     known = {"held out": ((-1 / 9, 8 / 9, 7 / 9), (0, 4 / 7, 0)), "extremes": ((0, 1, 3 / 2), (0, 1, 0))}
-    if scatters in known:
-        return max(map(np.array, known[scatters]), key=lambda weights: float(weights @ seen))
-    if min(seen[:2]) <= 0:
-        return np.array([0.0, 1.0, 0.0])  # one of the parts never varies
+    alone = (0, 1, 0)  # where one of the parts never varies
+    ways = known.get(scatters) or ((alone if min(seen[:2]) <= 0 else _by_law(seen)),)
+    return max((np.array(way) for way in (*ways, (OF_V1, 0, 0))), key=lambda weights: float(weights @ seen))
+
+
+def _by_law(seen: Floats) -> Floats:
+    """What V1, V2 and C, the first two above 0, are multiplied by to give the variance of `law`."""
     seen = np.maximum(seen, LEAST * seen[1])
     up, down = (np.log([law(*(seen * factor)) for factor in 1 + step * np.eye(3)]) for step in (STEP, -STEP))
     shares = (up - down) / (np.log1p(STEP) - np.log1p(-STEP))  # by which g grows with each

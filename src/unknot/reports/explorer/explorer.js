@@ -46,7 +46,8 @@
     });
     input.addEventListener("input", () => {
       if (!code.length) return;
-      code[row()][slider.index] = Number(input.value);
+      const chosen = String(code[row()]); // slots that are copies of this one move with it, else one would draw in its place
+      code.filter((values) => String(values) === chosen).forEach((values) => (values[slider.index] = Number(input.value)));
       output.textContent = digits(Number(input.value));
       ask("/decode", { code }, show);
     });
