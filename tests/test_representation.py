@@ -243,6 +243,19 @@ def test_labels_may_stand_beside_an_archive_of_latents(tmp_path: Path, name: str
         read_representation(path, tmp_path / "y.npz")
 
 
+@pytest.mark.parametrize("name", ["z.npz", "z.safetensors"])
+def test_what_an_archive_has_besides_latents_is_not_lost_beside_a_table(tmp_path: Path, name: str) -> None:
+    path, labels = tmp_path / name, tmp_path / "labels.csv"
+    arrays = {"latents": LATENTS, "factors": FACTORS, "latents_test": LATENTS, "groups": np.arange(6) // 2}
+    if name == "z.npz":
+        np.savez(path, **arrays)
+    else:
+        save_file(arrays, path)
+    pd.DataFrame({"shape": FACTORS[:, 0]}).to_csv(labels, index=False)
+    with pytest.raises(UnknotError, match=r"z\.\w+: has factors, latents_test, groups as well"):
+        read_representation(path, labels)
+
+
 def test_latents_of_safetensors_stay_on_disk(tmp_path: Path) -> None:
     path = tmp_path / "r.safetensors"
     save_file(

@@ -46,6 +46,26 @@ def test_noise_of_any_width_is_at_chance():
     assert score.parts["accuracy_of_best"].max() < 0.4 and len(score.parts["notes"]) == 1
 
 
+def test_noise_in_few_rows_knows_no_factor() -> None:
+    rng = np.random.default_rng(0)
+    factors, latents = rng.integers(0, 5, size=(200, 4)), rng.normal(size=(200, 120))
+    latents[:, 7] += 3 * factors[:, 0]
+    score = best_auroc(latents, factors)
+    assert len(score.parts["shared_latents"]) == 0 and len(score.parts["notes"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("n_latents", "sizes", "said"),
+    [(3, (1, 2, 3), "1, 2 and 3 latents that know most"), (1, (1,), "only latent"), (5, (1, 2, 5), "1, 2 and 5 ")],
+)
+def test_no_more_latents_are_counted_than_there_are(n_latents, sizes, said) -> None:
+    rng = np.random.default_rng(0)
+    score = best_auroc(rng.normal(size=(200, n_latents)), rng.integers(0, 2, size=(200, 12)))
+    assert score.parts["sizes"] == sizes and score.parts["accuracy_of_best"].shape == (len(sizes), 12)
+    assert f"accuracy from the {said}" in score.parts["notes"][0]
+    assert score.parts["notes"][0].endswith(" and 2 more.")  # factors
+
+
 def test_latents_beyond_single_precision_are_scored_without_a_warning() -> None:
     factors = np.arange(60)[:, None] % 2
     assert best_auroc(1e40 * (factors + 0.1 * np.arange(60)[:, None] / 60), factors).value == 1.0

@@ -96,7 +96,7 @@ def test_a_long_value_is_shortened() -> None:
 @pytest.mark.parametrize("names", [np.array([]), np.array(["mig", "mcc"])])
 def test_an_array_in_the_place_of_a_list_is_one(names: np.ndarray) -> None:
     @checked
-    def chosen(*, names: Sequence[str] | str | None = None) -> str:
+    def chosen(names: Sequence[str] | str | None = None) -> str:
         return "-".join(names) if names else "none"
 
-    assert chosen(names=names) == ("-".join(names) or "none")
+    assert chosen(names=names) == chosen(names) == ("-".join(names) or "none")

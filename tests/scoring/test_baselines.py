@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import unknot
 from unknot import Representation, UnknotError
 from unknot.cli import app
-from unknot.scoring.baselines import baseline
+from unknot.scoring.baselines import LARGEST, baseline
 
 FACTORS = np.column_stack([np.random.default_rng(9).integers(0, size, 800) for size in (4, 5)])
 NOISE = np.random.default_rng(4).normal(size=FACTORS.shape)
@@ -77,6 +77,22 @@ def test_other_versions_and_broken_files_are_refused(kept: Path) -> None:
     kept.write_text("{")
     with pytest.raises(UnknotError, match="Make it again"):
         unknot.compare({"old": kept, "new": _code(0.3)})
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_largest_numbers_that_a_baseline_may_have_are_compared(kept: Path) -> None:
+    record = json.loads(kept.read_text())
+    own = record["scores"]["mig[bins=20]"]
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], len(own["draws"]))
+    for size in (0.99e100, LARGEST):
+        own["draws"] = (size * signs).tolist()
+        kept.write_text(json.dumps(record))
+        if size > LARGEST:
+            with pytest.raises(UnknotError, match=r"9\.9e\+99 is no score"):
+                unknot.compare({"old": kept, "new": _code(0.3)})
+        else:
+            found = unknot.compare({"old": kept, "new": _code(0.3)})
+            assert all(np.isfinite(each.p) for each in found.differences)
 
 
 def test_a_baseline_needs_something_to_compare_it_with(kept: Path) -> None:

@@ -15,7 +15,7 @@ from unknot.metrics.probes import probe_seed
 from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
 from unknot.metrics.single_latents import copies, held_out_areas, single_latents
-from unknot.metrics.verdict import ALSO, FOUND
+from unknot.metrics.verdict import ALSO, least_shares
 from unknot.reading.arrays import as_array, is_sparse
 
 SIZES = (1, 2, 5, 20)  # of sets of latents that a factor is predicted from
@@ -65,9 +65,10 @@ def best_auroc(
 
     Returns:
         Score with `parts["per_value"]` and `parts["best_latents"]`, areas and latents of each factor's values;
-        `parts["accuracy_of_best"]` (4, factors), held-out accuracy of a linear probe on the 1, 2, 5 and 20 latents
-        that know most about the factor (`linear_accuracy[penalised]` is that of all); `parts["copies"]`, how many
-        latents repeat another; `parts["shared_latents"]`, which ones know much about several factors.
+        `parts["accuracy_of_best"]` (sizes, factors), held-out accuracy of a linear probe on the 1, 2, 5 and 20 latents
+        that know most about the factor, or all if there are fewer (`linear_accuracy[penalised]` is that of all), and
+        `parts["sizes"]`; `parts["copies"]`, how many latents repeat another; `parts["shared_latents"]`, which ones
+        know several factors.
 
     >>> factors = np.random.default_rng(0).integers(0, 3, size=(300, 2))
     >>> best_auroc(np.eye(3)[factors[:, 0]], factors[:, :1]).value
@@ -96,42 +97,49 @@ def best_auroc(
         rows.notes.append(f"factor(s) of one value in the held-out rows left out: {', '.join(lacking)}.")
     information = binned_information(rows.latents, rows.factors, rows.sizes, correct=True).mutual
     shares = information / factor_entropy(rows.factors, rows.sizes)
-    accuracy, repeated, several = _accuracy_of_best(rows, shares, rng), copies(rows.latents), _shared(shares)
-    rows.notes.extend(_notes(rows, accuracy, int(repeated.sum()), several))
+    sizes = tuple(sorted({min(size, len(shares)) for size in SIZES}))
+    accuracy, repeated = _accuracy_of_best(rows, shares, sizes, rng), copies(rows.latents)
+    several = _shared(shares, least_shares(rows, len(shares)))
+    rows.notes.extend(_notes(rows, dict(zip(sizes, accuracy, strict=True)), int(repeated.sum()), several))
     return rows.score(
         float(np.nanmean(per_factor)),
         {"per_factor": per_factor, "accuracy_of_best": accuracy},
         per_value=areas,
         best_latents=best,
-        sizes=SIZES,
+        sizes=sizes,
         copies=int(repeated.sum()),
         shared_latents=several,
     )
 
 
-def _notes(rows: Rows, accuracy: Floats, n_copies: int, several: Ints) -> list[str]:
+def _notes(rows: Rows, accuracy: dict[int, Floats], n_copies: int, several: Ints) -> list[str]:
     """How many latents factors need, how many repeat others, and which know several factors, as sentences."""
     needs = [
         f"{rows.names[j]} {', '.join(f'{share:.2f}' for share in column)}"
-        for j, column in zip(rows.kept[:SHOWN], accuracy.T, strict=False)
+        for j, column in zip(rows.kept, zip(*accuracy.values(), strict=True), strict=True)
     ]
-    sizes = f"{', '.join(map(str, SIZES[:-1]))} and {SIZES[-1]}"
-    notes = [f"accuracy from the {sizes} latents that know most: {'; '.join(needs)}."]
+    *fewer, most = map(str, accuracy)
+    which = f"{', '.join(fewer)} and {most} latents that know most" if fewer else "only latent"
+    notes = [f"accuracy from the {which}: {_shown(needs, '; ')}."]
     if n_copies:
         notes.append(f"{n_copies} of {rows.latents.shape[1]} latents repeat another.")
     if len(several):
-        more = f" and {len(several) - SHOWN} more" * (len(several) > SHOWN)
-        notes.append(f"latents that know several factors: {', '.join(map(str, several[:SHOWN]))}{more}.")
+        notes.append(f"latents that know several factors: {_shown(list(map(str, several)), ', ')}.")
     return notes
 
 
-def _accuracy_of_best(rows: Rows, shares: Floats, rng: Rng) -> Floats:
+def _shown(words: list[str], mark: str) -> str:
+    """The first words, and how many more there are."""
+    return mark.join(words[:SHOWN]) + f" and {len(words) - SHOWN} more" * (len(words) > SHOWN)
+
+
+def _accuracy_of_best(rows: Rows, shares: Floats, sizes: tuple[int, ...], rng: Rng) -> Floats:
     """Held-out accuracy (sizes, k) of a linear probe on the latents that know most about each factor."""
     z_test, y_test, _ = rows.held_out
-    result, seed = np.empty((len(SIZES), rows.n_factors)), probe_seed(rng)
+    result, seed = np.empty((len(sizes), rows.n_factors)), probe_seed(rng)
     for j, size in enumerate(map(int, rows.sizes)):
         order = np.argsort(-shares[:, j], kind="stable")
-        for s, k in enumerate(SIZES):
+        for s, k in enumerate(sizes):
             used = order[:k]
             train, test = (as_array(z[:, used]).astype(np.float64) for z in (rows.latents, z_test))
             heads = PenalisedHeads(Gram.of(train, test))
@@ -140,10 +148,13 @@ def _accuracy_of_best(rows: Rows, shares: Floats, rng: Rng) -> Floats:
     return result
 
 
-def _shared(shares: Floats) -> Ints:
-    """Latents that know a factor, and another one at least a quarter as well; those that know most first."""
+def _shared(shares: Floats, least: Floats) -> Ints:
+    """Latents that know a factor, and another one at least a quarter as well; those that know most first.
+
+    What they know of either is at least what tells it from noise, `least` (k,).
+    """
     if shares.shape[1] == 1:
         return np.empty(0, dtype=np.int64)
-    ranked = np.sort(shares, axis=1)
-    several = np.flatnonzero((ranked[:, -1] >= FOUND) & (ranked[:, -2] >= ALSO * ranked[:, -1]))
+    ranked = np.sort(np.where(shares >= least, shares, 0.0), axis=1)
+    several = np.flatnonzero((ranked[:, -2] > 0) & (ranked[:, -2] >= ALSO * ranked[:, -1]))
     return several[np.argsort(-ranked[several, -1], kind="stable")]

@@ -1,19 +1,20 @@
 """Which rows are held out where nobody says: a third, with whole groups and all copies of a row on one side."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
-from unknot.metrics.arrays import Ints
+from unknot.metrics.arrays import WIDE, Ints
 from unknot.reading.arrays import is_sparse
 
 Rng = int | np.random.Generator
 MANY = 100  # values that a latent takes if it is not made of classes
 LOOKED_AT = 100  # latents in which copies are looked for
-SEEN = 65_536  # entries of a code that is mostly zero of which values are counted
-BLOCK, CHUNK = 1_024, 4_096  # latents, and rows, of such a code looked at at a time
+SEEN = 65_536  # entries of a part of a code of which values are counted
+BLOCK, ENTRIES = 1_024, 2**22  # latents, and numbers, looked at at a time
 
 
 def third(latents: Any, rng: Rng) -> tuple[Ints, Ints]:
@@ -51,8 +52,8 @@ def copies(latents: Any) -> Ints | None:
     """Which rows are one row copied, as codes (n,); None where no row was.
 
     Equal rows alone prove nothing: a code of few values repeats them. But where a latent takes many values and equal
-    values of it always come with equal rows, the rows are copies. Of wide codes that are mostly zero, so are equal rows
-    if one of their values stands in no other row.
+    values of it always come with equal rows, the rows are copies. So are, where no latent tells all rows apart, equal
+    rows if one of their values, not 0, stands in no other row; of narrow codes, only if most repeated values do so.
 
     >>> rows = np.random.default_rng(0).normal(size=(200, 3))
     >>> len(np.unique(copies(np.vstack([rows, rows])))), copies(rows), copies(np.round(rows))
@@ -60,10 +61,9 @@ def copies(latents: Any) -> Ints | None:
     """
     sparse = is_sparse(latents)
     looked_at = latents.tocsc() if sparse else latents
-    telling, most, filled = None, MANY, 0
+    telling, most = None, MANY
     for i in range(min(latents.shape[1], LOOKED_AT)):
         column = looked_at[:, [i]].toarray()[:, 0] if sparse else looked_at[:, i]
-        filled += int(np.count_nonzero(column))
         ordered = np.sort(column)
         n_values = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
         if n_values == len(column):
@@ -71,9 +71,7 @@ def copies(latents: Any) -> Ints | None:
         if n_values > most:
             telling, most = column, n_values
     codes = None if telling is None else _told_apart(latents, telling)
-    if codes is None and latents.shape[1] > LOOKED_AT and 2 * filled < LOOKED_AT * latents.shape[0]:
-        return _mostly_zero(latents)
-    return codes
+    return _by_own_values(looked_at) if codes is None else codes
 
 
 def _told_apart(latents: Any, telling: NDArray[Any]) -> Ints | None:
@@ -81,52 +79,98 @@ def _told_apart(latents: Any, telling: NDArray[Any]) -> Ints | None:
     order = np.argsort(telling, kind="stable")
     first = np.append(True, telling[order][1:] != telling[order][:-1])
     leader = order[np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))]
-    rows = latents.tocsr() if is_sparse(latents) else latents
-    if not _equal(rows[order], rows[leader]):
+    if not _equal(latents, order, leader):
         return None
     codes = np.empty(len(order), dtype=np.int64)
     codes[order] = np.cumsum(first) - 1
     return codes
 
 
-def _mostly_zero(latents: Any) -> Ints | None:
-    """Copies among rows of which few values are not zero, by what these are and where."""
-    from scipy.sparse import csr_array, vstack
+def _by_own_values(latents: Any) -> Ints | None:
+    """Copies among rows, of an array or a matrix by columns, that are equal and have a value of their own."""
+    from unknot.metrics.kernels.sparse_columns import own_values
 
-    from unknot.metrics.kernels.sparse_columns import add_hashes, own_values, stored
-
-    if not is_sparse(latents):
-        chunks = (latents[first : first + CHUNK] for first in range(0, len(latents), CHUNK))
-        latents = vstack([csr_array(chunk.astype(np.float64)) for chunk in chunks])
-    matrix = latents.tocsc()
-    (n, d), step = matrix.shape, max(1, matrix.nnz // SEEN)
-    if len(np.unique(matrix.data[::step])) <= MANY:
-        return None
-    hashes = np.zeros(n, dtype=np.uint64)
-    blocks = [slice(first, min(first + BLOCK, d)) for first in range(0, d, BLOCK)]
-    for block in blocks:
-        add_hashes(stored(matrix, block), block.start, hashes)
+    hashes = _hashes(latents)
     codes, counts = np.unique(hashes, return_inverse=True, return_counts=True)[1:]
-    if not np.any(counts[codes[hashes != 0]] > 1):
+    wanted = counts > 1
+    wanted[codes[hashes == 0]] = False  # nothing shows that two rows of zeros are one
+    if not wanted.any() or _few_values(latents):
         return None
-    proven = np.zeros(len(counts), dtype=np.bool_)
-    for block in blocks:
-        own_values(stored(matrix, block), codes, proven)
-    copied = np.flatnonzero((proven & (counts > 1))[codes])
-    if not len(copied):
+    (n, d), proven = latents.shape, np.zeros(len(counts), dtype=np.bool_)
+    narrow, own, shared = d <= WIDE, 0, 0
+    for _, columns in _columns(latents):
+        alone, with_others = own_values(columns, codes, proven)
+        own, shared = own + alone, shared + with_others
+        if not narrow and proven[wanted].all():
+            break
+    copied = np.flatnonzero((proven & wanted)[codes])
+    if not len(copied) or (narrow and own <= shared):
         return None
     leader = np.empty(len(counts), dtype=np.int64)
     leader[codes[::-1]] = np.arange(n)[::-1]
-    result, rows = np.arange(n), matrix.tocsr()
-    if not _equal(rows[copied], rows[leader[codes[copied]]]):
+    result = np.arange(n)
+    if not _equal(latents, copied, leader[codes[copied]]):
         return None
     result[copied] = leader[codes[copied]]
     return result
 
 
-def _equal(first: Any, second: Any) -> bool:
-    """Whether two arrays, or two sparse matrices, have the same values."""
-    return not (first != second).nnz if is_sparse(first) else np.array_equal(first, second)
+def _hashes(latents: Any) -> NDArray[np.uint64]:
+    """A number (n,) for each row, the same of equal rows, and 0 of zeros."""
+    from unknot.metrics.kernels.sparse_columns import add_hashes, row_hashes
+
+    n, d = latents.shape
+    hashes = np.zeros(n, dtype=np.uint64)
+    if is_sparse(latents):
+        for first, columns in _columns(latents):
+            add_hashes(columns, first, hashes)
+        return hashes
+    for part in _parts(n, d):
+        row_hashes(np.ascontiguousarray(latents[part], dtype=np.float64), hashes[part])
+    return hashes
+
+
+def _few_values(latents: Any) -> bool:
+    """Whether all that is not 0, or what was seen of it, takes few values."""
+    n, d = latents.shape
+    entries = (latents.tocsc().data,) if is_sparse(latents) else (latents[part] for part in _parts(n, d))
+    seen: NDArray[Any] = np.empty(0)
+    for part in entries:
+        filled = part[part != 0]
+        seen = np.union1d(seen, filled[:: max(1, len(filled) // SEEN)])
+        if len(seen) > MANY:
+            return False
+    return True
+
+
+def _columns(latents: Any) -> Iterator[tuple[int, Any]]:
+    """What is not 0 in some columns after the other, with the first of them."""
+    from scipy.sparse import csc_array
+
+    from unknot.metrics.kernels.sparse_columns import stored
+
+    n, d = latents.shape
+    for part in _parts(d, 1 if is_sparse(latents) else n, most=BLOCK):
+        if is_sparse(latents):
+            yield part.start, stored(latents, part)
+        else:
+            block = csc_array(latents[:, part].astype(np.float64))
+            yield part.start, stored(block, slice(0, block.shape[1]))
+
+
+def _parts(n: int, width: int, most: int = ENTRIES) -> Iterator[slice]:
+    """Slices of n rows, or columns, of so many entries each, that are looked at one after the other."""
+    step = min(most, max(1, ENTRIES // width))
+    return (slice(first, min(first + step, n)) for first in range(0, n, step))
+
+
+def _equal(latents: Any, first: Ints, second: Ints) -> bool:
+    """Whether some rows are equal to others, one by one."""
+    if is_sparse(latents):
+        rows = latents.tocsr()
+        return not (rows[first] != rows[second]).nnz
+    parts = _parts(len(first), latents.shape[1])
+    return all(np.array_equal(latents[first[part]], latents[second[part]]) for part in parts)
 
 
 def repeated(latents: NDArray[Any]) -> bool:

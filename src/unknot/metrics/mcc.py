@@ -25,6 +25,7 @@ Mode = Literal["pearson", "spearman", "affine"]
     identity=("mode",),
     invariances=frozenset({"rows", "latents", "sign", "scale", "shift"}),
     assumes=("ordered classes", "as many latents as factors", "unmixed latents", "one latent for each factor"),
+    version=2,
 )
 def mcc(
     latents: Any,

@@ -42,7 +42,9 @@ def checked(function: F) -> F:
             if name in annotations:
                 must_be(who, name, value, annotations[name])
         named = {name: _listed(value) if name in lists else value for name, value in named.items()}
-        return function(*positional, **named)
+        pairs = zip(parameters, positional, strict=False)
+        first = [_listed(value) if name in lists else value for name, value in pairs]
+        return function(*first, *positional[len(first) :], **named)
 
     return call  # type: ignore[return-value]
 

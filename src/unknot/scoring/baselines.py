@@ -19,7 +19,7 @@ from unknot.scoring.scorecard import Scorecard
 
 KIND = "baseline of scores on parts of the rows"
 RESAMPLES = 200
-LARGEST = 1e100  # squares of larger numbers are not finite, and no score is one
+LARGEST = 1e70  # no score is larger; fourth powers, of which degrees of freedom are made, have to be finite
 
 
 @dataclass(frozen=True)

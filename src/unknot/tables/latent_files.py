@@ -229,7 +229,13 @@ def read_side(path: Path, prefix: str) -> tuple[Any, tuple[str, ...]]:
         return _columns(frame), tuple(map(str, frame.columns)) if named else ()
     if path.suffix in ARCHIVES and prefix == "latent_":
         must_exist(path)
-        return (read_npz if path.suffix == ".npz" else read_safetensors)(path)["latents"], ()
+        arrays = (read_npz if path.suffix == ".npz" else read_safetensors)(path)
+        if others := [name for name in ARRAYS if name in arrays and name != "latents"]:
+            raise UnknotError(
+                f"{path}: has {', '.join(others)} as well, which labels in another file leave no place for; give a "
+                "file of latents alone, or write the labels into this one, as factors."
+            )
+        return arrays["latents"], ()
     allowed = ".npy, .csv, .parquet" + ", .npz or .safetensors" * (prefix == "latent_")
     raise UnknotError(
         f"{path}: {'latents' if prefix == 'latent_' else 'labels'} beside another file are {allowed}."

@@ -1,4 +1,7 @@
-"""Compiled looks at sparse latents, one after the other, that pay for no zero: lines, bins of equal count, copies."""
+"""Compiled looks at sparse latents, one after the other, that pay for no zero: lines, bins of equal count, copies.
+
+Copies of rows are looked for in arrays as well.
+"""
 
 from typing import Any, NamedTuple
 
@@ -149,32 +152,55 @@ def _nearest(changes: Ints, targets: Ints) -> Ints:
 
 
 @njit(cache=True, nogil=True)
+def _word(bits: Any, column: int) -> Any:
+    """A number for a value, by its bits, in a column."""
+    word = bits ^ (np.uint64(column) * np.uint64(0x9E3779B97F4A7C15))
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
 def add_hashes(columns: Stored, first: int, hashes: Ints) -> None:
     """Add to hashes (n,) of rows what their values are, none of them 0, and in which columns, `first` the first."""
     bits = columns.values.view(np.uint64)
     for i in range(len(columns.starts) - 1):
-        salt = np.uint64(first + i) * np.uint64(0x9E3779B97F4A7C15)
         for t in range(columns.starts[i], columns.starts[i + 1]):
             if columns.values[t] != 0.0:
-                word = bits[t] ^ salt
-                word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-                word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-                hashes[columns.rows[t]] += word ^ (word >> np.uint64(31))
+                hashes[columns.rows[t]] += _word(bits[t], first + i)
 
 
 @njit(cache=True, nogil=True)
-def own_values(columns: Stored, codes: Ints, proven: Ints) -> None:
-    """Say of which kinds of rows, with codes (n,), a value stands in no row of another kind."""
+def row_hashes(rows: Floats, hashes: Ints) -> None:
+    """Add to hashes (n,) what values rows (n, d) of an array have that are not 0, and in which columns."""
+    bits = rows.view(np.uint64)
+    for r in range(rows.shape[0]):
+        for i in range(rows.shape[1]):
+            if rows[r, i] != 0.0:
+                hashes[r] += _word(bits[r, i], i)
+
+
+@njit(cache=True, nogil=True)
+def own_values(columns: Stored, codes: Ints, proven: Ints) -> tuple[int, int]:
+    """Say of which kinds of rows, with codes (n,), a value stands in no row of another kind.
+
+    Returns how many values that stand in several rows do so in rows of one kind, and how many in rows of several.
+    """
+    own, shared = 0, 0
     for i in range(len(columns.starts) - 1):
         entries = slice(columns.starts[i], columns.starts[i + 1])
         order = np.argsort(columns.values[entries])
         values, kinds = columns.values[entries][order], codes[columns.rows[entries][order]]
         first = 0
         while first < len(values):
-            last, alone = first + 1, values[first] != 0.0
+            last, alone = first + 1, True
             while last < len(values) and values[last] == values[first]:
                 alone &= kinds[last] == kinds[first]
                 last += 1
-            if alone:
-                proven[kinds[first]] = True
+            if values[first] != 0.0:
+                if alone:
+                    proven[kinds[first]] = True
+                if last > first + 1:
+                    own, shared = own + alone, shared + (not alone)
             first = last
+    return own, shared
