@@ -61,7 +61,7 @@ def copies(latents: Any) -> Ints | None:
     """
     sparse = is_sparse(latents)
     looked_at = latents.tocsc() if sparse else latents
-    telling, most = None, MANY
+    telling, most, in_all = None, MANY, 0
     for i in range(min(latents.shape[1], LOOKED_AT)):
         column = looked_at[:, [i]].toarray()[:, 0] if sparse else looked_at[:, i]
         ordered = np.sort(column)
@@ -70,6 +70,9 @@ def copies(latents: Any) -> Ints | None:
             return None
         if n_values > most:
             telling, most = column, n_values
+        in_all += n_values
+    if in_all <= MANY and latents.shape[1] <= LOOKED_AT:  # few values, without a closer look
+        return None
     codes = None if telling is None else _told_apart(latents, telling)
     return _by_own_values(looked_at) if codes is None else codes
 
