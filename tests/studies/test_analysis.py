@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, UnknotWarning
 from unknot.studies.analysis import study_boxes, study_comparisons, study_correlations
 from unknot.studies.folder import StudyFolder
 from unknot.studies.results import results
@@ -133,12 +133,14 @@ def test_a_studys_boxes_are_per_world_model_and_setting(study: Path) -> None:
 
 
 def test_a_score_given_twice_and_a_score_of_no_run_are_named(study: Path) -> None:
-    _change(study, "runs", lambda runs: runs.iloc[1:])
-    with pytest.raises(UnknotError, match="dsprites-1-0 has scores but is not among the 20 runs"):
-        study_boxes(study)
     _change(study, "scores", lambda scores: pd.concat([scores, scores.iloc[:1]]))
     with pytest.raises(UnknotError, match="dsprites-1-0 has two values of 'mig"):
         study_boxes(study)
+    _change(study, "scores", lambda scores: scores.iloc[:-1])
+    _change(study, "runs", lambda runs: runs.iloc[1:])
+    with pytest.warns(UnknotWarning) as told:
+        study_boxes(study)
+    assert any("scores.parquet: 'dsprites-1-0' is not among the 20 runs" in str(each.message) for each in told)
 
 
 def test_a_study_without_numbers_says_so(study: Path) -> None:

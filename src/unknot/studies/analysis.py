@@ -145,8 +145,4 @@ def _numbers(study: StudyFolder) -> "pd.DataFrame":
         raise UnknotError(
             f"{study.folder}: has nothing to compare yet: no scores, no results of tasks, no rankings."
         )
-    for measure in study.measures:
-        strangers = measure.values.index.difference(ids)
-        if len(strangers):
-            raise UnknotError(f"study: {strangers[0]} has scores but is not among the {len(ids)} runs.")
     return pd.DataFrame({measure.column: measure.values.reindex(ids) for measure in study.measures}, index=ids)

@@ -1,12 +1,13 @@
 """The folder of a study that was run, or is running, for everyone who reads it."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from unknot.errors import UnknotError
+from unknot.errors import UnknotError, UnknotWarning, shown
 from unknot.files import read_json
 from unknot.reading.versions import newer
 from unknot.runs.run import Run
@@ -136,9 +137,17 @@ class StudyFolder:
             return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-TAIL:])
 
     def _of_runs(self, name: str) -> "pd.DataFrame":
-        """A table of what is known of runs; of runs that the study has not, nothing is."""
+        """A table of what is known of runs; what it says of others is left out, with a warning."""
         table = self._table(name)
-        return table[table["id"].isin(self.runs["id"])]
+        ours = table["id"].isin(self.runs["id"])
+        if not ours.all():
+            warnings.warn(
+                f"{self.paths.table(name)}: {shown(table['id'][~ours].iloc[0])} is not among the {len(self.runs)} runs "
+                "of the study; what the table says of such runs is left out.",
+                UnknotWarning,
+                stacklevel=2,
+            )
+        return table[ours]
 
     def _table(self, name: str) -> "pd.DataFrame":
         """One of the tables, checked; empty if it is not there yet."""

@@ -90,5 +90,5 @@ def test_an_image_of_another_size_or_no_image_is_refused_when_it_is_read(tmp_pat
     found = read_quadruples(tmp_path / "list.csv")
     with pytest.raises(UnknotError, match=r"big\.png: is 9 x 9 x 3, other images"):
         found.images(np.array([0]), "D")
-    with pytest.raises(UnknotError, match="cannot be read as an image"):
+    with pytest.raises(UnknotError, match="cannot be read as a picture"):
         found.images(np.array([1]), "D")
