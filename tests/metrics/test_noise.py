@@ -114,16 +114,14 @@ def filled(kind):
     """Rows of noise, of which all kinds of shares are zero."""
     rng = np.random.default_rng(6)
     if kind == "rectified":
-        return np.maximum(rng.normal(size=(300, 64)), 0.0)
+        return np.maximum(rng.normal(size=(300, 130)), 0.0)
     if kind == "mostly filled":
         return rng.normal(size=(300, 200)) * (rng.random((300, 200)) < 0.69)
-    if kind == "rare and narrow":
-        return rng.exponential(size=(300, 30)) * (rng.random((300, 30)) < 0.2)
     shares = np.sort(rng.beta(0.1, 1.0, size=1_000))
     return rng.exponential(size=(300, 1_000)) * (rng.random((300, 1_000)) < shares[::-1])
 
 
-@pytest.mark.parametrize("kind", ["rectified", "mostly filled", "rare and narrow", "frequent first"])
+@pytest.mark.parametrize("kind", ["rectified", "mostly filled", "frequent first"])
 @pytest.mark.parametrize("form", [np.float64, np.float32, scipy.sparse.csr_array])
 def test_copied_rows_are_found_whatever_share_of_them_is_zero(kind, form):
     z = filled(kind)

@@ -52,8 +52,8 @@ def copies(latents: Any) -> Ints | None:
     """Which rows are one row copied, as codes (n,); None where no row was.
 
     Equal rows alone prove nothing: a code of few values repeats them. But where a latent takes many values and equal
-    values of it always come with equal rows, the rows are copies. So are, where no latent tells all rows apart, equal
-    rows if one of their values, not 0, stands in no other row; of narrow codes, only if most repeated values do so.
+    values of it always come with equal rows, the rows are copies. So are equal rows of wide codes if one of their
+    values, not 0, stands in no other row; narrow codes, such as a grid that is rotated, repeat rows without copies.
 
     >>> rows = np.random.default_rng(0).normal(size=(200, 3))
     >>> len(np.unique(copies(np.vstack([rows, rows])))), copies(rows), copies(np.round(rows))
@@ -61,7 +61,7 @@ def copies(latents: Any) -> Ints | None:
     """
     sparse = is_sparse(latents)
     looked_at = latents.tocsc() if sparse else latents
-    telling, most, in_all = None, MANY, 0
+    telling, most = None, MANY
     for i in range(min(latents.shape[1], LOOKED_AT)):
         column = looked_at[:, [i]].toarray()[:, 0] if sparse else looked_at[:, i]
         ordered = np.sort(column)
@@ -70,11 +70,8 @@ def copies(latents: Any) -> Ints | None:
             return None
         if n_values > most:
             telling, most = column, n_values
-        in_all += n_values
-    if in_all <= MANY and latents.shape[1] <= LOOKED_AT:  # few values, without a closer look
-        return None
     codes = None if telling is None else _told_apart(latents, telling)
-    return _by_own_values(looked_at) if codes is None else codes
+    return _by_own_values(looked_at) if codes is None and latents.shape[1] > WIDE else codes
 
 
 def _told_apart(latents: Any, telling: NDArray[Any]) -> Ints | None:
@@ -99,15 +96,13 @@ def _by_own_values(latents: Any) -> Ints | None:
     wanted[codes[hashes == 0]] = False  # nothing shows that two rows of zeros are one
     if not wanted.any() or _few_values(latents):
         return None
-    (n, d), proven = latents.shape, np.zeros(len(counts), dtype=np.bool_)
-    narrow, own, shared = d <= WIDE, 0, 0
+    n, proven = latents.shape[0], np.zeros(len(counts), dtype=np.bool_)
     for _, columns in _columns(latents):
-        alone, with_others = own_values(columns, codes, proven)
-        own, shared = own + alone, shared + with_others
-        if not narrow and proven[wanted].all():
+        own_values(columns, codes, proven)
+        if proven[wanted].all():
             break
     copied = np.flatnonzero((proven & wanted)[codes])
-    if not len(copied) or (narrow and own <= shared):
+    if not len(copied):
         return None
     leader = np.empty(len(counts), dtype=np.int64)
     leader[codes[::-1]] = np.arange(n)[::-1]

@@ -181,26 +181,18 @@ def row_hashes(rows: Floats, hashes: Ints) -> None:
 
 
 @njit(cache=True, nogil=True)
-def own_values(columns: Stored, codes: Ints, proven: Ints) -> tuple[int, int]:
-    """Say of which kinds of rows, with codes (n,), a value stands in no row of another kind.
-
-    Returns how many values that stand in several rows do so in rows of one kind, and how many in rows of several.
-    """
-    own, shared = 0, 0
+def own_values(columns: Stored, codes: Ints, proven: Ints) -> None:
+    """Say of which kinds of rows, with codes (n,), a value stands in no row of another kind."""
     for i in range(len(columns.starts) - 1):
         entries = slice(columns.starts[i], columns.starts[i + 1])
         order = np.argsort(columns.values[entries])
         values, kinds = columns.values[entries][order], codes[columns.rows[entries][order]]
         first = 0
         while first < len(values):
-            last, alone = first + 1, True
+            last, alone = first + 1, values[first] != 0.0
             while last < len(values) and values[last] == values[first]:
                 alone &= kinds[last] == kinds[first]
                 last += 1
-            if values[first] != 0.0:
-                if alone:
-                    proven[kinds[first]] = True
-                if last > first + 1:
-                    own, shared = own + alone, shared + (not alone)
+            if alone:
+                proven[kinds[first]] = True
             first = last
-    return own, shared
