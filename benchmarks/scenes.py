@@ -29,14 +29,15 @@ BLENDER = """
 import json, resource, sys
 import numpy as np
 sys.path.insert(0, sys.argv[1])
-from unknot.worlds.scenes.blender import render_blender
+from unknot.worlds.scenes import blender
 from unknot.worlds.scenes.render import window
 from unknot.worlds.scenes.scene import read_scene
 scenes = [read_scene(record) for record in json.load(open(sys.argv[2]))]
-samples = int(sys.argv[4])
-render_blender(scenes[:1], *window(128), samples=1)
+blender.SAMPLES = 1
+blender.render_blender(scenes[:1], *window(128))
+blender.SAMPLES = int(sys.argv[4])
 before = resource.getrusage(resource.RUSAGE_SELF)
-images = render_blender(scenes, *window(128), samples=samples)
+images = blender.render_blender(scenes, *window(128))
 after = resource.getrusage(resource.RUSAGE_SELF)
 np.save(sys.argv[3], images)
 used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -288,6 +288,17 @@ def test_a_mirror_shows_what_is_behind_the_camera_in_its_own_tint():
     np.testing.assert_allclose(image[1, 1], (0, 0, 255), atol=1)
 
 
+def test_a_rough_mirror_also_shows_what_lies_beside():
+    ball = Body("sphere", (0, -20, 0), 4.0, material=GLOW)
+    shown = []
+    for share in (1.0, 0.6):
+        metal = Material(ambient=0.0, diffuse=0.0, reflectivity=share, roughness=0.2)
+        wall = Body("rectangle", scale=5.0, rotation=turn((1, 0, 0), 90), material=metal)
+        shown.append(render(view(wall, ball, fov=50.0), 65, 65)[0, :, 32, 0])
+    np.testing.assert_array_equal([column[32] for column in shown], [255, 187])  # 0.6 and a third of the rest
+    np.testing.assert_array_equal([column[10] for column in shown], [0, 34])
+
+
 def test_highlights_are_where_light_and_view_meet_half_way():
     shiny = Material(ambient=0.0, diffuse=0.0, specular=1.0, shininess=50.0)
     image = render(view(Body("sphere", material=shiny), lights=(sun((1, -1, 0)),)), 65, 65)[0, :, :, 0]

@@ -185,6 +185,20 @@ def test_two_processes_do_not_fill_one_folder_at_once(tmp_path):
         write_scenes(tmp_path, SceneSet(n=1, size=16))
 
 
+def test_what_a_process_killed_at_its_end_left_is_removed_by_the_same_command(tmp_path):
+    from unknot.worlds.scenes.chunks import alone
+
+    wish, before = SceneSet(n=1, size=16), sorted(write_scenes(tmp_path, SceneSet(n=1, size=16)).folder.iterdir())
+    (tmp_path / ".making" / "pieces").mkdir(parents=True)
+    with alone(tmp_path):
+        held = sorted(tmp_path.iterdir())
+        write_scenes(tmp_path, wish)
+        assert sorted(tmp_path.iterdir()) == held  # somebody is still at it
+    (tmp_path / ".lock").touch()
+    write_scenes(tmp_path, wish)
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnknotError, match="cannot be written"):

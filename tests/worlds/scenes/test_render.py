@@ -106,6 +106,15 @@ def test_metal_mirrors_its_neighbour_and_rubber_does_not():
         assert ((np.abs(images[0] - images[1]).max(axis=2)[inner] > 8).sum() > 5) == changed
 
 
+@pytest.mark.parametrize(("color", "least"), [("red", 180), ("gray", 220), ("cyan", 200)])
+def test_highlights_of_metal_are_small_and_nearly_white(color, least):
+    scene = Scene((lone(shape="sphere", material="metal", color=color),), "white")
+    image, seen = render(scene, 128)[0].astype(int), scene_masks(scene, 128)[0] == 1
+    whiteness = image[seen].min(axis=1)  # the tint darkens everything but what is far brighter than white
+    assert whiteness.max() > least
+    assert 2 <= (whiteness > 150).sum() <= 0.03 * seen.sum()
+
+
 def test_every_attribute_changes_the_picture():
     base = lone()
     images = render(

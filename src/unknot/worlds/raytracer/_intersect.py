@@ -5,7 +5,7 @@ one lies in z = 0. Rays o + t d are moved into that frame by an affine map witho
 t is the same in both frames. All solids are convex and seen from outside.
 """
 
-# To be raised as `_trace` says. Tracer 5.
+# To be raised as `_trace` says. Tracer 6.
 
 # mypy: disable-error-code="no-any-return"
 

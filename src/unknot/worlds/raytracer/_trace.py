@@ -6,7 +6,8 @@ Each body is tried only within the rectangle it projects to.
 """
 
 # The compiled code kept on disk is made anew when the text of this file changes, not when that of one it imports does:
-# after editing layout, _vectors, _intersect, _shade or _views, raise this number in all files that have it. Tracer 5.
+# after editing layout, _vectors, _intersect, _shade, _radiance or _views, raise this number in all files that have it.
+# Tracer 6.
 
 import math
 from typing import NamedTuple
@@ -16,7 +17,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from unknot.worlds.raytracer._intersect import MISS
-from unknot.worlds.raytracer._shade import Scene, radiance
+from unknot.worlds.raytracer._radiance import NO_BLUR, radiance
+from unknot.worlds.raytracer._shade import Scene, note_casters, room_for_casters
 from unknot.worlds.raytracer._vectors import FAST, INLINE, LEAN, Table, Vector, plus, put, scaled, spanned, vector
 from unknot.worlds.raytracer._views import (
     BOTTOM,
@@ -62,16 +64,19 @@ def _tone(x: float, curve: Table) -> float:
 
 
 @njit(**LEAN)
-def _color(scene: Scene, camera: Camera, curve: Table, n_rays: int, rays: Rays) -> None:
-    """Write the colours that the first `n_rays` rays bring back from where they end."""
-    sky = _encoded(scene.sky, curve)
+def _color(scene: Scene, camera: Camera, curve: Table, n_rays: int, rays: Rays, near: int) -> None:
+    """Write the colours that the first `n_rays` rays bring back from where they end; each `near` are close by."""
+    sky, blur = _encoded(scene.sky, curve), NO_BLUR
     for k in range(n_rays):
+        if k % near == 0:
+            blur = NO_BLUR
         if rays.met[k] < 0:
             put(rays.colors, k, 0, sky)
             continue
         u, v, depth = vector(rays.ends, k, 0)
         d = spanned(camera.forward, u, camera.right, v, camera.up)
-        light = radiance(scene, rays.met[k], plus(camera.eye, scaled(depth, d)), d)
+        p = plus(camera.eye, scaled(depth, d))
+        light, blur = radiance(scene, rays.met[k], p, d, camera.pixel * depth, blur)
         put(rays.colors, k, 0, _encoded(light, curve))
 
 
@@ -89,7 +94,7 @@ def draw(
     n_scenes, height, width, _ = images.shape
     n_bodies, n_samples = bodies.shape[1], len(samples)
     views, corners = np.empty((n_bodies, VIEW_WIDTH)), np.empty((8, 3))
-    near = np.empty(n_bodies, dtype=np.int64)
+    near, casters = np.empty(n_bodies, dtype=np.int64), room_for_casters(n_bodies)
     n_grid = (height + 1) * (width + 1)
     grid = Rays(np.empty((n_grid, 3)), np.empty(n_grid, dtype=np.int64), np.empty((n_grid, 3)))
     thin = np.empty((height, width), dtype=np.bool_)
@@ -98,16 +103,17 @@ def draw(
     pixels, n_inside = np.empty(n_round, dtype=np.int64), n_round * n_samples
     inside = Rays(np.empty((n_inside, 3)), np.empty(n_inside, dtype=np.int64), np.empty((n_inside, 3)))
     for s in range(n_scenes):
-        scene = Scene(bodies[s], lights[s], vector(skies, s, 0), near)
+        scene = Scene(bodies[s], lights[s], vector(skies, s, 0), near, casters)
+        note_casters(scene.bodies, casters)
         camera = camera_of(cameras, s, height, width)
         look(scene.bodies, camera, views, corners)
         _corners(scene.bodies, camera, views, grid, thin)
-        _color(scene, camera, curve, n_grid, grid)
+        _color(scene, camera, curve, n_grid, grid, 3)
         start = 0
         while start < height * width:
             start, n_edges = _plain(grid, start, thin, pixels, images[s])
             _inside(scene, camera, views, samples, pixels[:n_edges], inside)
-            _color(scene, camera, curve, n_edges * n_samples, inside)
+            _color(scene, camera, curve, n_edges * n_samples, inside, n_samples)
             for k in range(n_edges):
                 for c in range(3):
                     total = 0.0

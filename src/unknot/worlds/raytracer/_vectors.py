@@ -1,6 +1,6 @@
 """Vectors of three numbers, and how all of the tracer is compiled."""
 
-# To be raised as `_trace` says. Tracer 5.
+# To be raised as `_trace` says. Tracer 6.
 
 # mypy: disable-error-code="no-any-return"
 

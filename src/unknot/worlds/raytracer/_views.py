@@ -1,6 +1,6 @@
 """How a camera sees each body: the camera's rays in the body's frame, and the rectangle it projects to; compiled."""
 
-# To be raised as `_trace` says. Tracer 5.
+# To be raised as `_trace` says. Tracer 6.
 
 # mypy: disable-error-code="no-any-return"
 
@@ -122,7 +122,7 @@ def _rectangle(bodies: Table, b: int, camera: Camera, views: Table, corners: Tab
 def look(bodies: Table, camera: Camera, views: Table, corners: Table) -> None:
     """Fill `views`: how a camera sees each body; `corners` (8, 3) is room for those of one."""
     for b in range(len(bodies)):
-        if bodies[b, at.KIND] == at.NOTHING:
+        if bodies[b, at.KIND] == at.NOTHING or bodies[b, at.BEHIND] != 0.0:
             _hide(views, b)
             continue
         put(views, b, EYE_HERE, inwards(bodies, b, minus(camera.eye, vector(bodies, b, at.CENTER))))

@@ -21,7 +21,9 @@ AMBIENT, DIFFUSE, SPECULAR, SHININESS, REFLECTIVITY = 20, 21, 22, 23, 24
 CASTS = 25  # 1 if it throws shadows
 LABEL = 26  # its number in instance masks
 CHECKER, TILE = 27, 28  # how much a checkerboard darkens, and the side of its tiles
-BODY_WIDTH = 29
+ROUGHNESS = 29  # of the blurred share of a mirror
+BEHIND = 30  # 1 if the camera never sees it, and mirrors do
+BODY_WIDTH = 31
 
 # A light.
 TOWARDS = 0  # x, y, z of its position, or the unit direction to it

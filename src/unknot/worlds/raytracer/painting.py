@@ -5,7 +5,7 @@ followed once for each arrangement of bodies, and every picture of it is product
 `tracer.render`.
 """
 
-# To be raised as `_trace` says. Tracer 5.
+# To be raised as `_trace` says. Tracer 6.
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.worlds.raytracer._shade import WHITE, Scene
+from unknot.worlds.raytracer._shade import WHITE, Scene, note_casters, room_for_casters
 from unknot.worlds.raytracer._trace import CONTRAST, Rays, Tables, _color, _corners, _inside
 from unknot.worlds.raytracer._vectors import FAST, Table, scaled
 from unknot.worlds.raytracer._views import VIEW_WIDTH, camera_of, look
@@ -90,11 +90,13 @@ def _light(
     """Trace one arrangement; how many pixels may have an edge."""
     (cameras, bodies, lights), (height, width), (pixels, sure) = of, thin.shape, edges
     views, corners = np.empty((len(bodies), VIEW_WIDTH)), np.empty((8, 3))
-    scene = Scene(bodies, lights, scaled(DIM, WHITE), np.empty(len(bodies), dtype=np.int64))
+    casters = room_for_casters(len(bodies))
+    note_casters(bodies, casters)
+    scene = Scene(bodies, lights, scaled(DIM, WHITE), np.empty(len(bodies), dtype=np.int64), casters)
     camera = camera_of(cameras, 0, height, width)
     look(bodies, camera, views, corners)
     _corners(bodies, camera, views, grid, thin)
-    _color(scene, camera, LINEAR, len(grid.met), grid)
+    _color(scene, camera, LINEAR, len(grid.met), grid, 2)
     met, light, least = grid.met, grid.colors[:, 0], 0.999 * CONTRAST * DIM  # colours make differences smaller
     n_edges = 0
     for i in range(height):
@@ -107,7 +109,7 @@ def _light(
                 pixels[n_edges] = i * width + j
                 n_edges += 1
     _inside(scene, camera, views, samples, pixels[:n_edges], inside)
-    _color(scene, camera, LINEAR, n_edges * len(samples), inside)
+    _color(scene, camera, LINEAR, n_edges * len(samples), inside, len(samples))
     return n_edges
 
 

@@ -42,8 +42,9 @@ class Material:
     """How a surface answers light.
 
     colour x (ambient + sum over lights of diffuse x light x cos) + specular x light x cos(half angle)^shininess,
-    of which the share `reflectivity` gives way to a mirror image tinted by the colour. Where that share is above 0
-    (metal) highlights are tinted too and have a bright core: specular x (s + 2 s^16), s = cos(half angle)^shininess.
+    Metal, whose `reflectivity` is above 0, tints by its colour what it reflects instead: that share of the light is
+    mirrored, the rest is blurred by `roughness`. Lamps are seen in it as highlights. Only mirrored twice does metal
+    look as the first formula says.
     """
 
     ambient: float = 0.3
@@ -51,6 +52,7 @@ class Material:
     specular: float = 0.0
     shininess: float = 32.0
     reflectivity: float = 0.0
+    roughness: float = 0.2
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,7 @@ def body_rows(body: Body) -> Rows:
     rows[:, at.AMBIENT], rows[:, at.DIFFUSE] = material.ambient, material.diffuse
     rows[:, at.SPECULAR], rows[:, at.SHININESS] = material.specular, material.shininess
     rows[:, at.REFLECTIVITY], rows[:, at.CASTS], rows[:, at.LABEL] = material.reflectivity, body.casts, body.label
-    rows[:, at.CHECKER], rows[:, at.TILE] = body.checker, body.tile
+    rows[:, at.CHECKER], rows[:, at.TILE], rows[:, at.ROUGHNESS] = body.checker, body.tile, material.roughness
     return rows
 
 

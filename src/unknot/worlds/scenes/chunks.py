@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError
 from unknot.files import must_be_ours, plain, read_json, write_json, written_whole
-from unknot.processes.lock import HeldError, held
+from unknot.processes.lock import HeldError, forget_killed, held
 from unknot.progress import Progress, silent
 from unknot.reading.guard import in_words, load_json, parsing
 
@@ -145,6 +145,20 @@ def alone(folder: Path, waiting: Callable[[], None] | None = None) -> Iterator[N
         yield
         with suppress(OSError):
             (folder / ".lock").unlink()
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a process that was killed at the very end of its work left in a folder that is complete."""
+    from filelock import FileLock, Timeout
+
+    lock = folder / ".lock"
+    if not lock.exists() and not (folder / MAKING).exists():
+        return
+    forget_killed(lock)
+    if not lock.with_suffix(".holder").exists():  # else somebody is still at it
+        with suppress(Timeout, OSError, NotImplementedError), FileLock(lock).acquire(timeout=0):
+            clear(folder)
+            lock.unlink()
 
 
 def _record(making: Path, piece: int) -> Path:

@@ -102,6 +102,7 @@ def import_coat(
             corpus = open_corpus(folder)
             if named := difference(corpus.info, info):
                 raise UnknotError(f"{folder}: already holds a corpus with {named}; name another folder.")
+            clear(folder)
             return corpus
         work, counted = partial(_cut_piece, rows, size, window), in_items(progress, "tuples", PIECE, n)
         fill(folder, {"version": VERSION, **info}, arrays, -(-n // PIECE), work, jobs=jobs, progress=counted)

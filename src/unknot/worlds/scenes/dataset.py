@@ -31,6 +31,7 @@ from unknot.worlds.scenes.chunks import (
     mapped,
     opened,
     progress_of,
+    sweep,
 )
 from unknot.worlds.scenes.render import Size, pixel_coords, render, scene_masks, window
 from unknot.worlds.scenes.scene import Scene, check_background, read_scene, scene_json
@@ -49,7 +50,7 @@ FLAT: dict[str, dict[str, Any]] = {  # two-dimensional settings, and what they a
     SPRITES: {},
     BLACK: {"objects": (3, 4), "scales": (1.1, 1.5), "ground": 0.0},
 }
-VERSION = 3  # rises when the same seed gives other pictures
+VERSION = 4  # rises when the same seed gives other pictures
 PIECE = 64  # images
 
 
@@ -200,6 +201,7 @@ def open_scenes(folder: Path | str) -> SceneWorld:
 
 
 def _already_made(folder: Path, wanted: dict[str, Any]) -> SceneWorld:
+    sweep(folder)
     world = open_scenes(folder)
     named = difference(world.scene_set.record(), wanted)
     if named:

@@ -17,6 +17,7 @@ from unknot.worlds.raytracer.tracer import (
     camera_rows,
     coverage,
     light_row,
+    turn,
 )
 from unknot.worlds.scenes.scene import COLORS, FLOORS, MATERIALS, SHAPES, SIZES, Scene, SceneObject
 
@@ -34,13 +35,15 @@ _FLOOR_PAINTS = np.array(list(FLOORS.values())) / 255
 # Ambient light stands for light that bounced: little on the floor, more on objects, which the floor lights from below.
 # All of these were fitted to pictures by Blender's path tracer.
 RUBBER = Material(ambient=0.13, diffuse=1.0, specular=0.15, shininess=24.0)
-METAL = Material(ambient=0.13, diffuse=0.35, specular=15.0, shininess=48.0, reflectivity=0.8)
+METAL = Material(ambient=0.13, diffuse=0.35, reflectivity=0.6, roughness=0.2)
 FLOOR = Material(ambient=0.042, diffuse=1.0)
 CUBE_ROUNDING, CYLINDER_ROUNDING = 0.2, 0.07  # radius of rounded edges over the half side
 _KINDS = [at.ROUNDED_BOX, at.SPHERE, at.CYLINDER]
 _ROUNDING = np.array([CUBE_ROUNDING, 0.0, CYLINDER_ROUNDING])
-# Light from the backdrop that rises behind what the camera sees, over the floor's colour; only metal mirrors it.
-_SKY = 0.1
+# The floor rises behind what the camera sees; only metal mirrors that.
+BACKDROP = Body(
+    "plane", (-22.6, 19.7, 0.0), rotation=turn((0.65631, 0.75449, 0.0), 90), material=FLOOR, casts=False
+)
 # Watts, colour and side of the square area lamps; light from one is albedo x P / pi^2 x cos x cos / distance^2.
 AREA_LAMPS = (
     (78.54, (1.0, 0.932, 0.817), 0.5),
@@ -117,11 +120,11 @@ def packed(layouts: Layouts, labels: NDArray[np.integer] | None = None, *, floor
     Args:
         layouts: scenes.
         labels: (n, k) number of each object in masks; 1, 2, 3, ... if left out.
-        floor: whether there is a floor, as body 0.
+        floor: whether there is a floor, as body 0, and what rises behind, as the last one.
     """
     n, k = layouts.words.shape[:2]
-    bodies = np.zeros((n, k + floor, at.BODY_WIDTH))
-    things = bodies[:, int(floor) :]
+    bodies = np.zeros((n, k + 2 * floor, at.BODY_WIDTH))
+    things = bodies[:, int(floor) : int(floor) + k]
     shape, size, material, color = (layouts.words[:, :, c] for c in range(4))
     radius, yaw = _RADII[size], layouts.places[:, :, 2]
     there = np.arange(k) < layouts.counts[:, None]
@@ -136,14 +139,15 @@ def packed(layouts: Layouts, labels: NDArray[np.integer] | None = None, *, floor
     things[:, :, at.COLOR : at.COLOR + 3] = _PAINTS[color]
     rows = np.array([body_rows(Body("sphere", material=m))[0] for m in (RUBBER, METAL)])
     things[:, :, at.AMBIENT : at.REFLECTIVITY + 1] = rows[material][:, :, at.AMBIENT : at.REFLECTIVITY + 1]
+    things[:, :, at.ROUGHNESS] = METAL.roughness
     things[:, :, at.CASTS] = there
     things[:, :, at.LABEL] = np.arange(1, k + 1) if labels is None else labels
     if floor:
         bodies[:, 0] = body_rows(Body("plane", material=FLOOR, casts=False))[0]
-        bodies[:, 0, at.COLOR : at.COLOR + 3] = _FLOOR_PAINTS[layouts.floors]
-    return Batch(
-        np.zeros((n, at.CAMERA_WIDTH)), bodies, _lights(layouts.lamps), _SKY * _FLOOR_PAINTS[layouts.floors]
-    )
+        bodies[:, -1] = body_rows(BACKDROP)[0]
+        bodies[:, -1, at.BEHIND] = 1.0
+        bodies[:, [0, -1], at.COLOR : at.COLOR + 3] = _FLOOR_PAINTS[layouts.floors][:, None]
+    return Batch(np.zeros((n, at.CAMERA_WIDTH)), bodies, _lights(layouts.lamps), np.zeros((n, 3)))
 
 
 def seen_in(layouts: Layouts, batch: Batch, height: int, width: int, crop: float) -> Batch:

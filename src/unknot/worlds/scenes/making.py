@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 from unknot.errors import UnknotError, unknown
 from unknot.progress import Progress, silent
-from unknot.worlds.scenes.chunks import alone, clear, difference, fill, finish, in_items, opened, progress_of
+from unknot.worlds.scenes.chunks import (
+    alone,
+    clear,
+    difference,
+    fill,
+    finish,
+    in_items,
+    opened,
+    progress_of,
+    sweep,
+)
 from unknot.worlds.scenes.corpus import MASKED, ROLES, VERSION, Corpus, open_corpus, write_records
 from unknot.worlds.scenes.layouts import Layouts, layouts_of, survey
 from unknot.worlds.scenes.placement import MIN_VISIBLE, SETTINGS, SURVEY, sample_scenes
@@ -124,6 +134,7 @@ def make_corpus(
 
 
 def _already_made(folder: Path, wanted: dict[str, Any]) -> Corpus:
+    sweep(folder)
     corpus = open_corpus(folder)
     named = difference(corpus.info, wanted)
     if named:
