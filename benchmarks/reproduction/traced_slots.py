@@ -1,7 +1,8 @@
-"""Slot attention by the preset `quick64` on ray-traced scenes: does it find objects, and do its slots add up?
+"""Slot attention on ray-traced scenes: does it find objects, and do its slots add up?
 
-Five seeds on `iid` scenes and five on `corr` ones, 64 pixels; masks are judged on scenes of another seed, COAT on
-occluded tuples of the same size. Every run goes on where it was interrupted. A short trial:
+Five seeds of the preset `quick64` on `iid` scenes, five of `quick64_corr` on `corr` ones, 64 pixels; masks are judged
+on scenes of another seed, COAT on occluded tuples of the same size. Every run goes on where it was interrupted, and
+what was measured of a run is kept. A short trial:
 
 python benchmarks/reproduce.py traced_slots --seeds 1 --pixels 32 --steps 1000
 """
@@ -16,41 +17,71 @@ from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.worlds.scenes.corpus import Corpus
 
-SETTINGS = ("iid", "corr")
+PRESETS = {"iid": "quick64", "corr": "quick64_corr"}
 IMAGES, UNSEEN, TUPLES = 20_000, 1_000, 256
 VARIANTS = {"": "as they are", "_no_duplicates": "without duplicates", "_tidied": "tidied"}
 DRAWN, PLAIN, ALONE = " as drawn", " of one start", " of one start without duplicates"
 
 
-def spec(world: Path, seed: int, pixels: int, steps: int | None = None) -> RunSpec:
-    """One of its runs: the preset, with 16 x 16 tokens whatever the size of the images."""
+def spec(world: Path, preset: str, seed: int, pixels: int, steps: int | None = None) -> RunSpec:
+    """One of its runs: a preset, with 16 x 16 tokens whatever the size of the images."""
     from unknot.models import find_preset
     from unknot.runs.recipes import filled
 
-    values = {**find_preset("slot_attention", "quick64").fixed, "image_size": pixels, "stride": pixels // 16}
+    values = {**find_preset("slot_attention", preset).fixed, "image_size": pixels, "stride": pixels // 16}
     if steps is not None:
         values["steps"] = steps
     return RunSpec(**filled({"world": str(world), "model": "slot_attention", "seed": seed}, values))
 
 
 def run(folder: Path, jobs: int, seeds: int = 5, pixels: int = 64, steps: int | None = None) -> str:
-    """A row for each run, and one for masks that know nothing but places."""
+    """A row for each run, mean and spread of the seeds, and a row for masks that know nothing but places."""
     from unknot.runs.training import train
     from unknot.worlds.scenes.dataset import SceneSet, write_scenes
     from unknot.worlds.scenes.making import make_corpus
 
     corpus = make_corpus(folder / f"tuples{pixels}", n=TUPLES, size=pixels, jobs=jobs)
     rows: list[dict[str, Any]] = []
-    for setting in SETTINGS:
+    for setting, preset in PRESETS.items():
         scenes, unseen = folder / f"{setting}{pixels}", folder / f"{setting}{pixels}_unseen"
         write_scenes(scenes, SceneSet(setting, n=IMAGES, size=pixels), jobs=jobs)
         write_scenes(unseen, SceneSet(setting, n=UNSEEN, size=pixels, seed=1), jobs=jobs)
+        measured = []
         for seed in range(seeds):
-            trained = train(spec(scenes, seed, pixels, steps), folder / "runs")
-            rows.append({"training scenes": setting, "seed": seed} | scores(trained, unseen, corpus, folder))
+            trained = train(spec(scenes, preset, seed, pixels, steps), folder / "runs")
+            measured.append(kept_scores(trained, unseen, corpus, folder))
+            rows.append({"training scenes": setting, "seed": seed} | measured[-1])
             print(table(rows[-1:]), flush=True)
+        rows += [{"training scenes": setting, "seed": words} | row for words, row in summary(measured).items()]
         rows.append({"training scenes": setting, "seed": "grid 2 x 2"} | grid_scores(unseen))
     return table([dict.fromkeys(rows[0]) | row for row in rows])
+
+
+def kept_scores(trained: Run, unseen: Path, corpus: Corpus, folder: Path) -> dict[str, Any]:
+    """The scores of a run, from the file where they were kept if they were measured before."""
+    from unknot.files import read_json, write_json
+
+    kept = folder / "scores" / f"{trained.folder.name}.json"
+    if not kept.is_file():
+        kept.parent.mkdir(exist_ok=True)
+        write_json(kept, scores(trained, unseen, corpus, folder))
+    return dict(read_json(kept))
+
+
+def summary(measured: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Mean and, of two seeds and more, standard deviation of every number that was measured.
+
+    >>> summary([{"ARI": 0.5, "minutes": "4.0"}, {"ARI": 0.7, "minutes": "5.0"}])["mean"]
+    {'ARI': 0.6}
+    """
+    from statistics import mean, stdev
+
+    names = [name for name, value in measured[0].items() if isinstance(value, float)]
+    values = {name: [row[name] for row in measured] for name in names}
+    found = {"mean": {name: mean(numbers) for name, numbers in values.items()}}
+    if len(measured) > 1:
+        found["standard deviation"] = {name: stdev(numbers) for name, numbers in values.items()}
+    return found
 
 
 def scores(trained: Run, unseen: Path, corpus: Corpus, folder: Path) -> dict[str, Any]:

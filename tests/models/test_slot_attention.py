@@ -281,3 +281,40 @@ def test_a_loss_of_some_places_is_that_of_the_picture_there():
     assert every["reconstruction"].item() == pytest.approx((drawn - aim).pow(2).mean().item(), rel=1e-5)
     with pytest.raises(UnknotError, match="places is 40"):
         small(places=40)
+
+
+def affine(**options) -> SlotAttention:
+    torch.manual_seed(0)
+    return SlotAttention(Setting(channels=3, pixels=32), **{**SMALL, "slot_decoder": "affine", **options})
+
+
+def test_colours_of_the_affine_decoder_are_linear_in_the_place_until_they_are_bent():
+    model = affine()
+    slots = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(2))
+
+    def steps_between_rows() -> torch.Tensor:
+        pictures, logits = model.decoder(slots, 16)
+        assert pictures.shape == (2, 3, 3, 16, 16) and logits.shape == (2, 3, 16, 16)
+        return pictures.diff(dim=3)
+
+    rows = steps_between_rows()
+    assert rows.abs().max() > 1e-3
+    torch.testing.assert_close(rows, rows[:, :, :, :1].expand_as(rows), atol=1e-5, rtol=0)
+    torch.nn.init.normal_(model.decoder.bends.body[-1].weight)
+    assert steps_between_rows().diff(dim=3).abs().max() > 1e-2
+    straight, _ = model.decoder(slots, 16, straight=True)
+    torch.testing.assert_close(straight.diff(dim=3), rows)
+
+
+@pytest.mark.parametrize(("step", "bent"), [(9, False), (10, True)])
+def test_what_bends_colours_learns_only_after_the_straight_steps(step, bent):
+    model = affine(straight=10, target=16, places=64)
+    terms = model.loss(Batch(images()), step, torch.Generator().manual_seed(0))
+    terms["reconstruction"].backward()
+    assert model.decoder.colour[0].weight.grad.abs().sum() > 0
+    assert (model.decoder.bends.body[-1].weight.grad is not None) == bent
+
+
+def test_straight_steps_are_for_the_affine_decoder():
+    with pytest.raises(UnknotError, match="straight"):
+        small(straight=10, slot_decoder="mlp")

@@ -13,6 +13,7 @@ from unknot.models.model import Setting
 
 HIDDEN = 64  # units of the coordinate decoder's layers
 OCTAVES = 3  # of the waves that it knows places by
+ROUND = 1  # octaves that the masks of the affine decoder know places by: what they bound is in one piece
 
 
 class Positions(nn.Module):
@@ -101,15 +102,16 @@ class CoordinateDecoder(nn.Module):
     one; sines and cosines of them, of three octaves, let shapes be small.
     """
 
-    def __init__(self, setting: Setting, options: SlotOptions) -> None:
+    def __init__(self, setting: Setting, options: SlotOptions, outputs: int = 0, octaves: int = OCTAVES) -> None:
         super().__init__()
+        self.octaves = octaves
         self.slot = nn.Linear(options.slot_size, HIDDEN)
-        self.place = nn.Linear(2 + 4 * OCTAVES, HIDDEN, bias=False)
+        self.place = nn.Linear(2 + 4 * octaves, HIDDEN, bias=False)
         self.body = nn.Sequential(
             options.activated(),
             nn.Linear(HIDDEN, HIDDEN),
             options.activated(),
-            nn.Linear(HIDDEN, setting.channels + 1),
+            nn.Linear(HIDDEN, outputs or setting.channels + 1),
         )
 
     def forward(self, slots: Tensor, size: int, chosen: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -117,23 +119,66 @@ class CoordinateDecoder(nn.Module):
 
         Of pixels that are chosen by their numbers (p,), if any are, (n, k, c, p) and (n, k, p).
         """
-        places = waves(size).to(slots.device)
-        if chosen is not None:
-            places = places.flatten(0, 1)[chosen]
+        out = self.values(slots, places_of(size, chosen, self.octaves).to(slots.device))
+        return out[:, :, :-1], out[:, :, -1]
+
+    def values(self, slots: Tensor, places: Tensor) -> Tensor:
+        """The numbers (n, k, outputs, ...) of slots at places (..., waves)."""
         given = self.slot(slots).unflatten(1, (-1, *[1] * (places.ndim - 1)))
-        out = self.body(given + self.place(places)).float()
-        return out[..., :-1].movedim(-1, 2), out[..., -1]
+        out: Tensor = self.body(given + self.place(places)).float()
+        return out.movedim(-1, 2)
 
 
-def waves(size: int) -> Tensor:
-    """The places (size, size, 14) of pixels: y and x, then sines and cosines of pi, 2 pi and 4 pi of both."""
+class AffineDecoder(nn.Module):
+    """Masks as the coordinate decoder draws them, of one octave, and colours that are linear in the place.
+
+    A colour that changes along a line cannot hold both an object and the ground around it, and a mask of one octave is
+    round: a slot that draws a place with all that is there pays for it, also where objects have the same colour. Once
+    slots have parted, an MLP may add what bends colours, which starts from nothing.
+    """
+
+    def __init__(self, setting: Setting, options: SlotOptions) -> None:
+        super().__init__()
+        self.channels = setting.channels
+        self.mask = CoordinateDecoder(setting, options, 1, ROUND)
+        self.colour = nn.Sequential(
+            nn.Linear(options.slot_size, HIDDEN), options.activated(), nn.Linear(HIDDEN, 3 * setting.channels)
+        )
+        self.bends = CoordinateDecoder(setting, options, setting.channels)
+        for weights in self.bends.body[-1].parameters():
+            nn.init.zeros_(weights)
+
+    def forward(
+        self, slots: Tensor, size: int, chosen: Tensor | None = None, *, straight: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """The same as of the coordinate decoder; where it is told to keep colours straight, nothing bends them."""
+        places = places_of(size, chosen).to(slots.device)
+        y, x = places[..., 0], places[..., 1]
+        given = self.colour(slots).float().unflatten(2, (3, self.channels, *[1] * y.ndim))
+        pictures = given[:, :, 0] + given[:, :, 1] * y + given[:, :, 2] * x
+        if not straight:
+            pictures = pictures + self.bends.values(slots, places)
+        return pictures, self.mask.values(slots, places[..., : 2 + 4 * ROUND])[:, :, 0]
+
+
+def waves(size: int, octaves: int = OCTAVES) -> Tensor:
+    """The places (size, size, 2 + 4 octaves) of pixels: y and x, then sines and cosines of pi, 2 pi, 4 pi of both."""
     line = (torch.arange(size) + 0.5) * (2 / size) - 1
     places = torch.stack(torch.meshgrid(line, line, indexing="ij"), dim=-1)
-    angles = [math.pi * 2**octave * places for octave in range(OCTAVES)]
+    angles = [math.pi * 2**octave * places for octave in range(octaves)]
     return torch.cat([places, *(wave(angle) for angle in angles for wave in (torch.sin, torch.cos))], dim=-1)
+
+
+def places_of(size: int, chosen: Tensor | None, octaves: int = OCTAVES) -> Tensor:
+    """The places (size, size, waves) of all pixels, or (p, waves) of those that are chosen by their numbers (p,)."""
+    places = waves(size, octaves)
+    return places if chosen is None else places.flatten(0, 1)[chosen]
 
 
 def slot_decoder(setting: Setting, options: SlotOptions) -> nn.Module:
     """Slots, and the size of a picture, to what each of the slots draws there and its mask logits."""
-    kind = CoordinateDecoder if options.slot_decoder == "mlp" else BroadcastDecoder
-    return kind(setting, options)
+    if options.slot_decoder == "mlp":
+        return CoordinateDecoder(setting, options)
+    if options.slot_decoder == "affine":
+        return AffineDecoder(setting, options)
+    return BroadcastDecoder(setting, options)

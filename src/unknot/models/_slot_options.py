@@ -13,7 +13,7 @@ from unknot.models.model import above_zero, at_least_one, not_negative
 WHO = "slot_attention"
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU}
 NOISES = ("image", "shared")
-SLOT_DECODERS = ("broadcast", "mlp")
+SLOT_DECODERS = ("broadcast", "mlp", "affine")
 STARTS = ("noise", "queries")
 LEAST_SIGMA = 1e-3  # of posterior masks: below it pixels are too far from all slots to be told apart
 
@@ -47,6 +47,7 @@ class SlotOptions:
     merge: float = 0.0
     places: int = 0
     mask_sigma: float = 0.0
+    straight: int = 0
 
     def __post_init__(self) -> None:
         values = asdict(self)
@@ -54,20 +55,28 @@ class SlotOptions:
             at_least_one(WHO, **{name: values[name]})
         for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound"):
             not_negative(WHO, **{name: values[name]})
-        for name in ("target", "test_iterations", "merge", "places", "mask_sigma"):
+        for name in ("target", "test_iterations", "merge", "places", "mask_sigma", "straight"):
             not_negative(WHO, **{name: values[name]})
         above_zero(WHO, norm_epsilon=self.norm_epsilon)
         _must_be_one_of(NOISES, noise=self.noise)
         _must_be_one_of(ACTIVATIONS, activation=self.activation)
         _must_be_one_of(SLOT_DECODERS, slot_decoder=self.slot_decoder)
         _must_be_one_of(STARTS, start=self.start)
-        if self.places and self.slot_decoder != "mlp":
+        if self.places and self.slot_decoder == "broadcast":
             raise UnknotError(
                 who=WHO,
                 field="places",
                 value=self.places,
                 expected="0 with the decoder 'broadcast', which draws whole pictures",
-                hint="Set slot_decoder to mlp, or leave out places.",
+                hint="Set slot_decoder to mlp or affine, or leave out places.",
+            )
+        if self.straight and self.slot_decoder != "affine":
+            raise UnknotError(
+                who=WHO,
+                field="straight",
+                value=self.straight,
+                expected=f"0 with the decoder {self.slot_decoder!r}, whose colours are never straight",
+                hint="Set slot_decoder to affine, or leave out straight.",
             )
         if self.test_starts > 1 and (self.start == "queries" or self.noise == "shared"):
             raise UnknotError(

@@ -35,6 +35,7 @@ class SlotAttention(Model):
     | reference for small images | `channels=32`, `broadcast` the image's size, `full_layers=3` |
     | small, for a CPU | `channels=32`, `stride=2`, `broadcast=16` (8 at 32 pixels), `full_layers=0` |
     | quick, for ray-traced scenes on a CPU (60,916 weights) | `quick`, `quick64`: a coordinate decoder, small targets |
+    | the same for objects of one colour (72,317 weights) | `quick64_corr`: colours that are linear in the place |
 
     Args:
         setting: what to build for; `latents` and `architecture` are not used.
@@ -55,10 +56,14 @@ class SlotAttention(Model):
         norm_epsilon: of LayerNorm: that of the reference framework, 0.001, or torch's, 1e-5.
         law_bound: mu and log_sigma are drawn between its negative and this; 0 is Glorot's for one row.
         kernels: sizes of the encoder's kernels, with commas.
-        slot_decoder: "broadcast", or "mlp": an MLP from slot and place to colour and mask, which draws at any size.
+        slot_decoder: "broadcast", or "mlp": an MLP from slot and place to colour and mask, which draws at any size; or
+            "affine": round masks by such an MLP, and colours that are linear in the place, so that no slot draws an
+            object and the ground around it. For scenes whose objects share a colour.
+        straight: for "affine": steps after which an MLP may bend colours as well; it starts from nothing where the
+            weights start as torch draws them.
         target: the loss compares pictures averaged to this many pixels, so that edges weigh less; 0 as they are.
         places: the loss compares so many pixels of the target, drawn anew at each step, which takes less time; 0 all.
-            For "mlp" alone.
+            Not for "broadcast".
         start: "noise", or "queries": a learned start for each slot, with a straight-through gradient (Jia et al. 2023,
             arXiv:2210.08990). Slots of all images are lined up then, as by shared noise.
         test_iterations: of attention when images are encoded, if more than in training.
@@ -88,6 +93,7 @@ class SlotAttention(Model):
         "merge",
         "places",
         "mask_sigma",
+        "straight",
     )
     presets: ClassVar[dict[str, Preset]] = {
         "reference": Preset(
@@ -170,6 +176,33 @@ class SlotAttention(Model):
                 "steps": 12_000,
             },
         ),
+        "quick64_corr": Preset(
+            "ours, for scenes of 64 pixels whose objects share a colour; see docs/object_models.md",
+            fixed={
+                "slot_size": 48,
+                "channels": 32,
+                "kernels": "5,3,3",
+                "stride": 4,
+                "slot_decoder": "affine",
+                "straight": 2_500,
+                "target": 16,
+                "places": 128,
+                "test_iterations": 5,
+                "test_starts": 4,
+                "merge": 0.15,
+                "mask_sigma": 0.2,
+                "warm_up": 200,
+                "half_life": 0,
+                "clip": 0.5,
+                "init": "torch",
+                "image_size": 64,
+                "lr": 1e-3,
+                "schedule": "cosine",
+                "batch_size": 32,
+                "precision": "bfloat16",
+                "steps": 20_000,
+            },
+        ),
     }
 
     def __init__(self, setting: Setting, **options: Any) -> None:
@@ -202,13 +235,12 @@ class SlotAttention(Model):
         noise = torch.randn(shape, generator=generator, device=generator.device).to(batch.images.device)
         slots = self.slots_of(batch.images, noise)
         aim = self._aim(batch.images)
+        drawing: dict[str, Any] = {"straight": True} if step < self.options.straight else {}
         if self.options.places:
             every = torch.randperm(self.target**2, generator=generator, device=generator.device)
             chosen = every[: self.options.places].to(aim.device)
-            pictures, logits = self.decoder(slots, self.target, chosen)
-            aim = aim.flatten(2)[:, :, chosen]
-        else:
-            pictures, logits = self.decoder(slots, self.target)
+            aim, drawing["chosen"] = aim.flatten(2)[:, :, chosen], chosen
+        pictures, logits = self.decoder(slots, self.target, **drawing)
         drawn = DrawnSlots(pictures, logits.softmax(1)).combined()
         return {"reconstruction": (drawn - aim).pow(2).mean()}
 
