@@ -28,6 +28,7 @@ from unknot.worlds.rendered.dsprites_variants import (
 )
 from unknot.worlds.rendered.mpi3d_rendered import mpi3d_rendered
 from unknot.worlds.rendered.shapes3d_rendered import shapes3d_rendered
+from unknot.worlds.scenes import arena_world
 from unknot.worlds.scenes.multi_sprites import MultiSprites
 from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 from unknot.worlds.world import KeylessWorld, World, as_world
@@ -304,6 +305,13 @@ WORLDS: dict[str, Entry] = {
     "scenes_rendered": _rendered("scenes, IID (rendered)", _COAT, ScenesRendered, numbered(23_000), Conventions()),
     "scenes_corr_rendered": _rendered(
         "scenes, CORR (rendered)", _COAT, lambda: ScenesRendered("corr"), numbered(23_000), Conventions()
+    ),
+    "arena_rendered": _rendered(
+        "Sprites of the arena (rendered)",
+        "Watters et al. 2019, COBRA, arXiv:1905.09275",
+        arena_world.ArenaSprites,
+        arena_world.SPACE,
+        Conventions(),
     ),
     "multi_sprites_rendered": _rendered(
         "multi-object sprites (rendered)",

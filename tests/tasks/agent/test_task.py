@@ -12,10 +12,10 @@ import unknot
 from unknot import RunSpec, UnknotError
 from unknot.tasks.agent.agent import Agent, Scenes
 from unknot.tasks.agent.networks import Transition, Worth, fit
-from unknot.tasks.agent.task import AgentOptions, check
+from unknot.tasks.agent.task import AgentOptions, _values, check
 from unknot.tasks.options import Untrained
 from unknot.worlds import open_world
-from unknot.worlds.scenes.arena import Arenas
+from unknot.worlds.scenes.arena import LENGTH, Arenas
 
 TINY = {"initialisations": 1, "exploration": 1, "rounds": 2, "episodes": 2, "steps": 5, "size": 16}
 
@@ -74,7 +74,7 @@ def test_a_result_has_curves_and_inputs_without_a_source(tmp_path):
     results = [unknot.agent(input=which, folder=tmp_path, **TINY) for which in ("factors", "shuffled")]
     assert [result.source for result in results] == ["true factors", "shuffled code"]
     for result in results:
-        assert set(result.values) == {"success", "reached_90", "steps_to_90"}
+        assert set(result.values) == {"success", "reached_90", "steps_to_90", "area"}
         assert result.tables["curve"][0]["steps"] == 0
     with pytest.raises(UnknotError, match="agent: expected no source with these options"):
         unknot.agent(lambda images: images.reshape(len(images), -1), input="factors", **TINY)
@@ -90,6 +90,16 @@ def test_a_solved_episode_is_a_film(monkeypatch):
     assert film.format == "GIF" and film.n_frames > 1
 
 
+def test_a_film_shows_every_step_of_an_episode_up_to_its_success(monkeypatch):
+    monkeypatch.setattr("unknot.worlds.scenes.arena.SOLVED", 0.5)
+    agent = Agent(Arenas.factors, [0], size=16, steps=2)
+    list(agent.explore(1, 8))
+    (played,) = agent.play(1, 16)
+    assert played.success > 0 and 2 <= len(played.film) <= LENGTH + 1
+    moved = (played.film[1:] != played.film[:-1]).any((1, 2, 3))
+    assert moved[-1]  # a scene is solved by a push
+
+
 def test_a_run_that_cannot_see_the_pictures_is_refused_before_it_is_trained():
     world = open_world("dsprites_rendered")
     run = Untrained(RunSpec(world="dsprites_rendered"), world, world, "dsprites_rendered")
@@ -97,3 +107,22 @@ def test_a_run_that_cannot_see_the_pictures_is_refused_before_it_is_trained():
         check(run, AgentOptions())
     with pytest.raises(UnknotError, match="input is 'factors'; expected representation"):
         check(run, AgentOptions(input="factors"))
+
+
+def test_a_run_without_colour_is_refused_with_a_world_to_train_on(tmp_path):
+    from unknot.runs.training import train
+
+    run = train(
+        RunSpec(world="dsprites_rendered", model="vae", steps=1, architecture="slim", image_size=32), tmp_path
+    )
+    with pytest.raises(UnknotError, match=r"1 channel\(s\) \(dsprites_rendered\).* trained on arena_rendered"):
+        unknot.agent(run.folder, **TINY)
+
+
+def test_the_area_counts_rounds_after_a_success_as_the_last():
+    rows = [(0, 0, 0.0), (0, 50, 0.5), (0, 90, 1.0), (1, 0, 0.0), (1, 60, 0.0), (1, 120, 0.2), (1, 180, 0.6)]
+    curve = [{"initialisation": i, "steps": steps, "success": success} for i, steps, success in rows]
+    values = _values(curve, AgentOptions(initialisations=2, rounds=4))
+    assert values == pytest.approx(
+        {"success": 0.8, "reached_90": 0.5, "steps_to_90": 135, "area": (2.5 + 0.8) / 8}
+    )

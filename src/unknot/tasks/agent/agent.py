@@ -101,20 +101,21 @@ class Agent:
             arenas.reset()
             scenes = Scenes(arenas, self._encode)
             unsolved, lengths = np.ones(episodes, dtype=bool), np.full(episodes, LENGTH)
-            films: list[list[NDArray[np.uint8]]] = [[] for _ in range(episodes)]
+            places = [arenas.poses[..., :2].copy()]
             for step in range(1, LENGTH + 1):
-                for row in np.flatnonzero(unsolved):
-                    films[row].append(arenas.picture(int(row)))
                 scenes.step(self._best(scenes.codes) if number else self._moving(scenes.codes)[:, 0])
                 codes.append(self._scaled(scenes.codes)[torch.from_numpy(unsolved)])
                 rewards.append(torch.from_numpy(arenas.reward[unsolved].clip(-MOST, MOST)).float())
+                places.append(arenas.poses[..., :2].copy())
                 now = unsolved & arenas.solved
-                for row in np.flatnonzero(now):
-                    films[row].append(arenas.picture(int(row)))
                 lengths[now], unsolved = step, unsolved & ~now
                 if not unsolved.any():
                     break
-            film = next((films[row] for row in np.flatnonzero(~unsolved)), [])
+            film = [
+                arenas.picture(row, then[row])
+                for row in np.flatnonzero(~unsolved)[:1].tolist()
+                for then in places[: lengths[row] + 1]
+            ]
             pictures = np.array(film, dtype=np.uint8).reshape(-1, self._size, self._size, 3)
             yield Round(steps, float(1 - unsolved.mean()), float(lengths.mean()), pictures)
             steps += int(lengths.sum())

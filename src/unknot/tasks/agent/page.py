@@ -18,11 +18,14 @@ def section(results: Sequence[TaskResult]) -> Section:
         "it solved, after how many steps of the task; it stops when it has solved 90 %."
     ]
     rows = [
-        [result.source, *(result.values.get(name) for name in ("steps_to_90", "reached_90", "success"))]
+        [result.source, *(result.values.get(name) for name in ("steps_to_90", "reached_90", "success", "area"))]
         for result in results
     ]
-    caption = "Means over agents; where not all reached 90 %, steps count all that they were given."
-    header = ("representation", "steps to 90 %", "agents that reached it", "success in the last round")
+    caption = (
+        "Means over agents; where not all reached 90 %, steps count all that they were given. Area: mean success of "
+        "all rounds, where an agent that stopped keeps its last."
+    )
+    header = ("representation", "steps to 90 %", "agents that reached it", "success in the last round", "area")
     contents: list[Content] = [Grid(header, rows, caption, "agent")]
     for result in results[:MOST]:
         contents += _curves(result)

@@ -15,8 +15,8 @@ from unknot.progress import Progress
 from unknot.runs.workspace import ARRAYS, Workspace
 from unknot.tasks.agent.page import section
 from unknot.tasks.options import Options, Untrained, option
-from unknot.tasks.result import RESULT, Table, TaskResult, rows_table
-from unknot.tasks.task import SOURCES, Task
+from unknot.tasks.result import RESULT, Table, TaskResult, as_number, rows_table
+from unknot.tasks.task import Task
 from unknot.worlds.scenes.arena import LENGTH, Arenas
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class AgentOptions(Options):
 def measure(source: Source, options: AgentOptions, workspace: Workspace, progress: Progress) -> TaskResult:
     """The learning curves of several agents on one frozen representation."""
     if options.input == REPRESENTATION:
+        _must_see_colour(source)
         source.encoder_of((options.size, options.size, 3))  # or it is refused
         label, fingerprint = source.label, source.fingerprint_by(lambda: _few(source, options))
     else:
@@ -90,6 +91,15 @@ def measure(source: Source, options: AgentOptions, workspace: Workspace, progres
         )
 
     return workspace.kept(WHO, [settings, label], result, RESULT)
+
+
+def _must_see_colour(source: Source) -> None:
+    if source.run is not None and source.home.image_shape[2] != 3:
+        raise UnknotError(
+            f"{WHO}: {source.run.folder} was trained on pictures with {source.home.image_shape[2]} channel(s) "
+            f"({source.run.spec.world}); sprites are told apart by colour, so give a run that sees "
+            "three, such as one trained on arena_rendered."
+        )
 
 
 def _learned(source: Source, options: AgentOptions, number: int, progress: Progress) -> dict[str, NDArray[Any]]:
@@ -143,15 +153,18 @@ def _few(source: Source, options: AgentOptions) -> NDArray[np.float32]:
 
 
 def _values(curve: Table, options: AgentOptions) -> dict[str, float]:
-    last, reached = [], []
+    steps, last, areas = [], [], []
     for number in range(options.initialisations):
         own = [row for row in curve if row["initialisation"] == number]
-        last.append(own[-1])
-        reached.append(float(own[-1]["success"] or 0) >= GOAL)
+        success = [as_number(row["success"]) for row in own]
+        steps.append(as_number(own[-1]["steps"]))
+        last.append(success[-1])
+        areas.append(np.mean(success + success[-1:] * (options.rounds - len(own))))
     return {
-        "success": float(np.mean([row["success"] for row in last])),
-        "reached_90": float(np.mean(reached)),
-        "steps_to_90": float(np.mean([row["steps"] for row in last])),
+        "success": float(np.mean(last)),
+        "reached_90": float(np.mean(np.array(last) >= GOAL)),
+        "steps_to_90": float(np.mean(steps)),
+        "area": float(np.mean(areas)),
     }
 
 
@@ -184,18 +197,15 @@ def check(run: Untrained, options: AgentOptions) -> None:
 
 
 def table(result: TaskResult) -> "RenderableType":
-    """The headline, and the last round of every agent."""
-    from rich.console import Group
-
+    """The last round of every agent."""
     last = {row["initialisation"]: row for row in result.tables.get("curve", [])}
     title = "share of episodes solved in an agent's last round, after so many steps of the task"
-    shown = rows_table(title, list(last.values())) if last else ""
-    return Group(rows_table("agent", [dict(result.values)]) if result.values else "", shown)
+    return rows_table(title, list(last.values()))
 
 
 AGENT = Task(
     name=WHO,
-    version=1,
+    version=2,
     question="After how many steps of a task does a model-based agent on this representation succeed?",
     about=f"""Four sprites, two blue and two green, are to be brought together by colour. An action is a click and a
 push; an episode ends when the inverse Davies-Bouldin index of the colours is 2.5, or after {LENGTH} steps. The agent
@@ -205,8 +215,9 @@ the action after which, by its two models, the scene is worth most, and afterwar
 needs codes that tell where a sprite is, and what colour it has.
 
 `values`: "steps_to_90", the steps of the task that agents had learned from when they first solved 90 % of a round's
-episodes, averaged over agents; "reached_90", the share of agents that did; "success" of their last rounds. `tables`:
-"curve", a row for each agent and round, and "pictures", the film of a success (base64 GIF).
+episodes, averaged over agents; "reached_90", the share of agents that did; "success" of their last rounds; "area" under
+their learning curves, the mean success of all rounds, where an agent that stopped keeps its last. `tables`: "curve", a
+row for each agent and round, and "pictures", the film of a success (base64 GIF).
 
 Random actions solve 2 % of the episodes. The inputs "factors" and "shuffled" are the two ends between which a
 representation lies.""",
@@ -220,7 +231,10 @@ representation lies.""",
     table=table,
     page=section,
     takes=(),
-    sources=f"{SOURCES} None with the input factors or shuffled.",
+    sources=(
+        "The folder of a run, zoo:NAME, package.module:function, timm:NAME or hf:NAME; several are compared. None with "
+        "the input factors or shuffled."
+    ),
     alone=lambda options: options.input != REPRESENTATION,
 )
 agent = AGENT.function

@@ -15,6 +15,7 @@ from unknot.errors import UnknotError
 SPRITES = 4  # two of each colour
 HUES = ((0.55, 0.65), (0.27, 0.37))  # blue and green
 ANY_HUE = ((0.0, 1.0), (0.0, 1.0))
+SATURATIONS, VALUES = (0.3, 1.0), (0.9, 1.0)
 SCALE = 0.433  # squares are as wide as Spriteworld's, 0.13 of the picture
 REACH = 0.25  # the longest push is half of it in each direction
 SOLVED = 2.5
@@ -57,7 +58,11 @@ class Arenas:
         self.shapes = self._rng.integers(0, 3, shape)
         low, high = self._hues[self.kinds].transpose(2, 0, 1)
         self.hsv = np.stack(
-            [self._rng.uniform(low, high), self._rng.uniform(0.3, 1, shape), self._rng.uniform(0.9, 1, shape)],
+            [
+                self._rng.uniform(low, high),
+                self._rng.uniform(*SATURATIONS, shape),
+                self._rng.uniform(*VALUES, shape),
+            ],
             axis=2,
         )
         rgb = [colorsys.hsv_to_rgb(*hsv) for hsv in self.hsv.reshape(-1, 3).tolist()]
@@ -118,19 +123,21 @@ class Arenas:
 
     def alone(self, rows: NDArray[np.int64], sprites: NDArray[np.int64]) -> NDArray[np.uint8]:
         """(m, size, size, 3) pictures of one sprite each, on black."""
-        pairs = zip(rows.tolist(), sprites.tolist(), strict=True)
-        drawn = [self._painted(row, slice(sprite, sprite + 1)) for row, sprite in pairs]
-        return np.array(drawn, dtype=np.uint8).reshape(-1, self.size, self.size, 3)
+        from unknot.worlds.scenes._paint import paint_alone
 
-    def picture(self, row: int) -> NDArray[np.uint8]:
-        """(size, size, 3) a whole scene."""
-        return self._painted(row, slice(None))
+        drawn = np.zeros((len(rows), self.size, self.size, 3), dtype=np.uint8)
+        paint_alone(self.shapes[rows, sprites], self.poses[rows, sprites], self.colors[rows, sprites], drawn)
+        return drawn
 
-    def _painted(self, row: int, sprites: slice) -> NDArray[np.uint8]:
+    def picture(self, row: int, places: Floats | None = None) -> NDArray[np.uint8]:
+        """(size, size, 3) a whole scene, or as it was when its sprites were at other places (k, 2)."""
         from unknot.worlds.scenes._paint import paint
 
         image, mask = np.zeros((self.size, self.size, 3)), np.zeros((self.size, self.size), np.uint8)
-        paint(self.shapes[row, sprites], self.poses[row, sprites], self.colors[row, sprites], image, mask)
+        poses = self.poses[row].copy()
+        if places is not None:
+            poses[:, :2] = places
+        paint(self.shapes[row], poses, self.colors[row], image, mask)
         return np.rint(255 * image).astype(np.uint8)
 
 
