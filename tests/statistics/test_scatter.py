@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from unknot.metrics.arrays import Floats
 from unknot.metrics.score import Scattering
-from unknot.statistics.scatter import law, of_half, root, scatter
+from unknot.statistics.scatter import law, of_half, off_scale, on_scale, scatter, steepness
 
 N = 60
 
@@ -70,7 +70,9 @@ def test_the_variance_of_the_root_of_squares_does_not_grow_with_them() -> None:
     found = []
     for mean in (1.0, 10.0):
         of_third, of_others = (((mean + times * step) ** 2).sum(axis=1) for times in (1, -1 / 2))
-        found.append(scatter(root(np.stack([of_third, of_others], axis=1).ravel()), scatters="squares")[0])
+        found.append(
+            scatter(on_scale(np.stack([of_third, of_others], axis=1).ravel(), "squares"), scatters="squares")[0]
+        )
     assert 0.3 < found[0] < found[1] == pytest.approx(1, rel=0.05)  # that of the squares is 4 x 600
 
 
@@ -88,6 +90,52 @@ def test_the_variance_of_the_largest_row_is_that_of_other_rows() -> None:
     assert np.median(of["rows"]) < np.median(of["extremes"])  # by the law it is more often too small
 
 
+def test_an_interval_of_the_largest_row_holds_its_mean() -> None:
+    # the largest of a few latents, as an IRS has them; splits alone would know some 29 degrees of freedom
+    rng = np.random.default_rng(0)
+    tables = rng.normal(size=(300, 100, 3))
+
+    def value(rows: Floats) -> float:
+        return float(rows.max(axis=0).mean())
+
+    values = np.array([value(rows) for rows in tables])
+    held = {}
+    for few in (True, False):
+        found = [scatter(_draws(rows, value, 20, np.random.default_rng(0)), 100, "extremes") for rows in tables]
+        halves = [t.ppf(0.975, freedom if few else 19) * variance**0.5 for variance, freedom in found]
+        held[few] = np.mean(np.abs(values - values.mean()) <= halves)
+    assert held[False] < 0.93 < held[True] < 0.98
+    more = [scatter(_draws(rows, value, 60, rng), 100, "extremes", 2)[1] for rows in tables[:20]]
+    assert max(more) == 12  # of a difference
+
+
+def test_what_counts_of_nearly_empty_cells_vary_by_is_told_on_the_scale_of_logarithms() -> None:
+    rng = np.random.default_rng(0)
+
+    def value(rows: Floats) -> float:  # information of two latents in 20 x 20 bins, most of which are empty
+        counts = np.histogram2d(*rows.T, bins=20)[0] / len(rows)
+        shares = counts[counts > 0], counts.sum(axis=0), counts.sum(axis=1)
+        entropies = [-float(np.sum(share * np.log(share + (share == 0)))) for share in shares]
+        return entropies[1] + entropies[2] - entropies[0]
+
+    tables = rng.normal(size=(1_500, 500, 2))
+    values = np.array([value(rows) for rows in tables])
+    draws = [_draws(rows, value, 30, rng) for rows in tables[:200]]
+    found = {}
+    for kind in ("rows", "shares"):
+        variances = [scatter(on_scale(own, kind), 500, kind)[0] for own in draws]
+        found[kind] = np.mean(variances) / np.var(on_scale(values, kind))
+    assert found["rows"] > 1.2 > 1.1 > found["shares"] > 0.85
+
+
+@pytest.mark.parametrize("kind", ["rows", "squares", "shares"])
+def test_a_scale_and_back_is_where_one_was_and_differences_are_as_steep_as_the_scale(kind: Scattering) -> None:
+    values = np.array([0.2, 0.21])
+    there = on_scale(values, kind)
+    assert off_scale(there, kind) == pytest.approx(values)
+    assert steepness(*values, kind) * np.diff(there) == pytest.approx(np.diff(values), rel=1e-3)
+
+
 def test_noise_of_held_out_rows_falls_as_they_grow() -> None:
     rng = np.random.default_rng(0)
     rows = np.zeros(N)
@@ -99,7 +147,7 @@ def test_noise_of_held_out_rows_falls_as_they_grow() -> None:
     assert 0.85 < found * N < 1.25
 
 
-@pytest.mark.parametrize("scatters", ["rows", "held out", "extremes", "squares"])
+@pytest.mark.parametrize("scatters", ["rows", "held out", "extremes", "squares", "shares"])
 def test_a_value_that_varies_in_thirds_alone_is_not_taken_for_exact(scatters: Scattering) -> None:
     draws = np.ones(60)
     draws[::4] = 0.9  # of half of the thirds, while all values of the others are 1

@@ -18,7 +18,6 @@ from unknot.metrics.score import Facts, Score
     identity=("bins",),
     invariances=frozenset({"rows", "latents", "scale", "shift"}),
     assumes=("independent factors", "evenly spread latents", "one latent for each factor", "latents that differ"),
-    doubt="a little too careful: in simulations 3 of 100 equal pairs had p < 0.05",
 )
 def dcimig(latents: Any, factors: Any, *, bins: int | str = 20, bias_correction: bool = False) -> Score:
     """What the factors' own latents know of them exclusively, as a share of all there is to know.

@@ -21,8 +21,8 @@ from unknot.metrics.score import Facts, Score
     invariances=frozenset({"rows", "latents", "sign", "shift"}),
     assumes=("informed latents", "unmixed latents"),
     scatters="extremes",
-    doubt="right of latents with normal tails (in simulations 6 of 100 equal pairs had p < 0.05), too sure of heavier "
-    "tails (8), too careful of latents with bounds (1)",
+    doubt="right of latents with normal tails (in simulations 4 of 100 equal pairs had p < 0.05), a little too sure "
+    "of heavier tails (7), too careful of latents with bounds (2)",
 )
 def irs(
     latents: Any, factors: Any, *, quantile: float = 0.99, weighted: bool = False, rebin: int | None = None

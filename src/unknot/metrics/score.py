@@ -15,7 +15,7 @@ Measure = Literal[
     "modularity", "compactness", "explicitness", "holistic", "robustness", "independence", "fairness"
 ]
 Cost = Literal["instant", "seconds", "minutes"]
-Scattering = Literal["rows", "held out", "extremes", "squares"]
+Scattering = Literal["rows", "held out", "extremes", "squares", "shares"]
 COUNTED = re.compile(r"[a-z]+\+\d+|auto")  # such as zero+10
 Invariance = Literal["rows", "latents", "sign", "scale", "shift", "rotation"]
 Assumption = Literal[
@@ -76,7 +76,8 @@ class Facts:
         assumes: what must hold of factors and latents for the number to mean what it says; a card measures it.
         assumes_if: the same of variants, by the beginning of the word that names them.
         scatters: what moves the value on other rows (`unknot.statistics.scatter`): "rows" alike, "extremes" of them, by
-            which it divides, or a mean over few "held out"; sums of "squares" are compared by their roots.
+            which it divides, or a mean over few "held out"; sums of "squares" are compared by their roots,
+            "shares" that fall with the rows by their logarithms.
         scatters_if: the same of variants, by the word that names them.
         doubt: how intervals and p of its differences, as it is called by default, were off in simulations, as a clause
             that `compare` says beside them.

@@ -20,14 +20,11 @@ from unknot.scoring.chance import Chance, permutations
 from unknot.scoring.gaps import score_with_gaps
 from unknot.scoring.rows import Data, whole
 from unknot.scoring.scorecard import Plan
-from unknot.statistics.scatter import of_half, root, scatter, untold
+from unknot.statistics.scatter import of_half, off_scale, on_scale, scatter, untold
 
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 WORTH_COMPILING = 1_000_000  # latents of all draws together, whose counting takes longer than importing numba
 FEWEST = 4  # parts of the rows, which are two splits of them
-OF_EXTREMES = (
-    "the interval is too short: it hangs on the largest rows, and holds what others give in 87 of 100 cases."
-)
 Draw = Callable[[Data, np.random.Generator], Iterator[Data]]
 
 
@@ -142,27 +139,23 @@ def interval_and_drift(
 ) -> tuple[tuple[float, float] | None, float | None, str]:
     """Where the value would lie on as many other rows like these, and how much it is above that of half of them.
 
-    The second is about its bias, where that falls as 1 / rows. None where parts of the rows do not tell; why, or how
-    the interval is known to be off, comes third.
+    The second is about its bias, where that falls as 1 / rows. None where parts of the rows do not tell; why comes
+    third.
     """
     from scipy.stats import t
 
     metric = Drawn(name, options, holds_out(result))
     (draws,), (units,) = redrawn(todo, [metric], todo.bootstrap, [todo.seed, todo.bootstrap])
     scatters = METRICS[name].facts.scattering(options)
-    squares = scatters == "squares"
-    variance, freedom = scatter(root(draws) if squares else draws, units, scatters)
+    variance, freedom = scatter(on_scale(draws, scatters), units, scatters)
     if not np.isfinite(result.value):
         return None, None, ""
     if not freedom:
         return None, None, f"no interval: {untold(units)}."
     half = float(t.ppf(0.975, freedom)) * variance**0.5
-    middle = root(result.value) if squares else result.value
-    ends = np.array([middle - half, middle + half])
-    ends = np.maximum(ends, 0) ** 2 if squares else ends
+    ends = off_scale(on_scale(result.value, scatters) + np.array([-half, half]), scatters)
     low, high = np.clip(ends, *METRICS[name].facts.bounds)
-    note = OF_EXTREMES if scatters == "extremes" else ""
-    return (float(low), float(high)), result.value - of_half(draws), note
+    return (float(low), float(high)), result.value - of_half(draws), ""
 
 
 def chance(todo: Plan, name: str, options: Mapping[str, Any], result: Score) -> Chance | None:

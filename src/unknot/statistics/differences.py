@@ -9,7 +9,7 @@ import numpy as np
 from unknot.metrics.arrays import Floats
 from unknot.metrics.score import Scattering
 from unknot.statistics.correlations import holm
-from unknot.statistics.scatter import root, scatter
+from unknot.statistics.scatter import on_scale, scatter, steepness
 
 LEVEL = 0.05  # of errors that are accepted
 SEEN = 2.8  # standard errors: a difference that 80 % of such comparisons would call one
@@ -102,15 +102,13 @@ class Error:
 def _of_rows(first: Measured, second: Measured) -> tuple[float, float]:
     """Variance of the difference over other rows, with its degrees of freedom.
 
-    How far a sum of squares scatters grows with its value, and does so by luck too. That of its root does not, and
-    a difference of squares is that of their roots times the sum of these.
+    How far a sum of squares, or a share, scatters grows with its value, and does so by luck too. That of its root, or
+    of its logarithm, does not: what is between these is judged, and a difference is that times how steep the scale is.
     """
-    draws = [each.draws.mean(axis=0) for each in (first, second)]
-    times = 1.0
-    if first.scatters == "squares":
-        draws = [root(own) for own in draws]
-        times = float(sum(root(each.values.mean()) for each in (first, second)))
-    variance, freedom = scatter(draws[1] - draws[0], min(first.units, second.units), first.scatters)
+    scatters = first.scatters
+    draws = [on_scale(each.draws.mean(axis=0), scatters) for each in (first, second)]
+    times = steepness(float(first.values.mean()), float(second.values.mean()), scatters)
+    variance, freedom = scatter(draws[1] - draws[0], min(first.units, second.units), scatters, values=2)
     return times**2 * variance, freedom
 
 

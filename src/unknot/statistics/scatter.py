@@ -10,12 +10,16 @@ from unknot.metrics.score import Scattering
 LEAST_UNITS = 4  # rows, or groups of rows, below which nothing is told of others
 ORDERS = np.geomspace(1, 16, 61)  # of what a value is made of: 1 adds up over rows, 2 is made of pairs of them
 OF_THIRD, OF_OTHERS = 1 - 3**-ORDERS, 1 - 1.5**-ORDERS  # shares of its variance that a whole leaves to its parts
+TINY = 1e-9  # the least share that is told from none
 STEP = 1e-3  # share by which variances are moved to see what a law makes of it
 LEAST = 1e-12  # share of V2 that a covariance has at least
 OF_V1 = 1 / 26  # share of V1 that a variance has at least: that of a value of order 3, the highest there may be
+OF_EXTREMES = {1: 4.0, 2: 12.0}  # degrees of freedom that few rows tell, of one value and of a difference of two
 
 
-def scatter(draws: Floats, units: float = np.inf, scatters: Scattering = "rows") -> tuple[float, float]:
+def scatter(
+    draws: Floats, units: float = np.inf, scatters: Scattering = "rows", values: int = 1
+) -> tuple[float, float]:
     """Variance of a value of all rows over other rows like these, and the degrees of freedom it was estimated with.
 
     Rows are split into a third and the other two, again and again. Over splits, values of a third vary by V1, those of
@@ -34,14 +38,16 @@ def scatter(draws: Floats, units: float = np.inf, scatters: Scattering = "rows")
     V2 = s/2 + 5v/4 + 3w/2 and C = s + v, and s + v + w is (8 V2 + 7 C - V1) / 9; of few splits at least 4/7 V2.
     A value that divides by the largest of n rows varies on others by e, whatever n. V2 is 0.376e and C is 0.414e (by
     Gumbel's law: gaps between the largest are independent, and which of them a part holds is geometric). V2 + 3/2 C is
-    e, and twice s: the law is nearer on average, but so few rows tell it that it is often far too small.
+    e, and twice s: the law is nearer on average, but so few rows tell it that it is often far too small. For the same
+    reason splits know more degrees of freedom than there are: as many are taken as made simulated intervals right.
 
     Args:
         draws: (2 n,) values of n splits in turn: of a third of the rows, of the others, of the next third; splits of
             which one is NaN are left out.
         units: how many rows there are, or groups of rows that are drawn together: they know one degree of freedom
             less, however often they are split.
-        scatters: as in the facts of a metric; of "squares" the draws are roots.
+        scatters: as in the facts of a metric; the draws are on the scale of such values (`on_scale`).
+        values: whether the draws are of one value, or of a difference of 2.
 
     Returns:
         Both; 0 degrees of freedom where fewer than two splits, or fewer than half of them, have values, or units are
@@ -62,7 +68,8 @@ def scatter(draws: Floats, units: float = np.inf, scatters: Scattering = "rows")
     terms = _weights(products.sum(axis=1) / (n - 1), scatters) @ products
     variance, error = float(terms.sum()) / (n - 1), float(terms.var(ddof=1)) / n
     freedom = 2 * variance**2 / error if error > 0 else n - 1.0
-    return variance, float(np.clip(freedom, 1.0, min(n, units) - 1.0))
+    most = OF_EXTREMES[values] if scatters == "extremes" else np.inf
+    return variance, float(np.clip(freedom, 1.0, min(n - 1.0, units - 1.0, most)))
 
 
 def _weights(seen: Floats, scatters: Scattering) -> Floats:
@@ -95,9 +102,28 @@ def law(v1: float, v2: float, c: float) -> float:
     return v2 * float(np.exp(np.interp(-np.log(c / v2), -together, variance)))
 
 
-def root(squares: Any) -> Any:
-    """Of sums of squares, some of which may be just below 0 by rounding."""
-    return np.sqrt(np.maximum(squares, 0.0))
+def on_scale(values: Any, scatters: Scattering) -> Any:
+    """Values on a scale on which large ones scatter as small ones do: roots of "squares", logarithms of "shares".
+
+    Some may be just below 0 by rounding.
+    """
+    if scatters == "squares":
+        return np.sqrt(np.maximum(values, 0.0))
+    return np.log(np.maximum(values, TINY)) if scatters == "shares" else values
+
+
+def off_scale(values: Any, scatters: Scattering) -> Any:
+    """What is on that scale, as it was."""
+    if scatters == "squares":
+        return np.maximum(values, 0.0) ** 2
+    return np.exp(values) if scatters == "shares" else values
+
+
+def steepness(first: float, second: float, scatters: Scattering) -> float:
+    """A difference between two values, for one of 1 on their scale."""
+    if scatters == "squares":
+        return float(on_scale(first, scatters) + on_scale(second, scatters))
+    return (first + second) / 2 if scatters == "shares" else 1.0
 
 
 def untold(units: float) -> str:
