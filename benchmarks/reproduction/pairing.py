@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reproduce import table
 
 FIRST, SECOND = "zoo:beta_vae_dsprites", "zoo:beta_tc_vae_dsprites"
-ROWS, DRAWN, TIMES, RESAMPLES = 16_000, 1_000, 60, 40
+ROWS, DRAWN, TIMES, RESAMPLES = 16_000, 1_000, 200, 200
 LEFT_OUT = ("factor_vae_score", "lidar")  # slow; and undefined, as no combination of factors is drawn twice
 
 
