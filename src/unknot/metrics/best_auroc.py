@@ -9,14 +9,14 @@ from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.inputs import Rng, Rows, prepare
 from unknot.metrics.kernels.columns import binned_information
 from unknot.metrics.kernels.information import factor_entropy
-from unknot.metrics.latents import Checked
+from unknot.metrics.latents import came_sparse
 from unknot.metrics.penalised_head import PenalisedHeads
 from unknot.metrics.probes import probe_seed
 from unknot.metrics.ridge import Gram
 from unknot.metrics.score import Facts, Score
 from unknot.metrics.single_latents import copies, held_out_areas, single_latents
 from unknot.metrics.verdict import ALSO, least_shares
-from unknot.reading.arrays import as_array, is_sparse
+from unknot.reading.arrays import as_array
 
 SIZES = (1, 2, 5, 20)  # of sets of latents that a factor is predicted from
 SHOWN = 10  # factors, and latents, that notes name
@@ -74,8 +74,7 @@ def best_auroc(
     >>> best_auroc(np.eye(3)[factors[:, 0]], factors[:, :1]).value
     1.0
     """
-    source = latents.source if isinstance(latents, Checked) else latents
-    rows = prepare("best_auroc", latents, factors, latents_test, factors_test, rng=rng, as_is=is_sparse(source))
+    rows = prepare("best_auroc", latents, factors, latents_test, factors_test, rng=rng, as_is=came_sparse(latents))
     z_test, y_test, _ = rows.held_out
     per_factor, areas, best = np.empty(rows.n_factors), {}, {}
     for j, result in enumerate(single_latents(rows.latents, rows.factors, rows.sizes)):

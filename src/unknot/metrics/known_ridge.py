@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unknot.metrics.arrays import Bools, Floats, Ints
+from unknot.metrics.arrays import WIDE, Bools, Floats, Ints
 from unknot.metrics.inputs import MissingLabelsError
 from unknot.metrics.known_rows import KnownRows
 from unknot.metrics.latents import dead
@@ -32,6 +32,9 @@ def known_ridge(latents: Floats, targets: Floats, known: Sequence[KnownRows]) ->
     d = latents.shape[1]
     if min(len(part.train) for part in known) <= d:
         raise MissingLabelsError("ridge: labels are missing, and few rows are known; fit each factor alone.")
+    silent = len(latents) - np.count_nonzero(latents, axis=0)
+    if d > WIDE and 2 * silent.max() > min(len(part.train) for part in known):
+        raise MissingLabelsError("ridge: some latents are rare, each factor's rows tell which; fit each alone.")
     x, deviation = _standardised(latents)
     used = np.zeros(targets.shape, dtype=np.bool_)
     for j, part in enumerate(known):

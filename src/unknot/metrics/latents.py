@@ -108,6 +108,11 @@ def as_they_came(who: str, latents: Any, what: str = "latents") -> Any:
     return source if source.shape[1] > NARROW else check_latents(who, latents, what)
 
 
+def came_sparse(latents: Any) -> bool:
+    """Whether what a metric was given is a sparse matrix."""
+    return is_sparse(latents.source if isinstance(latents, Checked) else latents)
+
+
 def column(latents: Any, i: int) -> Floats:
     """One latent (n,) in double precision, of any latents that `checked_latents` returns."""
     one = latents[:, [i]].toarray()[:, 0] if is_sparse(latents) else latents[:, i]

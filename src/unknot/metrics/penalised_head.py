@@ -59,6 +59,11 @@ class PenalisedHeads:
         """Those on latents (n, d), judged on latents (m, d)."""
         return cls(Gram.of(latents, latents_test))
 
+    @classmethod
+    def in_units(cls, latents: Any, latents_test: Any) -> "PenalisedHeads":
+        """The same on latents in units in which rare ones count as such."""
+        return cls(Gram.in_units(latents, latents_test))
+
     def fit(self, classes: Ints, n_classes: int, rng: np.random.Generator) -> PenalisedHead:
         """The head for classes (n,), with the penalty that predicts most rows of held-out folds right.
 

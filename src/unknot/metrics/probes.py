@@ -11,9 +11,11 @@ from unknot.metrics.accuracy import adjusted, chance_levels, check_chance
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.heads import HIDDEN, Recipe, find_recipe, train_head
 from unknot.metrics.inputs import UNSEEN, Rng, Rows, prepare
+from unknot.metrics.latents import came_sparse
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.penalised_head import PenalisedHeads
 from unknot.metrics.score import Facts, Score
+from unknot.metrics.units import rare
 from unknot.processes.threads import one_thread, side_by_side
 
 RecipeName = Literal["converged", "paper", "paper_text"]
@@ -95,7 +97,15 @@ def mlp_accuracy(
     return _score(rows, HIDDEN, recipe, restarts, chance, rng)
 
 
-@replace(_MLP_FACTS, title="Linear accuracy", widest=4_200, power=2, wide={"recipe": "penalised"}, version=3)
+@replace(
+    _MLP_FACTS,
+    title="Linear accuracy",
+    widest=4_200,
+    power=2,
+    by_rows=True,
+    wide={"recipe": "penalised"},
+    version=4,
+)
 def linear_accuracy(
     latents: Any,
     factors: Any,
@@ -114,7 +124,8 @@ def linear_accuracy(
 
     With recipe="converged" the head is a multinomial logistic regression, almost without a penalty (C = 1000), at
     its optimum; restarts do not matter. Where latents are many that fits noise: "penalised" chooses the penalty of
-    each factor by cross-validation on the training rows (`parts["penalty"]`) and is right at any width. The other
+    each factor by cross-validation on the training rows (`parts["penalty"]`) and is right at any width; latents that
+    are mostly 0 count in units of their firings (`unknot.metrics.units`), and sparse codes stay sparse. The other
     recipes train the head as they train the net of `mlp_accuracy`, whose arguments these are, and stop very far from
     the optimum.
 
@@ -125,7 +136,8 @@ def linear_accuracy(
     >>> linear_accuracy(y - 0.5, y).value
     1.0
     """
-    rows = prepare("linear_accuracy", latents, factors, latents_test, factors_test, rng=rng)
+    sparse = recipe == "penalised" and came_sparse(latents)
+    rows = prepare("linear_accuracy", latents, factors, latents_test, factors_test, rng=rng, as_is=sparse)
     if recipe == "penalised":
         check_probe_options("linear_accuracy", "converged", restarts, chance)
         accuracy, penalties = _penalised_accuracy(rows, probe_seed(rng))
@@ -174,7 +186,8 @@ def head_accuracy(
 def _penalised_accuracy(rows: Rows, seed: int) -> tuple[Accuracy, Floats]:
     """Accuracy of one head per factor whose penalty is chosen by cross-validation, and the penalties (k,)."""
     y_test = rows.held_out.factors
-    heads = rows.once(PenalisedHeads.of)
+    # Without rare latents both are the same, and other metrics ask for the second.
+    heads = rows.once(PenalisedHeads.in_units if len(rare(rows.latents)) else PenalisedHeads.of)
     fits = side_by_side(
         lambda j, size: heads.fit(rows.factors[:, j], int(size), np.random.default_rng([seed, j])),
         range(rows.n_factors),

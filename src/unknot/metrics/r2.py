@@ -21,6 +21,7 @@ from unknot.metrics.held_out import copies
 from unknot.metrics.inputs import MissingLabelsError, Rng, Rows, prepare
 from unknot.metrics.known_ridge import known_ridge
 from unknot.metrics.known_rows import KnownRows, counts_of, known_rows
+from unknot.metrics.latents import came_sparse
 from unknot.metrics.ridge import Gram, ridge
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
@@ -191,11 +192,12 @@ def ratio_to_mean(predictions: ArrayLike, targets: ArrayLike, unseen: ArrayLike,
     chance=0.0,
     reference="Schott et al. 2022, arXiv:2107.08221, eq. 1",
     per_factor=True,
-    version=3,
+    version=4,
     identity=("readout",),
     wide={"readout": "ridge"},
     widest=6_000,
     power=3,
+    by_rows=True,
     invariances=frozenset({"rows", "latents", "sign", "scale", "shift", "rotation"}),
     assumes=("ordered classes", "straight latents"),
     scatters="held out",
@@ -215,9 +217,10 @@ def r2(
 
     "linear" is least squares, which fits noise where latents are many; "ridge" is least squares with a penalty that
     leave-one-out cross-validation on the training rows chooses for each factor (`parts["penalty"]`), right at any
-    width; "mlp" is the paper's network, 40-40-40 ReLU units trained by Adam on the squared
-    error for 8 epochs. Factors are scaled to [0, 1] by their range; class numbers of an unordered factor are
-    numbers too, so its R² depends on how they were given.
+    width: latents that are mostly 0 count in units of their firings (`unknot.metrics.units`), and sparse codes stay
+    sparse; "mlp" is the paper's network, 40-40-40 ReLU units trained by Adam on the squared error for 8 epochs.
+    Factors are scaled to [0, 1] by their range; class numbers of an unordered factor are numbers too, so its R²
+    depends on how they were given.
 
     Edge cases: constant factors are left out and listed in `parts["skipped"]`; latents without variance say nothing.
     Departs from the paper: latents are standardised by the training rows, and the network takes at least 3,000
@@ -239,18 +242,21 @@ def r2(
     generator = np.random.default_rng(rng)
     # The network draws on from where the split left the generator; least squares draws nothing.
     of_split = generator if readout == "mlp" else rng
+    sparse = readout == "ridge" and came_sparse(latents)
+    test = latents_test, factors_test
     try:
-        rows = prepare("r2", latents, factors, latents_test, factors_test, rng=of_split, continuous="keep")
+        rows = prepare("r2", latents, factors, *test, rng=of_split, continuous="keep", as_is=sparse)
     except MissingLabelsError:
-        if readout != "ridge" or latents_test is not None:
+        if readout != "ridge" or latents_test is not None or sparse:
             raise
         return _known_r2(*known_rows("r2", latents, factors, rng, "keep"))
-    x, y, x_test, y_test = _scaled(rows)
+    y, y_test = _scaled_factors(rows)
     more = {}
     if readout == "ridge":
-        own, wanted = _distinct(x, y, copies(rows.latents))
-        predicted, more["penalty"] = ridge(Gram.of(own, x_test), wanted)
+        own, wanted = _distinct(rows.latents, y, copies(rows.latents))
+        predicted, more["penalty"] = ridge(Gram.in_units(own, rows.held_out.latents), wanted)
     else:
+        x, x_test = _scaled_latents(rows)
         predicted = (_linear if readout == "linear" else _mlp)(x, y, x_test, generator)
     variance = full_variance(np.concatenate([y, y_test]))
     per_factor = r2_per_factor(predicted, y_test, variance)
@@ -258,7 +264,7 @@ def r2(
     return rows.score(per_factor.mean(), {"per_factor": per_factor, "variance": variance, **more})
 
 
-def _distinct(x: Floats, y: Floats, groups: Ints | None) -> tuple[Floats, Floats]:
+def _distinct(x: Any, y: Floats, groups: Ints | None) -> tuple[Any, Floats]:
     """Each row once, with the mean target of its copies: a row is not to be guessed from its copy."""
     if groups is None:
         return x, y
@@ -282,17 +288,22 @@ def _known_r2(rows: Rows, known: Sequence[KnownRows]) -> Score:
     return rows.score(per_factor.mean(), parts, **counts_of(rows, known))
 
 
-def _scaled(rows: Rows) -> tuple[Floats, ...]:
-    """Latents with mean 0 and variance 1, factors in [0, 1], of the training and the test rows."""
-    z_test, _, y_test = rows.held_out
+def _scaled_latents(rows: Rows) -> tuple[Floats, Floats]:
+    """Latents with mean 0 and variance 1, of the training and the test rows."""
     mean, std = rows.latents.mean(axis=0), rows.latents.std(axis=0)
     std[std <= 1e-12 * np.maximum(1.0, np.abs(mean))] = np.inf
-    low = np.minimum(rows.numbers.min(axis=0), y_test.min(axis=0))
-    span = np.maximum(rows.numbers.max(axis=0), y_test.max(axis=0)) - low
-    tables = [rows.latents - mean, rows.numbers - low, z_test - mean, y_test - low]
-    for table, scale in zip(tables, (std, span, std, span), strict=True):
-        table /= scale
-    return tuple(tables)
+    x, x_test = rows.latents - mean, rows.held_out.latents - mean
+    x /= std
+    x_test /= std
+    return x, x_test
+
+
+def _scaled_factors(rows: Rows) -> tuple[Floats, Floats]:
+    """Factors in [0, 1], of the training and the test rows."""
+    y, y_test = rows.numbers, rows.held_out.numbers
+    low = np.minimum(y.min(axis=0), y_test.min(axis=0))
+    span = np.maximum(y.max(axis=0), y_test.max(axis=0)) - low
+    return (y - low) / span, (y_test - low) / span
 
 
 def _linear(x: Floats, y: Floats, x_test: Floats, _: np.random.Generator) -> Floats:

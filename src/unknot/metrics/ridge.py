@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.heads import standardiser
+from unknot.metrics.sparse_gram import row_space
+from unknot.metrics.units import in_units
 from unknot.processes.threads import one_thread, side_by_side
+from unknot.reading.arrays import dense, is_sparse
 
 Real = TypeVar("Real", np.float32, np.float64)
 ROWS = 1_024  # left out one by one, or turned, at a time
@@ -24,11 +27,12 @@ HEAVY = 0.5  # an entry that doubles are to tell
 LEFT_OUT = 16_384  # rows that are left out one by one; of more, these are drawn
 PENALTIES = 61  # tried between the two ends of the grid
 WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
+NOTHING = 1e-12  # share of the squares that may be left by rounding, where so many latents as rows fit everything
 
 
 @dataclass(frozen=True)
 class Gram:
-    """Standardised latents and their Gram matrix in tridiagonal form.
+    """Scaled latents and their Gram matrix in tridiagonal form.
 
     Attributes:
         x: (n, r) training latents, r the smaller of n and d: wider ones are turned into the space of their rows.
@@ -47,8 +51,21 @@ class Gram:
     @classmethod
     def of(cls, latents: Floats, latents_test: Floats) -> "Gram":
         """That of latents (n, d) and (m, d), standardised by the former."""
-        mean, scale = standardiser(latents)
-        x, x_test = (latents - mean) / scale, (latents_test - mean) / scale
+        return cls._scaled(latents, latents_test, *standardiser(latents))
+
+    @classmethod
+    def in_units(cls, latents: Any, latents_test: Any) -> "Gram":
+        """That of latents (n, d) and (m, d), which may be sparse, in units in which rare ones count as such."""
+        if is_sparse(latents) and latents.shape[1] > latents.shape[0]:
+            x, x_test, values = row_space(latents, latents_test)
+            return cls(x, x_test, values, np.zeros(len(values) - 1), (np.empty((0, 0)), np.empty(0)))
+        own, other = (dense(each, "ridge") if is_sparse(each) else each for each in (latents, latents_test))
+        mean, unit, held_out = in_units(own, other)
+        return cls._scaled(own, held_out, mean, unit)
+
+    @classmethod
+    def _scaled(cls, latents: Floats, latents_test: Floats, mean: Floats, unit: Floats) -> "Gram":
+        x, x_test = (latents - mean) / unit, (latents_test - mean) / unit
         with one_thread():
             if x.shape[1] > len(x):
                 basis = np.linalg.qr(x.T)[0]  # an l2 penalty does not see directions that no row has
@@ -220,6 +237,6 @@ def generalised(gram: Gram, projected: Floats, total: Floats, n: int) -> Floats:
         w = gram.solve(projected, penalty)
         rss = total - (projected * w).sum(axis=0) - penalty * (w**2).sum(axis=0)
         freedom = n - 1 - float((values / (values + penalty)).sum())
-        errors[p] = np.maximum(rss, 0.0) / max(freedom, 1e-6) ** 2
+        errors[p] = np.maximum(rss, NOTHING * total) / max(freedom, 1e-6) ** 2
     result: Floats = penalties[errors.argmin(axis=0)]
     return result

@@ -93,6 +93,7 @@ class Facts:
             wider codes. None if any number will do.
         power: of the number of latents, with which its time grows.
         by_entries: whether entries that are not 0 count instead where latents are sparse, each as ten latents.
+        by_rows: whether training rows count instead where latents are sparse and these are fewer.
         version: rises whenever the numbers of the same call change.
     """
 
@@ -121,6 +122,7 @@ class Facts:
     widest: int | None = None
     power: int = 1
     by_entries: bool = False
+    by_rows: bool = False
     version: int = 1
 
     @property
@@ -138,7 +140,10 @@ class Facts:
 
     def _width(self, latents: Any) -> float:
         n, d = latents.shape
-        return min(d, 10 * int(latents.nnz) / n) if self.by_entries and is_sparse(latents) else float(d)
+        if not is_sparse(latents):
+            return float(d)
+        entries = 10 * int(latents.nnz) / n if self.by_entries else d
+        return float(min(d, entries, 2 * n / 3 if self.by_rows else d))
 
     def scattering(self, options: Mapping[str, Any]) -> Scattering:
         """What moves the value of a variant on other rows."""
