@@ -20,7 +20,11 @@ def rare(latents: Any) -> Ints:
     n, d = latents.shape
     if d <= WIDE:
         return np.empty(0, dtype=np.int64)
-    fired = latents.count_nonzero(axis=0) if is_sparse(latents) else np.count_nonzero(latents, axis=0)
+    if is_sparse(latents):
+        rows = latents.tocsr()
+        fired = np.bincount(rows.indices[rows.data != 0], minlength=d)
+    else:
+        fired = np.count_nonzero(latents, axis=0)
     return np.flatnonzero((fired > 0) & (2 * fired < n))
 
 
