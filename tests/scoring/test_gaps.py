@@ -148,7 +148,7 @@ def test_of_wide_codes_too_each_factor_has_the_score_of_its_known_rows(
     z[:, 5] = 2.0
     y[rng.random(y.shape) < 0.3] = np.nan
     z[np.isnan(y[:, 0]), 6] = 1e-3  # without variance where the others are known, but for few rows
-    z[~np.isnan(y[:, 0]), 6] = 0
+    z[~np.isnan(y[:, 0]), 6] = 5e-4
     latents = scipy.sparse.csr_matrix(z) if layout == "sparse" else z
     with monkeypatch.context() as patch:
         patch.setattr("unknot.scoring.gaps._each_alone", None)  # all factors at once
@@ -198,3 +198,16 @@ def test_parts_of_rows_are_of_those_that_a_limit_leaves_where_a_label_is_missing
     y[0, 0] = np.nan
     unknot.score(z, y, metrics=["mig"], null=0, bootstrap=4, limit=600)
     assert counts and set(counts) <= {199, 200, 201, 399, 400, 401}
+
+
+def test_of_rare_latents_too_each_factor_has_the_ridge_regression_of_its_known_rows() -> None:
+    rng = np.random.default_rng(1)
+    z, y = rng.normal(size=(300, 110)), rng.integers(0, [3, 4], size=(300, 2)).astype(float)
+    z[rng.random(z.shape) < 0.8] = 0
+    z[:, 0] = (y[:, 0] == 1) + 0.1 * (rng.random(300) < 0.1)
+    y[rng.random(y.shape) < 0.3] = np.nan
+    score = unknot.score(z, y, metrics=["r2[ridge]"], null=0)["r2[ridge]"]
+    for j in range(2):
+        there = ~np.isnan(y[:, j])
+        alone = unknot.score(z[there], y[there, j].astype(int), metrics=["r2[ridge]"], null=0)
+        np.testing.assert_allclose(score.parts["per_factor"][j], alone["r2[ridge]"].value, atol=1e-12)

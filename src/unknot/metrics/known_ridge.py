@@ -32,13 +32,12 @@ def known_ridge(latents: Floats, targets: Floats, known: Sequence[KnownRows]) ->
     d = latents.shape[1]
     if min(len(part.train) for part in known) <= d:
         raise MissingLabelsError("ridge: labels are missing, and few rows are known; fit each factor alone.")
-    silent = len(latents) - np.count_nonzero(latents, axis=0)
-    if d > WIDE and 2 * silent.max() > min(len(part.train) for part in known):
-        raise MissingLabelsError("ridge: some latents are rare, each factor's rows tell which; fit each alone.")
-    x, deviation = _standardised(latents)
     used = np.zeros(targets.shape, dtype=np.bool_)
     for j, part in enumerate(known):
         used[part.train, j] = True
+    if d > WIDE and _some_rare(latents, used):
+        raise MissingLabelsError("ridge: labels are missing, and some latents are rare; fit each factor alone.")
+    x, deviation = _standardised(latents)
     means = np.array([targets[part.train, j].mean() for j, part in enumerate(known)])
     y = np.where(used, targets - means, 0.0)
     weights, penalties = np.empty((d, len(known))), np.empty(len(known))
@@ -69,6 +68,14 @@ def known_ridge(latents: Floats, targets: Floats, known: Sequence[KnownRows]) ->
         blocks = [slice(first, first + CHUNK) for first in range(0, len(x), CHUNK)]
         guesses = np.concatenate(side_by_side(lambda block: x[block] @ weights + means, blocks))
     return [guesses[part.test, j] for j, part in enumerate(known)], penalties
+
+
+def _some_rare(latents: Floats, used: Bools) -> bool:
+    """Whether a latent is rare (`unknot.metrics.units`) in the rows (n, k) that any factor uses."""
+    rows = used.sum(axis=0)
+    often_silent = np.flatnonzero(2 * (len(latents) - np.count_nonzero(latents, axis=0)) > rows.min())
+    fired = (latents[:, often_silent] != 0).T.astype(np.float32) @ used.astype(np.float32)
+    return bool(np.any((fired > 0) & (2 * fired < rows)))
 
 
 def _most(d: int) -> float:

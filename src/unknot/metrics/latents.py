@@ -113,6 +113,12 @@ def came_sparse(latents: Any) -> bool:
     return is_sparse(latents.source if isinstance(latents, Checked) else latents)
 
 
+def sparse_and_short(latents: Any) -> bool:
+    """Whether it is a sparse matrix of more latents than rows, which probes leave as it is."""
+    n, d = (latents.source if isinstance(latents, Checked) else latents).shape if came_sparse(latents) else (0, 0)
+    return bool(d > n)
+
+
 def column(latents: Any, i: int) -> Floats:
     """One latent (n,) in double precision, of any latents that `checked_latents` returns."""
     one = latents[:, [i]].toarray()[:, 0] if is_sparse(latents) else latents[:, i]

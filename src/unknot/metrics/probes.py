@@ -11,7 +11,7 @@ from unknot.metrics.accuracy import adjusted, chance_levels, check_chance
 from unknot.metrics.arrays import Floats, Ints
 from unknot.metrics.heads import HIDDEN, Recipe, find_recipe, train_head
 from unknot.metrics.inputs import UNSEEN, Rng, Rows, prepare
-from unknot.metrics.latents import came_sparse
+from unknot.metrics.latents import sparse_and_short
 from unknot.metrics.linear_head import fit_linear
 from unknot.metrics.penalised_head import PenalisedHeads
 from unknot.metrics.score import Facts, Score
@@ -136,7 +136,7 @@ def linear_accuracy(
     >>> linear_accuracy(y - 0.5, y).value
     1.0
     """
-    sparse = recipe == "penalised" and came_sparse(latents)
+    sparse = recipe == "penalised" and sparse_and_short(latents)
     rows = prepare("linear_accuracy", latents, factors, latents_test, factors_test, rng=rng, as_is=sparse)
     if recipe == "penalised":
         check_probe_options("linear_accuracy", "converged", restarts, chance)

@@ -21,7 +21,7 @@ from unknot.metrics.held_out import copies
 from unknot.metrics.inputs import MissingLabelsError, Rng, Rows, prepare
 from unknot.metrics.known_ridge import known_ridge
 from unknot.metrics.known_rows import KnownRows, counts_of, known_rows
-from unknot.metrics.latents import came_sparse
+from unknot.metrics.latents import sparse_and_short
 from unknot.metrics.ridge import Gram, ridge
 from unknot.metrics.score import Facts, Score
 from unknot.processes.threads import one_thread
@@ -242,7 +242,7 @@ def r2(
     generator = np.random.default_rng(rng)
     # The network draws on from where the split left the generator; least squares draws nothing.
     of_split = generator if readout == "mlp" else rng
-    sparse = readout == "ridge" and came_sparse(latents)
+    sparse = readout == "ridge" and sparse_and_short(latents)
     test = latents_test, factors_test
     try:
         rows = prepare("r2", latents, factors, *test, rng=of_split, continuous="keep", as_is=sparse)
