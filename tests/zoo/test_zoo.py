@@ -80,7 +80,7 @@ def test_slots_are_encoded_and_scored_by_what_needs_no_factors() -> None:
     codes = unknot.encode(f"zoo:{SLOTS}", rows=40)
     assert codes.latents.shape == (40, 7, 48) and codes.source["world"] == "scenes64_rendered"
     card = score(codes)
-    assert "rankme" in card.values() and any("slots" in note for note in card.notes)
+    assert "rankme" in card.values() and any("slots" in note for note in card.plan.notes)
 
 
 @pytest.mark.parametrize("call", [Run, unknot.encode, unknot.score, zoo_folder], ids=lambda call: call.__name__)
