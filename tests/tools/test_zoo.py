@@ -22,7 +22,13 @@ steps: 6
 models:
   - {model: vae}
   - {model: factor_vae}
-  - {model: slot_attention, world: scenes64_rendered, preset: quick64, recipe: paper, architecture: conv64, batch_size: 2, metrics: []}
+  - model: slot_attention
+    world: scenes64_rendered
+    preset: quick64
+    recipe: paper
+    architecture: conv64
+    batch_size: 2
+    metrics: []
 metrics: [mig]
 ranking: false
 """

@@ -13,8 +13,8 @@ DRAWN = ScenesRendered(n=5_000, size=64)
 class SmallScenes(WorldDefaults):
     """5,000 scenes of 64 pixels, as `unknot data scenes --n 5000 --size 64` writes them: 13 s of a core for all.
 
-    The world of a run of slots that must open anywhere, such as that of the zoo. Who wants more scenes, or others, writes
-    a folder.
+    The world of a run of slots that must open anywhere, such as that of the zoo. Who wants more scenes, or others,
+    writes a folder.
 
     >>> world = SmallScenes()
     >>> world.images([[7], [7]]).shape, int(world.masks([[7]]).max())
