@@ -129,7 +129,7 @@ class CoordinateDecoder(nn.Module):
         """The numbers (n, k, outputs, ...) of slots at places (..., waves)."""
         most = max(1, AT_ONCE // (slots.shape[1] * places[..., 0].numel()))
         if len(slots) > most and not torch.is_grad_enabled():
-            return torch.cat([self.values(part, places) for part in slots.split(most)])
+            return torch.cat([self.values(part, places) for part in torch.split(slots, most)])
         given = self.slot(slots).unflatten(1, (-1, *[1] * (places.ndim - 1)))
         out: Tensor = self.body(given + self.place(places)).float()
         return out.movedim(-1, 2)
