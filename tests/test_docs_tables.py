@@ -59,11 +59,11 @@ def metrics_table() -> str:
 def zoo_table() -> str:
     """The runs that ship, with the scores of their codes."""
     entries = catalogue()
-    metrics = list(next(iter(entries.values()))["scores"])
-    rows = [
-        (f"`{name}`", f"{entry['steps']:,}", *(f"{entry['scores'][metric]:.3f}" for metric in metrics))
-        for name, entry in entries.items()
-    ]
+    metrics = list(dict.fromkeys(metric for entry in entries.values() for metric in entry["scores"]))
+    rows = []
+    for name, entry in entries.items():
+        scores = (f"{entry['scores'][metric]:.3f}" if metric in entry["scores"] else "-" for metric in metrics)
+        rows.append((f"`{name}`", f"{entry['steps']:,}", *scores))
     return _table(("run", "steps", *(metric.replace("_", " ") for metric in metrics)), rows)
 
 

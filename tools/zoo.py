@@ -4,8 +4,9 @@ python -m tools.zoo FOLDER          those that are missing, or that the study ha
 python -m tools.zoo FOLDER --anew   all of them
 
 The runs of the study are trained in the folder, or gone on with, and packed: spec, curve, and weights in half
-precision. What only training needs, such as discriminators, is left out. Scores are those of what was packed. On the
-same machine the archives are the same, bit for bit.
+precision. What only training needs, such as discriminators, is left out. Scores are those of what was packed; of slots,
+how well their masks fit the objects of scenes that were not trained on. On the same machine the archives are the same,
+bit for bit.
 """
 
 import argparse
@@ -20,15 +21,19 @@ from safetensors.torch import load_file, save
 from unknot.files import as_json, file_hash, json_hash, read_json, write_json
 from unknot.processes.threads import one_thread
 from unknot.runs.run import Run
+from unknot.runs.segmentation import segmentation
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import adversaries, build_model, train
 from unknot.scoring.scoring import score
 from unknot.studies.plan import plan_study
 from unknot.studies.spec import read_spec
 from unknot.worlds import open_world
+from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 from unknot.zoo import HERE
 
 KEPT = ("spec", "id", "title", "source", "world_file", "versions")  # of run.json: what is the same every time
+
+UNSEEN = ScenesRendered(n=500, size=64, seed=1)  # what masks are judged on
 
 
 def main(folder: Path, study: Path | str = "zoo", into: Path = HERE, *, anew: bool = False) -> None:
@@ -84,8 +89,8 @@ def entry(archive: Path, folder: Path, metrics: tuple[str, ...]) -> dict[str, An
         with zipfile.ZipFile(archive) as zipped:
             zipped.extractall(unpacked)
         run = Run(unpacked)
-        card = score(run, metrics=list(metrics))
-        scores = {name.partition("[")[0]: round(value, 6) for name, value in card.values().items()}
+        values = score(run, metrics=list(metrics)).values() if metrics else segmentation(run, UNSEEN, n=UNSEEN.n)
+        scores = {name.partition("[")[0]: round(value, 6) for name, value in values.items()}
         spec = run.spec
         write_json(kept, {"model": spec.model, "world": spec.world, "steps": spec.steps, "scores": scores})
     return read_json(kept)

@@ -221,6 +221,16 @@ def test_a_coordinate_decoder_draws_the_same_scene_at_any_size():
     torch.testing.assert_close(decoder.body(hidden)[:3], decoder(slots, 16)[0][1, 2, :, 0, 0])
 
 
+@pytest.mark.parametrize("slot_decoder", ["mlp", "affine"])
+def test_slots_drawn_in_parts_are_those_drawn_at_once(slot_decoder):
+    model, slots = small(slot_decoder=slot_decoder), torch.rand(26, 3, 8)  # 26 x 3 x 32^2 places: three parts
+    at_once = model.decoder(slots, 32)
+    with torch.no_grad():
+        in_parts = model.decoder(slots, 32)
+    for once, part in zip(at_once, in_parts, strict=True):
+        torch.testing.assert_close(part, once.detach())
+
+
 @pytest.mark.parametrize("slot_decoder", ["mlp", "broadcast"])
 def test_a_target_is_the_picture_averaged_to_its_size(slot_decoder):
     model = small(**QUICK | {"slot_decoder": slot_decoder})

@@ -12,13 +12,16 @@ import unknot
 from unknot.cli import app
 from unknot.errors import UnknotError
 from unknot.runs.run import Run
+from unknot.runs.segmentation import segmentation
 from unknot.runs.training import load_model
 from unknot.scoring.scoring import score
 from unknot.studies.plan import plan_study
 from unknot.studies.spec import read_spec
+from unknot.worlds.scenes.scenes_rendered import ScenesRendered
 from unknot.zoo import HERE, catalogue, zoo_folder
 
 SHOWN = "beta_tc_vae_dsprites"
+SLOTS = "slot_attention_scenes64"
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +67,20 @@ def test_it_stands_where_a_run_does_and_is_unpacked_once() -> None:
     assert listed.exit_code == 0 and f"zoo:{SHOWN}" in listed.stdout
     page = CliRunner().invoke(app, ["report", f"zoo:{SHOWN}"])
     assert page.exit_code == 0 and Path(page.stdout.strip()).is_file()
+
+
+def test_slots_find_the_objects_of_unseen_scenes_as_listed() -> None:
+    listed = catalogue()[SLOTS]["scores"]
+    found = segmentation(Run(f"zoo:{SLOTS}"), ScenesRendered(n=64, size=64, seed=1), n=64)
+    assert found["fg_ari"] == pytest.approx(listed["fg_ari"], abs=0.05) and listed["fg_ari"] > 0.8
+    assert found["ari"] == pytest.approx(listed["ari"], abs=0.05) and listed["ari"] > 0.8
+
+
+def test_slots_are_encoded_and_scored_by_what_needs_no_factors() -> None:
+    codes = unknot.encode(f"zoo:{SLOTS}", rows=40)
+    assert codes.latents.shape == (40, 7, 48) and codes.source["world"] == "scenes64_rendered"
+    card = score(codes)
+    assert "rankme" in card.values() and any("slots" in note for note in card.plan.notes)
 
 
 @pytest.mark.parametrize("call", [Run, unknot.encode, unknot.score, zoo_folder], ids=lambda call: call.__name__)

@@ -12,6 +12,9 @@ from unknot.models._slot_options import WHO, SlotOptions
 from unknot.models.model import Setting
 
 HIDDEN = 64  # units of the coordinate decoder's layers
+AT_ONCE = (
+    2**15
+)  # places of slots drawn at once where no gradient is wanted: 8 MB, which memory is not fetched anew for
 OCTAVES = 3  # of the waves that it knows places by
 ROUND = 1  # octaves that the masks of the affine decoder know places by: what they bound is in one piece
 
@@ -124,6 +127,9 @@ class CoordinateDecoder(nn.Module):
 
     def values(self, slots: Tensor, places: Tensor) -> Tensor:
         """The numbers (n, k, outputs, ...) of slots at places (..., waves)."""
+        most = max(1, AT_ONCE // (slots.shape[1] * places[..., 0].numel()))
+        if len(slots) > most and not torch.is_grad_enabled():
+            return torch.cat([self.values(part, places) for part in torch.split(slots, most)])
         given = self.slot(slots).unflatten(1, (-1, *[1] * (places.ndim - 1)))
         out: Tensor = self.body(given + self.place(places)).float()
         return out.movedim(-1, 2)

@@ -31,6 +31,7 @@ from unknot.worlds.rendered.shapes3d_rendered import shapes3d_rendered
 from unknot.worlds.scenes import arena_world
 from unknot.worlds.scenes.multi_sprites import MultiSprites
 from unknot.worlds.scenes.scenes_rendered import ScenesRendered
+from unknot.worlds.scenes.small_scenes import SmallScenes
 from unknot.worlds.world import KeylessWorld, World, as_world
 
 
@@ -306,6 +307,7 @@ WORLDS: dict[str, Entry] = {
     "scenes_corr_rendered": _rendered(
         "scenes, CORR (rendered)", _COAT, lambda: ScenesRendered("corr"), numbered(23_000), Conventions()
     ),
+    "scenes64_rendered": _rendered(SmallScenes.name, _COAT, SmallScenes, SmallScenes.factors, Conventions()),
     "arena_rendered": _rendered(
         "Sprites of the arena (rendered)",
         "Watters et al. 2019, COBRA, arXiv:1905.09275",
