@@ -12,9 +12,7 @@ from unknot.models._slot_options import WHO, SlotOptions
 from unknot.models.model import Setting
 
 HIDDEN = 64  # units of the coordinate decoder's layers
-AT_ONCE = (
-    2**15
-)  # places of slots drawn at once where no gradient is wanted: 8 MB, which memory is not fetched anew for
+AT_ONCE = 2**15  # places of slots that are drawn at once where no gradient is wanted: 8 MB, which are used again
 OCTAVES = 3  # of the waves that it knows places by
 ROUND = 1  # octaves that the masks of the affine decoder know places by: what they bound is in one piece
 
