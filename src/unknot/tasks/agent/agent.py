@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from unknot.tasks.agent.networks import ACTION, Touch, Worth, fit
+from unknot.tasks.agent.networks import ACTION, BLUR, Touch, Worth, fit
 from unknot.worlds.scenes.arena import ANY_HUE, LENGTH, SPRITES, Arenas
 
 Floats = NDArray[np.float64]
@@ -95,7 +95,7 @@ class Agent:
             hit = (every[0] != every[2]).any(1)
             groups = [[column[hit] for column in every], [every[0], acts, hit.float()]]
             if hit.any():  # else nothing was touched
-                yield fit(self.touch, self.touch.loss, groups, self._steps, self._generator)
+                yield fit(self.touch, self._touch_loss, groups, self._steps, self._generator)
             else:
                 yield float("inf")
         self.touch.settle(every[0])
@@ -144,6 +144,10 @@ class Agent:
         """(..., 2 + looks) where sprites are and how they look, by what was learned from touching them."""
         out: Tensor = self.touch(self._scaled(codes))
         return out
+
+    def _touch_loss(self, codes: Tensor, *columns: Tensor) -> Tensor:
+        blur = BLUR * torch.randn(2, *codes.shape, generator=self._generator)
+        return self.touch.loss(codes, *columns, blur)
 
     def _draw(self, n: int, candidates: int) -> Tensor:
         return torch.rand(n, candidates, ACTION, generator=self._generator)

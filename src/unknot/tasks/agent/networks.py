@@ -8,8 +8,9 @@ from torch.nn import functional
 
 HIDDEN = 96
 ACTION = 4
-LOOKS = 4  # numbers for what pushes do not change
+LOOKS = 8  # numbers for what pushes do not change
 NEAR = 0.1  # sprites about as far apart as this must be told apart by their looks
+BLUR = 0.3  # of codes, whose spread is 1
 LR = 3e-3
 BATCH = 256
 
@@ -68,7 +69,15 @@ class Touch(nn.Module):
         return chance * (1 - chance) * (actions[..., 2:] - 0.5).pow(2).sum(-1)
 
     def loss(
-        self, codes: Tensor, actions: Tensor, after: Tensor, later: Tensor, every: Tensor, acts: Tensor, hit: Tensor
+        self,
+        codes: Tensor,
+        actions: Tensor,
+        after: Tensor,
+        later: Tensor,
+        every: Tensor,
+        acts: Tensor,
+        hit: Tensor,
+        blur: Tensor,
     ) -> Tensor:
         """What is wrong with places, hits and looks.
 
@@ -80,13 +89,16 @@ class Touch(nn.Module):
             every: codes of sprites whatever happened.
             acts: the actions there.
             hit: 1 where they moved.
+            blur: (2, rows, d) what is added to codes when looks are told apart, or exact ones allow any function.
         """
         before, then = self.places(codes), self.places(after)
         clicked = (before - actions[:, :2]).pow(2).sum(-1).mean()
         push = functional.smooth_l1_loss(then - before, self.reach * (actions[:, 2:] - 0.5), beta=0.02)
         hits = functional.binary_cross_entropy_with_logits(self.sure(self.places(every), acts[:, :2]), hit)
         there = self.places(later).detach()
-        alike = -torch.cdist(self.look(codes), self.look(later)).pow(2)
+        looks, others = (self.look(blurred) for blurred in (codes + blur[0], later + blur[1]))
+        size = others.std(0) + 1e-6  # so that looks cannot be told apart by making all of them larger
+        alike = -torch.cdist(looks / size, others / size).pow(2)
         told = functional.cross_entropy(
             alike - torch.cdist(there, there).pow(2) / (2 * NEAR**2), torch.arange(len(codes), device=codes.device)
         )
