@@ -145,9 +145,9 @@ class Agent:
         out: Tensor = self.touch(self._scaled(codes))
         return out
 
-    def _touch_loss(self, codes: Tensor, *columns: Tensor) -> Tensor:
-        blur = BLUR * torch.randn(2, *codes.shape, generator=self._generator)
-        return self.touch.loss(codes, *columns, blur)
+    def _touch_loss(self, *columns: Tensor) -> Tensor:
+        blur = BLUR * torch.randn(2, *columns[0].shape, generator=self._generator)
+        return self.touch.loss(*columns, blur=blur)
 
     def _draw(self, n: int, candidates: int) -> Tensor:
         return torch.rand(n, candidates, ACTION, generator=self._generator)

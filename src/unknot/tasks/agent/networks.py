@@ -25,8 +25,8 @@ def mlp(inputs: int, outputs: int) -> nn.Sequential:
 class Touch(nn.Module):
     """Where a sprite (..., d) is, in the numbers of clicks, and how it looks: what an agent can know by touching it.
 
-    A sprite is where clicks move it, and a push moves it by so much, so places are learned without labels. Its looks are
-    what pushes leave alone: they tell it, before and after, from others that are at the same place.
+    A sprite is where clicks move it, and a push moves it by so much, so places are learned without labels. Its looks
+    are what pushes leave alone: they tell it, before and after, from others that are at the same place.
     """
 
     spread: Tensor
@@ -35,7 +35,9 @@ class Touch(nn.Module):
     def __init__(self, size: int) -> None:
         super().__init__()
         self.place, self.look = mlp(size, 2), mlp(size, LOOKS)
-        self.edge = nn.Parameter(torch.tensor([1.3, 260.0]).log())  # how sure a click on the middle is, and how it falls
+        self.edge = nn.Parameter(
+            torch.tensor([1.3, 260.0]).log()
+        )  # how sure a click on the middle is, and how it falls
         self.reach = nn.Parameter(torch.tensor(0.1))  # of a push
         self.register_buffer("middle", torch.zeros(LOOKS))
         self.register_buffer("spread", torch.ones(LOOKS))
