@@ -25,7 +25,7 @@ def empty(*shape: int) -> Tensor:
 
 def _touch(network: nn.Module) -> Tensor:
     codes, actions, hit = empty(8, 5), empty(8, 4), empty(8)
-    return network.loss(codes, actions, codes, codes, codes, actions, hit, empty(2, 8, 5))
+    return network.loss(empty(2, 8, 5), codes, actions, codes, codes, codes, actions, hit)
 
 
 def _worth(network: nn.Module) -> Tensor:

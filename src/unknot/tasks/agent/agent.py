@@ -147,7 +147,7 @@ class Agent:
 
     def _touch_loss(self, *columns: Tensor) -> Tensor:
         blur = BLUR * torch.randn(2, *columns[0].shape, generator=self._generator)
-        return self.touch.loss(*columns, blur=blur)
+        return self.touch.loss(blur, *columns)
 
     def _draw(self, n: int, candidates: int) -> Tensor:
         return torch.rand(n, candidates, ACTION, generator=self._generator)

@@ -72,6 +72,7 @@ class Touch(nn.Module):
 
     def loss(
         self,
+        blur: Tensor,
         codes: Tensor,
         actions: Tensor,
         after: Tensor,
@@ -79,11 +80,11 @@ class Touch(nn.Module):
         every: Tensor,
         acts: Tensor,
         hit: Tensor,
-        blur: Tensor,
     ) -> Tensor:
         """What is wrong with places, hits and looks.
 
         Args:
+            blur: (2, rows, d) what is added to codes when looks are told apart, or exact ones allow any function.
             codes: of sprites that were pushed.
             actions: that pushed them.
             after: their codes then.
@@ -91,7 +92,6 @@ class Touch(nn.Module):
             every: codes of sprites whatever happened.
             acts: the actions there.
             hit: 1 where they moved.
-            blur: (2, rows, d) what is added to codes when looks are told apart, or exact ones allow any function.
         """
         before, then = self.places(codes), self.places(after)
         clicked = (before - actions[:, :2]).pow(2).sum(-1).mean()
