@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import unknot.tasks
-from unknot.tasks.agent.networks import Transition, Worth
+from unknot.tasks.agent.networks import LOOKS, Touch, Worth
 from unknot.tasks.reasoning.options import ReasoningOptions, WReNSetting
 from unknot.tasks.reasoning.reasoner import Lesson, Reasoner
 from unknot.tasks.reasoning.wren import WReN
@@ -23,15 +23,16 @@ def empty(*shape: int) -> Tensor:
     return torch.empty(shape, device=META)
 
 
-def _transition(network: nn.Module) -> Tensor:
-    return network.loss(empty(8, 3, 5), empty(8, 1, 4), empty(8, 3, 5))
+def _touch(network: nn.Module) -> Tensor:
+    codes, actions, hit = empty(8, 5), empty(8, 4), empty(8)
+    return network.loss(empty(2, 8, 5), codes, actions, codes, codes, codes, actions, hit)
 
 
 def _worth(network: nn.Module) -> Tensor:
-    return (network(empty(8, 3, 5)) - empty(8)).pow(2).mean()
+    return network.loss(empty(8, 3, 2 + LOOKS), empty(8))
 
 
-@pytest.mark.parametrize(("network", "loss"), [(Transition(5), _transition), (Worth(5), _worth)])
+@pytest.mark.parametrize(("network", "loss"), [(Touch(5), _touch), (Worth(), _worth)])
 def test_a_step_of_the_agent_stays_on_one_device(network: nn.Module, loss: Callable[[nn.Module], Tensor]) -> None:
     network = network.to(META)
     loss(network).backward()
@@ -68,4 +69,4 @@ def test_every_network_of_a_task_is_tested_here_or_beside_it() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "nn.Module" for base in node.bases)
     }
-    assert networks == {"Transition", "Worth", "WReN", "PanelCNN"}
+    assert networks == {"Touch", "Worth", "WReN", "PanelCNN"}

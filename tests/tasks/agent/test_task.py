@@ -11,11 +11,11 @@ from PIL import Image
 import unknot
 from unknot import RunSpec, UnknotError
 from unknot.tasks.agent.agent import Agent, Scenes
-from unknot.tasks.agent.networks import Transition, Worth, fit
+from unknot.tasks.agent.networks import LOOKS, Touch, Worth, fit
 from unknot.tasks.agent.task import AgentOptions, _values, check
 from unknot.tasks.options import Untrained
 from unknot.worlds import open_world
-from unknot.worlds.scenes.arena import LENGTH, Arenas
+from unknot.worlds.scenes.arena import LENGTH, REACH, Arenas
 
 TINY = {"initialisations": 1, "exploration": 1, "rounds": 2, "episodes": 2, "steps": 5, "size": 16}
 
@@ -35,29 +35,56 @@ def test_codes_are_read_again_only_when_a_sprite_is_pushed():
     assert scenes.codes[0, 1, :2].tolist() == pytest.approx([0.675, 0.8])
 
 
-def test_worth_does_not_depend_on_the_order_of_sprites_and_transitions_are_of_one_sprite():
-    torch.manual_seed(0)
-    worth, transition = Worth(3), Transition(3)
-    codes, actions = torch.randn(5, 4, 3), torch.rand(5, 1, 4)
-    torch.testing.assert_close(worth(codes[:, [2, 0, 3, 1]]), worth(codes))
-    torch.testing.assert_close(transition(codes, actions)[:, 1:2], transition(codes[:, 1:2], actions))
+def bent(arenas: Arenas, rows: np.ndarray, sprites: np.ndarray) -> np.ndarray:
+    """A code in which places are a curved sheet through several numbers, which colours turn as well."""
+    factors = arenas.factors(rows, sprites)
+    mixed = np.concatenate([3 * factors[:, :2] - 1.5, factors[:, 2:4]], axis=1)
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    turned = mixed @ rotation
+    return np.concatenate([np.sin(2 * turned), np.cos(turned)], axis=1)
 
 
-def test_a_transition_model_learns_who_moves_and_where_it_is_wrong():
-    generator = torch.Generator().manual_seed(0)
-    codes, actions = torch.randn(4000, 1, generator=generator), torch.rand(4000, 4, generator=generator)
-    moved = codes[:, 0] > 0
-    after = codes + torch.where(moved, 4 * actions[:, 2] + torch.randn(4000, generator=generator), 0)[:, None]
+def test_worth_does_not_depend_on_the_order_of_sprites_and_pushes_move_those_that_they_hit():
     torch.manual_seed(0)
-    model = Transition(1)
-    fit(model, model.loss, [codes, actions, after], 400, generator, often=moved.nonzero()[:, 0])
-    doubt, error = model.expected_error(codes, actions), (model(codes, actions) - after)[:, 0].abs()
-    noise = (2 / torch.pi) ** 0.5  # the mean size of what nobody can foresee, where a sprite moves
-    for sprites in (moved, ~moved):  # what is expected of the error is the error, to a quarter of the noise
-        assert abs(doubt[sprites].mean() - error[sprites].mean()) < noise / 4
-    assert doubt[moved].mean() > doubt[~moved].mean()
-    change = (model(codes, actions) - codes)[:, 0]
-    assert torch.corrcoef(torch.stack([change[moved], actions[moved, 2]]))[0, 1] > 0.8
+    worth, touch = Worth(), Touch(3)
+    sprites = torch.rand(5, 4, 2 + LOOKS)
+    torch.testing.assert_close(worth(sprites[:, [2, 0, 3, 1]]), worth(sprites))
+    sprites[:, 0, :2], sprites[:, 1:, :2] = 0.2, 0.8
+    after = touch.pushed(sprites, torch.tensor([0.2, 0.2, 1.0, 0.5]))
+    assert (after[:, 0, 0] > 0.22).all() and (after[:, 0, 1] == 0.2).all()
+    torch.testing.assert_close(after[:, 1:], sprites[:, 1:])
+    torch.testing.assert_close(after[..., 2:], sprites[..., 2:])
+
+
+def test_an_agent_finds_by_touch_where_sprites_are_in_a_code_that_is_rotated_and_bent():
+    agent = Agent(bent, [0], size=16, steps=150)
+    list(agent.explore(3, 128))
+    arenas = Arenas(200, np.random.default_rng(1))
+    felt = agent.felt(Scenes(arenas, bent).codes).numpy()
+    far = np.linalg.norm(felt[..., :2] - arenas.poses[..., :2], axis=-1)
+    assert np.median(far) < 0.04  # sprites are 0.13 wide
+    assert abs(agent.touch.reach.item() - REACH) < 0.05
+    looks, colour = felt[..., 2:].reshape(800, -1), arenas.kinds.reshape(-1)
+    nearest = np.linalg.norm(looks[400:, None] - looks[None, :400], axis=2).argmin(1)
+    assert (colour[:400][nearest] == colour[400:]).mean() > 0.9
+
+
+def test_rewards_are_learned_from_places_and_looks_and_foretold_for_other_scenes():
+    rng, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
+
+    def scenes(n: int) -> list[torch.Tensor]:
+        arenas = Arenas(n, rng)
+        looks = rng.normal(0, 0.3, (n, 4, LOOKS))
+        looks[..., 0] += 2 * arenas.kinds - 1
+        sprites = np.concatenate([arenas.poses[..., :2], looks], axis=2)
+        return [torch.tensor(sprites, dtype=torch.float32), torch.tensor(arenas.reward, dtype=torch.float32)]
+
+    torch.manual_seed(0)
+    worth = Worth()
+    fit(worth, worth.loss, [scenes(2000)], 300, generator)
+    sprites, rewards = scenes(1000)
+    target = rewards.sign() * rewards.abs().log1p()
+    assert 1 - worth.loss(sprites, rewards) / target.var() > 0.6
 
 
 def test_an_agent_is_the_same_for_the_same_seed_and_counts_the_steps_it_has_learned_from():

@@ -8,14 +8,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from unknot.tasks.agent.networks import ACTION, Transition, Worth, fit
+from unknot.tasks.agent.networks import ACTION, BLUR, Touch, Worth, fit
 from unknot.worlds.scenes.arena import ANY_HUE, LENGTH, SPRITES, Arenas
 
 Floats = NDArray[np.float64]
 Encode = Callable[[Arenas, NDArray[np.int64], NDArray[np.int64]], NDArray[np.floating]]  # arenas, rows, sprites
-EXPLORED = 10  # steps of an episode of exploration
+EXPLORED = 20  # steps of an episode of exploration
 CANDIDATES = 32  # actions that exploration chooses from
-CLICKS, KEPT, PUSHES = 192, 16, 6  # places that are looked at, those that move something most, pushes for each
+PUSHES, CLICKS = 24, 0.03  # for each sprite, and how far they are from its middle
 RANDOM = 0.1  # of the actions of the task
 MOST = 20.0  # rewards are learned up to here either way
 
@@ -57,7 +57,7 @@ class Scenes:
 
 
 class Agent:
-    """A transition model, a model of rewards, and a search over actions one step ahead.
+    """What touching tells of sprites, a model of rewards, and a search over actions one step ahead.
 
     Args:
         encode: the frozen representation of a sprite alone.
@@ -78,33 +78,41 @@ class Agent:
         outcome is the least certain.
         """
         arenas = Arenas(episodes, self._rng, hues=ANY_HUE, size=self._size)
-        seen: list[tuple[Tensor, Tensor, Tensor]] = []
+        seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         for number in range(rounds):
             arenas.reset()
-            scenes = Scenes(arenas, self._encode)
+            scenes, episode = Scenes(arenas, self._encode), []
             if not seen:
                 self._learn_scale(scenes.codes.flatten(0, 1))
             for _ in range(EXPLORED):
                 actions = self._uncertain(scenes.codes) if number else self._draw(episodes, 1)[:, 0]
                 before = scenes.step(actions)
-                seen.append((self._scaled(before), actions, self._scaled(scenes.codes)))
-            codes, chosen, after = (torch.cat(columns) for columns in zip(*seen, strict=True))
-            rows = [codes.flatten(0, 1), chosen.repeat_interleave(SPRITES, 0), after.flatten(0, 1)]
-            changed = (rows[0] != rows[2]).any(1).nonzero()[:, 0]  # few, since a push moves one sprite at most
-            yield fit(self.transition, self.transition.loss, rows, self._steps, self._generator, often=changed)
+                episode.append((self._scaled(before), actions, self._scaled(scenes.codes)))
+            seen += [(*step, episode[-1][2]) for step in episode]
+            codes, chosen, after, later = (torch.cat(columns) for columns in zip(*seen, strict=True))
+            acts = chosen.repeat_interleave(SPRITES, 0)
+            every = [codes.flatten(0, 1), acts, after.flatten(0, 1), later.flatten(0, 1)]
+            hit = (every[0] != every[2]).any(1)
+            groups = [[column[hit] for column in every], [every[0], acts, hit.float()]]
+            if hit.any():  # else nothing was touched
+                yield fit(self.touch, self._touch_loss, groups, self._steps, self._generator)
+            else:
+                yield float("inf")
+        self.touch.settle(every[0])
 
     def play(self, rounds: int, episodes: int) -> Iterator[Round]:
         """Act in the task, learn its rewards, and yield each round."""
         arenas = Arenas(episodes, self._rng, size=self._size)
-        codes, rewards, steps = [], [], 0
+        seen, rewards, steps = [], [], 0
         for number in range(rounds):
             arenas.reset()
             scenes = Scenes(arenas, self._encode)
             unsolved, lengths = np.ones(episodes, dtype=bool), np.full(episodes, LENGTH)
-            places = [arenas.poses[..., :2].copy()]
+            places, sprites = [arenas.poses[..., :2].copy()], self.felt(scenes.codes)
             for step in range(1, LENGTH + 1):
-                scenes.step(self._best(scenes.codes) if number else self._moving(scenes.codes)[:, 0])
-                codes.append(self._scaled(scenes.codes)[torch.from_numpy(unsolved)])
+                scenes.step(self._best(sprites, learned=number > 0))
+                sprites = self.felt(scenes.codes)
+                seen.append(sprites[torch.from_numpy(unsolved)])
                 rewards.append(torch.from_numpy(arenas.reward[unsolved].clip(-MOST, MOST)).float())
                 places.append(arenas.poses[..., :2].copy())
                 now = unsolved & arenas.solved
@@ -119,21 +127,27 @@ class Agent:
             pictures = np.array(film, dtype=np.uint8).reshape(-1, self._size, self._size, 3)
             yield Round(steps, float(1 - unsolved.mean()), float(lengths.mean()), pictures)
             steps += int(lengths.sum())
-            fit(self.worth, self._worth_loss, [torch.cat(codes), torch.cat(rewards)], self._steps, self._generator)
+            fit(self.worth, self.worth.loss, [[torch.cat(seen), torch.cat(rewards)]], self._steps, self._generator)
 
     def _learn_scale(self, codes: Tensor) -> None:
         """Note mean and spread of codes, and make the networks for codes of their size."""
         self._mean, self._spread = codes.mean(0), codes.std(0).clamp_min(1e-6)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(self._rng.integers(2**62)))
-            self.transition, self.worth = Transition(codes.shape[1]), Worth(codes.shape[1])
+            self.touch, self.worth = Touch(codes.shape[1]), Worth()
 
     def _scaled(self, codes: Tensor) -> Tensor:
         return (codes - self._mean) / self._spread
 
-    def _worth_loss(self, codes: Tensor, rewards: Tensor) -> Tensor:
-        loss: Tensor = (self.worth(codes) - rewards / MOST).pow(2).mean()
-        return loss
+    @torch.no_grad()
+    def felt(self, codes: Tensor) -> Tensor:
+        """(..., 2 + looks) where sprites are and how they look, by what was learned from touching them."""
+        out: Tensor = self.touch(self._scaled(codes))
+        return out
+
+    def _touch_loss(self, *columns: Tensor) -> Tensor:
+        blur = BLUR * torch.randn(2, *columns[0].shape, generator=self._generator)
+        return self.touch.loss(blur, *columns)
 
     def _draw(self, n: int, candidates: int) -> Tensor:
         return torch.rand(n, candidates, ACTION, generator=self._generator)
@@ -142,27 +156,26 @@ class Agent:
     def _uncertain(self, codes: Tensor) -> Tensor:
         """(n, 4) for each scene the action, of some, with the largest expected error in any sprite."""
         actions = self._draw(len(codes), CANDIDATES)
-        doubt = self.transition.expected_error(self._scaled(codes)[:, None], actions[:, :, None]).amax(-1)
+        places = self.felt(codes)[:, None, :, :2]
+        doubt = self.touch.doubt(places, actions[:, :, None]).amax(-1)
         return actions[torch.arange(len(codes)), doubt.argmax(1)]
 
     @torch.no_grad()
-    def _moving(self, codes: Tensor) -> Tensor:
-        """(n, c, 4) actions that move something, as far as the transition model knows: pushes at the best places."""
-        scaled = self._scaled(codes)
-        clicks = self._draw(len(codes), CLICKS)
-        clicks[..., 2:] = clicks[..., 2:].round()  # as far as pushes go, so that a hit is seen
-        change = (self.transition(scaled[:, None], clicks[:, :, None]) - scaled[:, None]).pow(2).sum((-1, -2))
-        kept = change.topk(KEPT, dim=1).indices
-        actions = self._draw(len(codes), KEPT * PUSHES)
-        places = clicks[torch.arange(len(codes))[:, None], kept, :2]
-        actions[..., :2] = places.repeat(1, PUSHES, 1)
-        return actions
+    def _best(self, sprites: Tensor, *, learned: bool) -> Tensor:
+        """(n, 4) for each scene the push of a sprite after which it should be worth most; now and then any.
 
-    @torch.no_grad()
-    def _best(self, codes: Tensor) -> Tensor:
-        """(n, 4) for each scene the action after which it should be worth most; now and then any of them."""
-        actions, scaled = self._moving(codes), self._scaled(codes)
-        worth = self.worth(self.transition(scaled[:, None], actions[:, :, None]))
-        chosen = worth.argmax(1)
-        chosen[torch.rand(len(codes), generator=self._generator) < RANDOM] = 0  # actions are in no order
-        return actions[torch.arange(len(codes)), chosen]
+        Args:
+            sprites: places and looks.
+            learned: whether rewards were; before, any push will do.
+        """
+        n = len(sprites)
+        actions = self._draw(n, SPRITES * PUSHES)
+        places = sprites[..., :2].repeat(1, PUSHES, 1)
+        aside = CLICKS * torch.randn(places.shape, generator=self._generator)  # one sprite may lie upon another
+        actions[..., :2] = (places + aside).clamp(0, 1)
+        chosen = torch.randint(actions.shape[1], (n,), generator=self._generator)
+        if learned:
+            worth = self.worth(self.touch.pushed(sprites[:, None], actions[:, :, None]))
+            sane = torch.rand(n, generator=self._generator) >= RANDOM
+            chosen = torch.where(sane, worth.argmax(1), chosen)
+        return actions[torch.arange(n), chosen]

@@ -40,10 +40,10 @@ class AgentOptions(Options):
         "representation; or, without a source, factors (the truth about each sprite) or shuffled (that of another).",
     )
     initialisations: int = option(5, "Agents that learn, each from the beginning.", ge=1)
-    exploration: int = option(8, "Rounds of exploration, without rewards.", ge=1)
-    rounds: int = option(12, "Most rounds of the task; an agent that has reached 90 % stops.", ge=2)
+    exploration: int = option(5, "Rounds of exploration, without rewards.", ge=1)
+    rounds: int = option(6, "Most rounds of the task; an agent that has reached 90 % stops.", ge=2)
     episodes: int = option(32, "Episodes of a round.", ge=1)
-    steps: int = option(500, "Steps of learning after every round.", ge=1)
+    steps: int = option(1000, "Steps of learning after every round.", ge=1)
     size: int = option(64, "Height and width of the pictures.", ge=16)
     seed: int = option(0, "Decides scenes and agents.", ge=0)
 
@@ -205,14 +205,15 @@ def table(result: TaskResult) -> "RenderableType":
 
 AGENT = Task(
     name=WHO,
-    version=2,
+    version=3,
     question="After how many steps of a task does a model-based agent on this representation succeed?",
     about=f"""Four sprites, two blue and two green, are to be brought together by colour. An action is a click and a
 push; an episode ends when the inverse Davies-Bouldin index of the colours is 2.5, or after {LENGTH} steps. The agent
-sees the frozen code of each sprite alone. It first learns, without rewards and on sprites of any colour, how actions
-change codes, and chooses actions whose outcome it cannot foresee. Then it plays: in every round of episodes it takes
-the action after which, by its two models, the scene is worth most, and afterwards learns from all rewards so far. It
-needs codes that tell where a sprite is, and what colour it has.
+sees the frozen code of each sprite alone. It first learns by touch, without rewards or labels and on sprites of any
+colour: where a sprite is, since clicks there move it and pushes move it on; and its looks, which pushes leave alone. It
+chooses actions whose outcome it cannot foresee. Then it plays: in every round of episodes it takes the push after
+which, by its two models, the scene is worth most, and afterwards learns from all rewards so far. It needs codes that
+tell where a sprite is, and what colour it has.
 
 `values`: "steps_to_90", the steps of the task that agents had learned from when they first solved 90 % of a round's
 episodes, averaged over agents; "reached_90", the share of agents that did; "success" of their last rounds; "area" under
