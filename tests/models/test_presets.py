@@ -92,13 +92,13 @@ PUBLISHED: dict[tuple[str, str], tuple[Mapping[str, Any], Mapping[str, Any]]] = 
         | {"warm_up": 200, "half_life": 0, "clip": 0.5, "image_size": 64, "lr": 1e-3, "init": "torch"}
         | {"schedule": "cosine", "batch_size": 32, "precision": "bfloat16", "steps": 12_000},
     ),
-    ("slot_attention", "quick64_corr"): (
+    ("slot_attention", "quick64_affine"): (
         {},
         {"slot_size": 48, "channels": 32, "kernels": "5,3,3", "stride": 4, "slot_decoder": "affine", "target": 16}
         | {"straight": 2_500}
         | {"places": 128, "test_iterations": 5, "test_starts": 4, "merge": 0.15, "mask_sigma": 0.2}
         | {"warm_up": 200, "half_life": 0, "clip": 0.5, "image_size": 64, "lr": 1e-3, "init": "torch"}
-        | {"schedule": "cosine", "batch_size": 32, "precision": "bfloat16", "steps": 20_000},
+        | {"schedule": "cosine", "batch_size": 32, "precision": "bfloat16", "steps": 8_000},
     ),
     ("iodine", "reference"): ({}, {"image_size": 128, "lr": 1e-3, "batch_size": 32, "steps": 1_000_000}),
     ("iodine", "xie2022"): (

@@ -35,7 +35,7 @@ class SlotAttention(Model):
     | reference for small images | `channels=32`, `broadcast` the image's size, `full_layers=3` |
     | small, for a CPU | `channels=32`, `stride=2`, `broadcast=16` (8 at 32 pixels), `full_layers=0` |
     | quick, for ray-traced scenes on a CPU (60,916 weights) | `quick`, `quick64`: a coordinate decoder, small targets |
-    | the same for objects of one colour (72,317 weights) | `quick64_corr`: colours that are linear in the place |
+    | the same, also for objects of one colour (72,317 weights) | `quick64_affine`: colours linear in the place |
 
     Args:
         setting: what to build for; `latents` and `architecture` are not used.
@@ -176,8 +176,8 @@ class SlotAttention(Model):
                 "steps": 12_000,
             },
         ),
-        "quick64_corr": Preset(
-            "ours, for scenes of 64 pixels whose objects share a colour; see docs/object_models.md",
+        "quick64_affine": Preset(
+            "ours, for scenes of 64 pixels, also of objects that share a colour; see docs/object_models.md",
             fixed={
                 "slot_size": 48,
                 "channels": 32,
@@ -200,7 +200,7 @@ class SlotAttention(Model):
                 "schedule": "cosine",
                 "batch_size": 32,
                 "precision": "bfloat16",
-                "steps": 20_000,
+                "steps": 8_000,
             },
         ),
     }
