@@ -43,6 +43,25 @@ def test_probes_score_sparse_codes_as_they_score_dense_ones(kind):
         assert found.value > 0.25
 
 
+def test_where_nothing_is_known_rounding_does_not_choose_the_penalty():
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, [3, 2], size=(120, 2))
+    latents = sparse.random_array((120, 400), density=0.05, rng=rng).tocsr()
+    found, expected = (r2(z, factors, readout="ridge") for z in (latents, latents.toarray()))
+    np.testing.assert_allclose(found.parts["penalty"], expected.parts["penalty"], rtol=1e-6)
+    assert found.value == pytest.approx(expected.value, abs=1e-6)
+
+
+def test_held_out_rows_may_be_dense():
+    latents, factors = _code(240, 900)
+    for metric, options in ((r2, {"readout": "ridge"}), (linear_accuracy, {"recipe": "penalised"})):
+        values = [
+            metric(latents[:160], factors[:160], latents_test=z, factors_test=factors[160:], **options).value
+            for z in (latents[160:], latents[160:].toarray())
+        ]
+        assert values[0] == values[1]
+
+
 def test_probes_of_sparse_codes_make_no_dense_array(monkeypatch):
     latents, factors = _code(300, 65_536)
     monkeypatch.setattr(arrays, "DENSE_BYTES", 2_000_000)

@@ -27,7 +27,8 @@ HEAVY = 0.5  # an entry that doubles are to tell
 LEFT_OUT = 16_384  # rows that are left out one by one; of more, these are drawn
 PENALTIES = 61  # tried between the two ends of the grid
 WEAKEST, STRONGEST = 1e-8, 1e4  # ends of the grid, relative to the largest eigenvalue of X'X
-NOTHING = 1e-12  # share of the squares that may be left by rounding, where so many latents as rows fit everything
+ALIKE = 1e-6  # share by which errors of penalties that are equally good may differ
+FREE = 1e-3  # of the rows, that a fit leaves free at least: where it leaves fewer, errors are told by rounding
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,9 @@ class Gram:
     def in_units(cls, latents: Any, latents_test: Any) -> "Gram":
         """That of latents (n, d) and (m, d), which may be sparse, in units in which rare ones count as such."""
         if is_sparse(latents) and latents.shape[1] > latents.shape[0]:
-            x, x_test, values = row_space(latents, latents_test)
+            from scipy.sparse import csr_array
+
+            x, x_test, values = row_space(latents, csr_array(latents_test))
             return cls(x, x_test, values, np.zeros(len(values) - 1), (np.empty((0, 0)), np.empty(0)))
         own, other = (dense(each, "ridge") if is_sparse(each) else each for each in (latents, latents_test))
         mean, unit, held_out = in_units(own, other)
@@ -232,11 +235,14 @@ def generalised(gram: Gram, projected: Floats, total: Floats, n: int) -> Floats:
     values = gram.eigenvalues
     largest = float(values.max())  # nearly nothing where all latents are dead
     penalties = (largest if largest > 1e-100 else 1.0) * np.geomspace(STRONGEST, WEAKEST, PENALTIES)
-    errors = np.empty((PENALTIES, len(total)))
+    errors = np.full((PENALTIES, len(total)), np.inf)
     for p, penalty in enumerate(penalties):
         w = gram.solve(projected, penalty)
         rss = total - (projected * w).sum(axis=0) - penalty * (w**2).sum(axis=0)
         freedom = n - 1 - float((values / (values + penalty)).sum())
-        errors[p] = np.maximum(rss, NOTHING * total) / max(freedom, 1e-6) ** 2
-    result: Floats = penalties[errors.argmin(axis=0)]
+        if p and freedom < FREE * n:
+            break  # and weaker ones leave fewer
+        errors[p] = np.maximum(rss, 0.0) / max(freedom, 1e-6) ** 2
+    as_good = errors <= (1 + ALIKE) * errors.min(axis=0)
+    result: Floats = penalties[as_good.argmax(axis=0)]
     return result
