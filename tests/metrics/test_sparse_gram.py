@@ -52,6 +52,37 @@ def test_where_nothing_is_known_rounding_does_not_choose_the_penalty():
     assert found.value == pytest.approx(expected.value, abs=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["often", "never", "far from 0"])
+def test_latents_that_fire_often_never_or_far_from_zero_score_as_dense_ones_do(kind):
+    latents, factors = _code(240, 400)
+    latents = latents.tolil()
+    if kind == "often":
+        latents[:, 5:20] = np.random.default_rng(1).normal(size=(240, 15)) + 1
+        latents = latents[:, list(range(3)) + list(range(5, 20)) * 20]
+    elif kind == "never":
+        latents = sparse.lil_array((240, 400))
+    else:
+        latents[:, 2] = 1e9 + np.random.default_rng(1).normal(size=(240, 1))
+    for metric, options in ((r2, {"readout": "ridge"}), (linear_accuracy, {"recipe": "penalised"})):
+        found, expected = (metric(z, factors, **options).value for z in (latents.tocsr(), latents.toarray()))
+        assert found == pytest.approx(expected, abs=0.01)
+
+
+def test_a_sparse_array_of_one_dimension_is_refused_in_words():
+    with pytest.raises(UnknotError, match="shape"):
+        r2(sparse.coo_array(np.arange(5.0)), np.arange(5)[:, None] % 2, readout="ridge")
+
+
+def test_entries_in_half_precision_are_scored():
+    latents, factors = _code(120, 300)
+    half = sparse.csr_array(
+        (latents.data.astype(np.float16), latents.indices, latents.indptr), shape=latents.shape
+    )
+    double = sparse.csr_array((half.data.astype(np.float64), half.indices, half.indptr), shape=half.shape)
+    expected = r2(double, factors, readout="ridge").value
+    assert r2(half, factors, readout="ridge").value == pytest.approx(expected, abs=1e-9)
+
+
 def test_held_out_rows_may_be_dense():
     latents, factors = _code(240, 900)
     for metric, options in ((r2, {"readout": "ridge"}), (linear_accuracy, {"recipe": "penalised"})):

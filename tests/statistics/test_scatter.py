@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from unknot.metrics.arrays import Floats
 from unknot.metrics.score import Scattering
-from unknot.statistics.scatter import law, of_half, off_scale, on_scale, scatter, steepness
+from unknot.statistics.scatter import law, of_half, off_scale, on_scale, scatter, steepness, usable
 
 N = 60
 
@@ -130,10 +130,16 @@ def test_what_counts_of_nearly_empty_cells_vary_by_is_told_on_the_scale_of_logar
 
 @pytest.mark.parametrize("kind", ["rows", "squares", "shares"])
 def test_a_scale_and_back_is_where_one_was_and_differences_are_as_steep_as_the_scale(kind: Scattering) -> None:
-    values = np.array([0.2, 0.21])
-    there = on_scale(values, kind)
-    assert off_scale(there, kind) == pytest.approx(values)
-    assert steepness(*values, kind) * np.diff(there) == pytest.approx(np.diff(values), rel=1e-3)
+    for values in np.array([[0.2, 0.21], [0.01, 0.5], [0.3, 0.3]]):
+        there = on_scale(values, kind)
+        assert off_scale(there, kind) == pytest.approx(values)
+        assert steepness(*values, kind) * np.diff(there) == pytest.approx(np.diff(values), rel=1e-9)
+
+
+def test_shares_some_of_which_are_zero_are_compared_as_they_are() -> None:
+    assert usable("shares", np.array([0.1, 0.2]), 0.3) == "shares"
+    assert usable("shares", np.array([0.1, 0.0]), 0.3) == "rows"
+    assert usable("squares", np.array([0.1, 0.0]), 0.3) == "squares"
 
 
 def test_noise_of_held_out_rows_falls_as_they_grow() -> None:

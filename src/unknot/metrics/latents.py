@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Bools, Floats, Ints
 from unknot.metrics.rows import Rows
-from unknot.reading.arrays import as_array, is_sparse
+from unknot.reading.arrays import DENSE_BYTES, as_array, is_sparse
 from unknot.tables.latents import latents_of
 
 NARROW = 100  # latents up to this many are held in double precision
@@ -114,9 +114,15 @@ def came_sparse(latents: Any) -> bool:
 
 
 def sparse_and_short(latents: Any) -> bool:
-    """Whether it is a sparse matrix of more latents than rows, which probes leave as it is."""
-    n, d = (latents.source if isinstance(latents, Checked) else latents).shape if came_sparse(latents) else (0, 0)
-    return bool(d > n)
+    """Whether it is a sparse matrix of more latents than rows, which probes leave as it is.
+
+    One that is filled by a tenth and has room as an array is better off as one.
+    """
+    source = latents.source if isinstance(latents, Checked) else latents
+    if not is_sparse(source) or len(source.shape) != 2 or source.shape[1] <= source.shape[0]:
+        return False
+    entries = source.shape[0] * source.shape[1]
+    return bool(int(source.nnz) <= 0.1 * entries or 8 * entries > DENSE_BYTES)
 
 
 def column(latents: Any, i: int) -> Floats:

@@ -17,6 +17,7 @@ from unknot.metrics.penalised_head import PenalisedHeads
 from unknot.metrics.score import Facts, Score
 from unknot.metrics.units import rare
 from unknot.processes.threads import one_thread, side_by_side
+from unknot.reading.arrays import is_sparse
 
 RecipeName = Literal["converged", "paper", "paper_text"]
 LinearRecipe = Literal["converged", "penalised", "paper", "paper_text"]
@@ -125,7 +126,8 @@ def linear_accuracy(
     With recipe="converged" the head is a multinomial logistic regression, almost without a penalty (C = 1000), at
     its optimum; restarts do not matter. Where latents are many that fits noise: "penalised" chooses the penalty of
     each factor by cross-validation on the training rows (`parts["penalty"]`) and is right at any width; latents that
-    are mostly 0 count in units of their firings (`unknot.metrics.units`), and sparse codes stay sparse. The other
+    are mostly 0 (exactly, and of more than 100) count in units of their firings (`unknot.metrics.units`), and sparse
+    codes stay sparse. The other
     recipes train the head as they train the net of `mlp_accuracy`, whose arguments these are, and stop very far from
     the optimum.
 
@@ -187,7 +189,8 @@ def _penalised_accuracy(rows: Rows, seed: int) -> tuple[Accuracy, Floats]:
     """Accuracy of one head per factor whose penalty is chosen by cross-validation, and the penalties (k,)."""
     y_test = rows.held_out.factors
     # Without rare latents both are the same, and other metrics ask for the second.
-    heads = rows.once(PenalisedHeads.in_units if len(rare(rows.latents)) else PenalisedHeads.of)
+    in_units = is_sparse(rows.latents) or len(rare(rows.latents))
+    heads = rows.once(PenalisedHeads.in_units if in_units else PenalisedHeads.of)
     fits = side_by_side(
         lambda j, size: heads.fit(rows.factors[:, j], int(size), np.random.default_rng([seed, j])),
         range(rows.n_factors),

@@ -217,10 +217,10 @@ def r2(
 
     "linear" is least squares, which fits noise where latents are many; "ridge" is least squares with a penalty that
     leave-one-out cross-validation on the training rows chooses for each factor (`parts["penalty"]`), right at any
-    width: latents that are mostly 0 count in units of their firings (`unknot.metrics.units`), and sparse codes stay
-    sparse; "mlp" is the paper's network, 40-40-40 ReLU units trained by Adam on the squared error for 8 epochs.
-    Factors are scaled to [0, 1] by their range; class numbers of an unordered factor are numbers too, so its R²
-    depends on how they were given.
+    width: latents that are mostly 0 (exactly, and of more than 100; then an offset matters) count in units of their
+    firings (`unknot.metrics.units`), and sparse codes stay sparse; "mlp" is the paper's network, 40-40-40 ReLU units
+    trained by Adam on the squared error for 8 epochs. Factors are scaled to [0, 1] by their range; class numbers of
+    an unordered factor are numbers too, so its R² depends on how they were given.
 
     Edge cases: constant factors are left out and listed in `parts["skipped"]`; latents without variance say nothing.
     Departs from the paper: latents are standardised by the training rows, and the network takes at least 3,000

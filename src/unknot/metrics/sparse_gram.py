@@ -7,9 +7,11 @@ import numpy as np
 from unknot.errors import UnknotError
 from unknot.metrics.arrays import Floats
 from unknot.metrics.units import sparse_in_units
+from unknot.processes.threads import one_thread
 from unknot.reading.arrays import DENSE_BYTES
 
-ROWS = 512  # multiplied at a time
+ROWS = 512  # multiplied, or latents made dense, at a time
+FAR = 10.0  # units from 0, from which on a mean is taken off before anything is multiplied
 LEAST = (
     1e-12  # of the largest eigenvalue: what is smaller is rounding, and no penalty that is tried lets it through
 )
@@ -26,7 +28,8 @@ def row_space(latents: Any, latents_test: Any) -> tuple[Floats, Floats, Floats]:
         latents_test: (m, d) held-out rows.
 
     Returns:
-        (n, r) coordinates, (m, r) those of held-out rows, and (r,) the eigenvalues S, in rising order.
+        (n, n) coordinates, (m, n) those of held-out rows, and (n,) the eigenvalues S, in rising order, 0 where there is
+        no such direction.
     """
     from scipy.linalg import eigh
 
@@ -38,17 +41,35 @@ def row_space(latents: Any, latents_test: Any) -> tuple[Floats, Floats, Floats]:
             f"arrays of {size / 1e9:.0f} GB; score fewer rows (--limit)."
         )
     mean, unit, held_out = sparse_in_units(latents, latents_test)
-    # With A = latents / unit and c = mean / unit, X X' is A A' - A c - (A c)' + c'c.
-    centre = mean / unit
-    own, other = (table.tocsr().astype(np.float64).multiply(1 / unit).tocsr() for table in (latents, held_out))
-    shift = own @ centre - centre @ centre / 2
-    values, vectors = eigh(_products(own, own) - shift - shift[:, None], driver="evd", overwrite_a=True)
-    seen = values > max(LEAST * float(values[-1]), 1e-100)
-    if not seen.any():  # every latent is dead
-        return np.zeros((n, 1)), np.zeros((m, 1)), np.zeros(1)
-    values, vectors = values[seen], vectors[:, seen]
-    beside = _products(other, own) - shift - (other @ centre - centre @ centre / 2)[:, None]
-    return vectors * np.sqrt(values), beside @ vectors / np.sqrt(values), values
+    with one_thread():
+        inner, beside = _centred_products(latents, held_out, mean, unit)
+        values, vectors = eigh(inner, driver="evd", overwrite_a=True)
+        values = np.where(values > max(LEAST * float(values[-1]), 1e-100), values, 0.0)
+        sizes = np.sqrt(values)
+        return vectors * sizes, beside @ vectors / np.where(sizes > 0, sizes, np.inf), values
+
+
+def _centred_products(latents: Any, held_out: Any, mean: Floats, unit: Floats) -> tuple[Floats, Floats]:
+    """Products of all training rows, and of held-out ones with them, centred and in units.
+
+    With A = latents / unit and c = mean / unit that is A A' - A c - (A c)' + c'c, but for latents whose mean is so far
+    from 0 that nothing would be left of them by rounding: these are made dense, some at a time.
+    """
+    far = np.flatnonzero(np.abs(mean) > FAR * unit)
+    near = unit.copy()
+    near[far] = np.inf
+    centre = mean / near
+    own, other = (table.tocsr().astype(np.float64).multiply(1 / near).tocsr() for table in (latents, held_out))
+    shift, shift_test = (table @ centre - centre @ centre / 2 for table in (own, other))
+    inner = _products(own, own) - shift - shift[:, None]
+    beside = _products(other, own) - shift - shift_test[:, None]
+    columns, columns_test = latents.tocsc(), held_out.tocsc()
+    for start in range(0, len(far), ROWS):
+        some = far[start : start + ROWS]
+        a, b = ((each[:, some].toarray() - mean[some]) / unit[some] for each in (columns, columns_test))
+        inner += a @ a.T
+        beside += b @ a.T
+    return inner, beside
 
 
 def _products(first: Any, second: Any) -> Floats:

@@ -20,7 +20,7 @@ from unknot.scoring.chance import Chance, permutations
 from unknot.scoring.gaps import score_with_gaps
 from unknot.scoring.rows import Data, whole
 from unknot.scoring.scorecard import Plan
-from unknot.statistics.scatter import of_half, off_scale, on_scale, scatter, untold
+from unknot.statistics.scatter import of_half, off_scale, on_scale, scatter, untold, usable
 
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000  # what the literature trains probes and trees on
 WORTH_COMPILING = 1_000_000  # latents of all draws together, whose counting takes longer than importing numba
@@ -146,7 +146,7 @@ def interval_and_drift(
 
     metric = Drawn(name, options, holds_out(result))
     (draws,), (units,) = redrawn(todo, [metric], todo.bootstrap, [todo.seed, todo.bootstrap])
-    scatters = METRICS[name].facts.scattering(options)
+    scatters = usable(METRICS[name].facts.scattering(options), draws, result.value)
     variance, freedom = scatter(on_scale(draws, scatters), units, scatters)
     if not np.isfinite(result.value):
         return None, None, ""

@@ -9,7 +9,7 @@ import numpy as np
 from unknot.metrics.arrays import Floats
 from unknot.metrics.score import Scattering
 from unknot.statistics.correlations import holm
-from unknot.statistics.scatter import on_scale, scatter, steepness
+from unknot.statistics.scatter import on_scale, scatter, steepness, usable
 
 LEVEL = 0.05  # of errors that are accepted
 SEEN = 2.8  # standard errors: a difference that 80 % of such comparisons would call one
@@ -105,8 +105,9 @@ def _of_rows(first: Measured, second: Measured) -> tuple[float, float]:
     How far a sum of squares, or a share, scatters grows with its value, and does so by luck too. That of its root, or
     of its logarithm, does not: what is between these is judged, and a difference is that times how steep the scale is.
     """
-    scatters = first.scatters
-    draws = [on_scale(each.draws.mean(axis=0), scatters) for each in (first, second)]
+    means = [each.draws.mean(axis=0) for each in (first, second)]
+    scatters = usable(first.scatters, *means, first.values.mean(), second.values.mean())
+    draws = [on_scale(each, scatters) for each in means]
     times = steepness(float(first.values.mean()), float(second.values.mean()), scatters)
     variance, freedom = scatter(draws[1] - draws[0], min(first.units, second.units), scatters, values=2)
     return times**2 * variance, freedom

@@ -123,7 +123,15 @@ def steepness(first: float, second: float, scatters: Scattering) -> float:
     """A difference between two values, for one of 1 on their scale."""
     if scatters == "squares":
         return float(on_scale(first, scatters) + on_scale(second, scatters))
-    return (first + second) / 2 if scatters == "shares" else 1.0
+    if scatters == "shares":
+        return (second - first) / float(np.log(second / first)) if first != second else first
+    return 1.0
+
+
+def usable(scatters: Scattering, *values: Any) -> Scattering:
+    """What is said of a metric's values, but for shares some of which are 0: these have no logarithm."""
+    zero = scatters == "shares" and any(np.any(np.asarray(each) <= TINY) for each in values)
+    return "rows" if zero else scatters
 
 
 def untold(units: float) -> str:

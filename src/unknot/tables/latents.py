@@ -125,6 +125,8 @@ def _by_rows(matrix: Any, who: str) -> Any:
     if matrix.dtype.kind not in "fiub":
         raise UnknotError(f"{who}: latents hold {matrix.dtype} values; expected numbers.")
     rows = csr_array(matrix)
+    if rows.dtype == np.float16:  # which SciPy keeps, and computes nothing of
+        rows = csr_array((rows.data.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
     if not rows.has_canonical_format:
         before = rows.nnz
         rows = rows.copy()

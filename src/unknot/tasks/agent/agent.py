@@ -78,27 +78,27 @@ class Agent:
         outcome is the least certain.
         """
         arenas = Arenas(episodes, self._rng, hues=ANY_HUE, size=self._size)
-        seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+        every: list[tuple[Tensor, ...]] = []  # codes of sprites, actions, whether they moved them
+        touched: list[tuple[Tensor, ...]] = []  # of those that moved: codes, actions, codes then and at the end
         for number in range(rounds):
             arenas.reset()
             scenes, episode = Scenes(arenas, self._encode), []
-            if not seen:
+            if not every:
                 self._learn_scale(scenes.codes.flatten(0, 1))
             for _ in range(EXPLORED):
                 actions = self._uncertain(scenes.codes) if number else self._draw(episodes, 1)[:, 0]
-                before = scenes.step(actions)
-                episode.append((self._scaled(before), actions, self._scaled(scenes.codes)))
-            seen += [(*step, episode[-1][2]) for step in episode]
-            codes, chosen, after, later = (torch.cat(columns) for columns in zip(*seen, strict=True))
-            acts = chosen.repeat_interleave(SPRITES, 0)
-            every = [codes.flatten(0, 1), acts, after.flatten(0, 1), later.flatten(0, 1)]
-            hit = (every[0] != every[2]).any(1)
-            groups = [[column[hit] for column in every], [every[0], acts, hit.float()]]
-            if hit.any():  # else nothing was touched
+                before, after = self._scaled(scenes.step(actions)), self._scaled(scenes.codes)
+                acts, hit = actions[:, None].expand(-1, SPRITES, -1), (before != after).any(-1)
+                every.append((before.flatten(0, 1), acts.flatten(0, 1), hit.flatten().float()))
+                episode.append((hit, before[hit], acts[hit], after[hit]))
+            last = self._scaled(scenes.codes)
+            touched += [(codes, acts, then, last[hit]) for hit, codes, acts, then in episode]
+            groups = [[torch.cat(column) for column in zip(*rows, strict=True)] for rows in (touched, every)]
+            if len(groups[0][0]):  # else nothing was touched
                 yield fit(self.touch, self._touch_loss, groups, self._steps, self._generator)
             else:
                 yield float("inf")
-        self.touch.settle(every[0])
+        self.touch.settle(groups[1][0])
 
     def play(self, rounds: int, episodes: int) -> Iterator[Round]:
         """Act in the task, learn its rewards, and yield each round."""
@@ -131,7 +131,8 @@ class Agent:
 
     def _learn_scale(self, codes: Tensor) -> None:
         """Note mean and spread of codes, and make the networks for codes of their size."""
-        self._mean, self._spread = codes.mean(0), codes.std(0).clamp_min(1e-6)
+        spread = codes.std(0)
+        self._mean, self._spread = codes.mean(0), torch.where(spread > 1e-6, spread, 1.0)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(self._rng.integers(2**62)))
             self.touch, self.worth = Touch(codes.shape[1]), Worth()

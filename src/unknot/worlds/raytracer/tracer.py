@@ -41,7 +41,7 @@ KINDS: dict[str, int] = {
 class Material:
     """How a surface answers light.
 
-    colour x (ambient + sum over lights of diffuse x light x cos) + specular x light x cos(half angle)^shininess,
+    colour x (ambient + sum over lights of diffuse x light x cos) + specular x light x cos(half angle)^shininess.
     Metal, whose `reflectivity` is above 0, tints by its colour what it reflects instead: that share of the light is
     mirrored, the rest is blurred by `roughness`. Lamps are seen in it as highlights. Only mirrored twice does metal
     look as the first formula says.
