@@ -239,8 +239,13 @@ def test_labels_may_stand_beside_an_archive_of_latents(tmp_path: Path, name: str
     pd.DataFrame({"shape": FACTORS[:, 0], "word": ["a", "b"] * 3}).to_csv(labels, index=False)
     read = read_representation(path, labels)
     assert read.factor_names == ("shape", "word") and read.latents.shape == LATENTS.shape
-    with pytest.raises(UnknotError, match=r"y.npz: labels beside another file are .npy, .csv, .parquet"):
-        read_representation(path, tmp_path / "y.npz")
+    np.savez(tmp_path / "y.npz", factors=FACTORS, factor_names=["shape", "x"])
+    assert read_representation(path, tmp_path / "y.npz").factor_names == ("shape", "x")
+    np.savez(tmp_path / "named.npz", y=FACTORS)
+    with pytest.raises(UnknotError, match=r"named.npz: has no array 'factors'; it holds y. Rename"):
+        read_representation(path, tmp_path / "named.npz")
+    with pytest.raises(UnknotError, match=r"y.txt: labels beside another file are .npy, .npz, .csv, .parquet\."):
+        read_representation(path, tmp_path / "y.txt")
 
 
 @pytest.mark.parametrize("name", ["z.npz", "z.safetensors"])

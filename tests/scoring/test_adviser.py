@@ -69,6 +69,15 @@ def test_a_code_that_is_fine_raises_none() -> None:
     assert plan(unknot.Representation(latents), metrics=["rankme"]).advice == []
 
 
+def test_two_classes_of_nearly_the_same_size_are_balanced() -> None:
+    rng = np.random.default_rng(0)
+    for share, warned in ((0.53, False), (0.85, True)):
+        factors = (rng.random((2000, 2)) < share).astype(int)
+        latents = factors + 0.1 * rng.normal(size=factors.shape)
+        advice = plan(unknot.Representation(latents, factors), metrics=["snc"]).advice
+        assert [each.assumption for each in advice] == ["balanced classes"] * warned
+
+
 def test_every_assumption_has_a_rule_and_an_example() -> None:
     assumed = {assumption for metric in METRICS.values() for assumption in metric.facts.assumes}
     assert assumed == set(RULES) == set(MISLEADING)

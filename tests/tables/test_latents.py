@@ -78,6 +78,7 @@ def test_half_precision_stays_and_bfloat16_becomes_single() -> None:
         scipy.sparse.csr_matrix(Z),
         scipy.sparse.csc_array(Z),
         scipy.sparse.coo_array(Z),
+        scipy.sparse.dia_array(Z),
         torch.tensor(Z).to_sparse(),
         by_rows(torch.tensor(Z)),
         torch.tensor(Z, dtype=torch.bfloat16).to_sparse(),

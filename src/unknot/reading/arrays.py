@@ -24,15 +24,12 @@ class TorchTensor(Protocol):
 
 
 @runtime_checkable
-class Sparse(Protocol):
-    """A sparse matrix of SciPy."""
+class Convertible(Protocol):
+    """A sparse matrix of SciPy in any layout; one by diagonals has no rows to take."""
 
     shape: tuple[int, ...]
     nnz: Any
     dtype: Any
-
-    def __getitem__(self, which: Any) -> Any:
-        """Some of the rows or columns."""
 
     def tocsr(self) -> Any:
         """The same by rows."""
@@ -42,6 +39,13 @@ class Sparse(Protocol):
 
     def tocoo(self) -> Any:
         """The same as triples."""
+
+
+class Sparse(Convertible, Protocol):
+    """A sparse matrix by rows or columns, as all are once they were read."""
+
+    def __getitem__(self, which: Any) -> Any:
+        """Some of the rows or columns."""
 
 
 @runtime_checkable
@@ -57,7 +61,7 @@ class DLPack(Protocol):
 
 def is_sparse(values: Any) -> TypeGuard[Sparse]:
     """Whether these are a sparse matrix; arrays are told at once, since to ask for a protocol takes long."""
-    return not isinstance(values, np.ndarray) and isinstance(values, Sparse)
+    return not isinstance(values, np.ndarray) and isinstance(values, Convertible)
 
 
 def as_array(values: Any, who: str = "array", what: str = "it") -> NDArray[Any]:

@@ -27,7 +27,8 @@ NOT_ORDERED = 0.5  # by which the correlation of a latent with class numbers is 
 NOT_STRAIGHT = 0.45  # share of the variance of class numbers that a latent knows and no line tells
 BIAS = 0.1  # of a factor, known to noise by counting
 ALIKE = 0.95  # correlation of ranks of latents that are copies
-COMMON = 0.5  # share of a class that is common
+COMMON = 0.5  # share of a class that is common, if it is
+UNEVEN = 1.5  # times what it would be were all classes alike
 
 
 @dataclass(frozen=True)
@@ -212,9 +213,10 @@ def _middle_classes(observed: Observed) -> Iterator[str]:
 
 
 def _common(observed: Observed) -> Iterator[str]:
-    shares = [np.bincount(column).max() / len(column) for column in observed.rows.factors.T]
-    if max(shares) > COMMON:
-        yield f"{max(shares):.0%} of the rows are in one class of {observed.names[int(np.argmax(shares))]}"
+    shares = np.array([np.bincount(column).max() / len(column) for column in observed.rows.factors.T])
+    shares[shares * observed.rows.sizes < UNEVEN] = 0
+    if shares.max() > COMMON:
+        yield f"{shares.max():.0%} of the rows are in one class of {observed.names[int(shares.argmax())]}"
 
 
 def _few_latents(observed: Observed) -> Iterator[str]:

@@ -236,10 +236,22 @@ def read_side(path: Path, prefix: str) -> tuple[Any, tuple[str, ...]]:
                 "file of latents alone, or write the labels into this one, as factors."
             )
         return arrays["latents"], ()
-    allowed = ".npy, .csv, .parquet" + ", .npz or .safetensors" * (prefix == "latent_")
+    if path.suffix == ".npz":
+        must_exist(path)
+        return _labels_in(path)
+    allowed = ".npy, .npz, .csv, .parquet" + " or .safetensors" * (prefix == "latent_")
     raise UnknotError(
         f"{path}: {'latents' if prefix == 'latent_' else 'labels'} beside another file are {allowed}."
     )
+
+
+def _labels_in(path: Path) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """The factors of an archive that has no latents, and their names."""
+    arrays = npz.load(path, ("factors", "factor_names"))
+    if "factors" not in arrays:
+        names = ", ".join(npz.members(path)) or "nothing"
+        raise UnknotError(f"{path}: has no array 'factors'; it holds {names}. Rename the array of labels.")
+    return arrays["factors"], tuple(map(str, arrays.get("factor_names", ())))
 
 
 def json_object(written: NDArray[Any] | None) -> dict[str, Any]:
