@@ -41,7 +41,7 @@ _FAMILY: dict[str, dict[str, Value]] = {
     "vae": {},
     "beta_vae": {"beta": 1.0},
     "beta_tc_vae": {"beta": 1.5},
-    "factor_vae": {"gamma": 0.5, "discriminator_layers": 2, "same_batch": True},
+    "factor_vae": {"gamma": 0.5, "discriminator_layers": 1, "discriminator_lr": 1e-3, "same_batch": True},
     "dip_vae_i": {"lambda_od": 0.5, "lambda_d_factor": 0.0},
     "dip_vae_ii": {"lambda_od": 0.5},
     "cci_vae": {"pressure": "", "c_max": 15.0, "gamma": 30.0, "c_steps": 4200},
