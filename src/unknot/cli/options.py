@@ -45,8 +45,8 @@ class Option:
         kind: the type of its values.
         default: its value if nothing is typed; `Parameter.empty` if something must be.
         help: a sentence.
-        flags: what it is called instead of its name; one that ends in a comma has its values in one word, with commas
-            in between.
+        flags: what it is called instead of its name; one that ends in a comma may have several values in one word, with
+            commas in between.
         argument: whether it is an argument.
     """
 
@@ -66,9 +66,9 @@ class Option:
             flags = flags or [f"--{self.name.replace('_', '-')}"]
             if kind is bool and default is True and "/" not in flags[0]:
                 flags[0] += f"/--no-{flags[0].removeprefix('--')}"
-            if kind is str and isinstance(default, tuple):
-                default = ",".join(map(str, default))
-            kind, about = kind | None, typer.Option(*flags, help=help)
+            if kind == list[str] and isinstance(default, tuple):
+                default = list(map(str, default))
+            kind, about = kind | None, typer.Option(*flags, help=help, metavar="<str>" if self._joined else None)
         keyword = inspect.Parameter.KEYWORD_ONLY
         return inspect.Parameter(self.name, keyword, default=default, annotation=Annotated[kind, about])
 
@@ -84,8 +84,8 @@ class Option:
         kinds = [kind for kind in members(self.kind) if kind is not NoneType]
         if bool in kinds:  # what else it may be is for Python
             return bool
-        if any(get_origin(kind) is Sequence for kind in kinds) and not self._joined:
-            return list[str]
+        if any(get_origin(kind) in (Sequence, Mapping) for kind in kinds):
+            return list[str]  # however often it is given
         return kinds[0] if len(kinds) == 1 and kinds[0] in (int, float, Path) else str
 
     @property
