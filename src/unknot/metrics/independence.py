@@ -14,7 +14,7 @@ from unknot.metrics.kernels.columns import width_edges, width_steps
 from unknot.metrics.kernels.information import Codes, check_bins, contingency, equal_width, table_information
 from unknot.metrics.latents import check_latents, dead, enough_rows
 from unknot.metrics.score import Facts, Score
-from unknot.processes.threads import side_by_side
+from unknot.processes.threads import one_thread, side_by_side
 
 REFERENCE = (
     "Locatello et al. 2019, Challenging Common Assumptions in the Unsupervised Learning of Disentangled "
@@ -66,7 +66,7 @@ def gaussian_total_correlation(latents: Any, factors: Any = None) -> Score:
     value = 0.0
     if len(covariance) > 1:
         scale = np.sqrt(np.diag(covariance))
-        eigenvalues = np.linalg.eigvalsh(covariance / np.outer(scale, scale))
+        eigenvalues = _eigenvalues(covariance / np.outer(scale, scale))
         if eigenvalues[0] <= len(eigenvalues) * np.finfo(np.float64).eps * eigenvalues[-1]:
             value = float("inf")
             notes.append("the covariance is singular: a latent is a linear function of others.")
@@ -207,6 +207,12 @@ def _wide_pairs(z: Floats, bins: int, correct: bool) -> Floats:
     return information[:d, :d]
 
 
+def _eigenvalues(matrix: Floats) -> Floats:
+    """Those of a symmetric matrix, by one thread: several wait for each other in vain where cores are shared."""
+    with one_thread():
+        return np.asarray(np.linalg.eigvalsh(matrix))
+
+
 def _wasserstein(covariance: Floats) -> float:
     if len(covariance) < 2:
         return 0.0
@@ -215,7 +221,7 @@ def _wasserstein(covariance: Floats) -> float:
     )  # variances from 1e154 have no square; a power of 4 rounds nothing
     covariance = covariance / unit
     scale = np.sqrt(np.diag(covariance))
-    eigenvalues = np.linalg.eigvalsh(covariance * np.outer(scale, scale))
+    eigenvalues = _eigenvalues(covariance * np.outer(scale, scale))
     roots = np.sqrt(np.maximum(eigenvalues, 0.0)).sum()
     return max(0.0, 2.0 * float(unit * (np.trace(covariance) - roots)))
 
