@@ -10,10 +10,11 @@ import numpy as np
 
 from unknot.metrics.arrays import WIDE, Floats
 from unknot.metrics.covariance import covariance as covariance_of
-from unknot.metrics.kernels.information import Codes, contingency, equal_width, table_information
-from unknot.metrics.latents import check_latents, enough_rows
+from unknot.metrics.kernels.columns import width_edges, width_steps
+from unknot.metrics.kernels.information import Codes, check_bins, contingency, equal_width, table_information
+from unknot.metrics.latents import check_latents, dead, enough_rows
 from unknot.metrics.score import Facts, Score
-from unknot.processes.threads import side_by_side
+from unknot.processes.threads import one_thread, side_by_side
 
 REFERENCE = (
     "Locatello et al. 2019, Challenging Common Assumptions in the Unsupervised Learning of Disentangled "
@@ -65,7 +66,7 @@ def gaussian_total_correlation(latents: Any, factors: Any = None) -> Score:
     value = 0.0
     if len(covariance) > 1:
         scale = np.sqrt(np.diag(covariance))
-        eigenvalues = np.linalg.eigvalsh(covariance / np.outer(scale, scale))
+        eigenvalues = _eigenvalues(covariance / np.outer(scale, scale))
         if eigenvalues[0] <= len(eigenvalues) * np.finfo(np.float64).eps * eigenvalues[-1]:
             value = float("inf")
             notes.append("the covariance is singular: a latent is a linear function of others.")
@@ -156,6 +157,7 @@ def mutual_info_score(
     >>> round(mutual_info_score([[0, 0], [0, 0], [1, 1], [1, 1]]).value, 6)
     0.693147
     """
+    check_bins(bins)
     z = enough_rows("mutual_info_score", check_latents("mutual_info_score", latents))
     if z.shape[1] > WIDE and bins <= 32:
         information = _wide_pairs(z, bins, bias_correction)
@@ -180,25 +182,35 @@ def _pairs(codes: Codes, bins: int, correct: bool) -> Floats:
 
 
 def _wide_pairs(z: Floats, bins: int, correct: bool) -> Floats:
-    """The same of latents (n, d), each pair of them counted in the cache."""
-    from unknot.metrics.kernels.pairs import pair_information
+    """The same of latents (n, d), four of them counted at once, in the cache."""
+    from unknot.metrics.kernels.pairs import cut_in_twos, entropy_terms, pair_information
 
-    d = z.shape[1]
-    columns, information = np.empty((d, len(z)), dtype=np.uint8), np.zeros((d, d))
+    (n, d), twos = z.shape, -(-z.shape[1] // 2)
+    codes, filled = np.empty((twos, n), dtype=np.uint16), np.empty((twos, bins**2), dtype=np.bool_)
+    information, logs = np.empty((2 * twos, 2 * twos)), entropy_terms(n)
 
     def cut(start: int) -> None:
-        columns[start : start + BLOCK] = equal_width(z[:, start : start + BLOCK], bins).T
+        columns, own = np.ascontiguousarray(z[:, start : start + BLOCK].T), slice(start // 2, (start + BLOCK) // 2)
+        ends = columns.min(axis=1), columns.max(axis=1)
+        edges, steps = width_edges(*ends, dead(columns.T, ends), bins), width_steps(*ends, bins)
+        cut_in_twos(columns, edges, steps, codes[own], filled[own])
 
-    def count(start: int) -> None:
-        stop = min(start + BLOCK, d)
-        part = np.empty((d - start, stop - start))
-        pair_information(columns[start:], bins, columns[start:stop], correct, part)
-        information[start:, start:stop] = part
-        information[start:stop, start:] = part.T
+    def count(i: int) -> None:
+        counts = np.zeros((bins**2, bins**2), dtype=np.uint16 if n < 2**16 else np.uint32)
+        part = np.empty((2, 2 * (twos - i)))
+        pair_information(codes[i:], filled[i:], bins, logs, correct, counts, part)
+        information[2 * i : 2 * i + 2, 2 * i :] = part
+        information[2 * i :, 2 * i : 2 * i + 2] = part.T
 
-    for step in (cut, count):
-        side_by_side(step, range(0, d, BLOCK))
-    return information
+    side_by_side(cut, range(0, d, BLOCK))
+    side_by_side(count, range(twos))
+    return information[:d, :d]
+
+
+def _eigenvalues(matrix: Floats) -> Floats:
+    """Those of a symmetric matrix, by one thread: several wait for each other in vain where cores are shared."""
+    with one_thread():
+        return np.asarray(np.linalg.eigvalsh(matrix))
 
 
 def _wasserstein(covariance: Floats) -> float:
@@ -209,7 +221,7 @@ def _wasserstein(covariance: Floats) -> float:
     )  # variances from 1e154 have no square; a power of 4 rounds nothing
     covariance = covariance / unit
     scale = np.sqrt(np.diag(covariance))
-    eigenvalues = np.linalg.eigvalsh(covariance * np.outer(scale, scale))
+    eigenvalues = _eigenvalues(covariance * np.outer(scale, scale))
     roots = np.sqrt(np.maximum(eigenvalues, 0.0)).sum()
     return max(0.0, 2.0 * float(unit * (np.trace(covariance) - roots)))
 

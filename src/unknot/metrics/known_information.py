@@ -12,6 +12,7 @@ from unknot.metrics.kernels.columns import (
     maybe_dead,
     release,
     width_edges,
+    width_steps,
 )
 from unknot.metrics.kernels.information import factor_entropy
 from unknot.metrics.latents import dead
@@ -65,7 +66,7 @@ def _blocked(latents: Any, factors: Ints, sizes: Ints, bins: int, correct: bool)
         edges = width_edges(low, high, _dead(columns, factors, low, high), bins)
         same = np.all([part[:, :, None] == part[:, None] for part in (low, high, edges[:, :, -1])], axis=0)
         tables = np.zeros((len(columns), bins, int(offsets[-1])), dtype=np.int32)
-        count_known(columns, edges, same.argmax(axis=2), labels, sizes, tables)
+        count_known(columns, edges, width_steps(low, high, bins), same.argmax(axis=2), labels, sizes, tables)
         reduce(tables, offsets, correct, mutual[block], entropy[block])
 
     size = int(np.clip(ROOM // max(8 * n, 4 * bins * int(offsets[-1])), 1, d))

@@ -47,6 +47,33 @@ def per_width_of(edges: Floats, zero: bool) -> float:
 
 
 @njit(cache=True, nogil=True)
+def cut(column: Floats, edges: Floats, step: float, codes: Ints) -> None:
+    """Fill in the bins of equal width of a column (n,), those of `bin_of`: at once where doubles tell them apart.
+
+    Args:
+        column: values, some of which may lie outside all bins.
+        edges: (bins,) low + step * b, or infinite but for the first.
+        step: between them.
+        codes: (n,) filled in.
+    """
+    low, last = edges[0], len(edges) - 1
+    largest = max(abs(low), abs(edges[last]), 1e-280)
+    if 1e-12 * largest < step < np.inf and edges[last] < np.inf:
+        per_width, end = 1.0 / step, float(last)
+        for r in range(len(column)):
+            value = column[r]
+            b = np.floor((value - low) * per_width)  # one off at most, by rounding
+            b = b - 1.0 if value < low + step * b else b
+            b = b + 1.0 if value >= low + step * (b + 1.0) else b
+            b = b if b > 0.0 else 0.0
+            codes[r] = np.int32(b if b < end else end)
+    else:
+        per_width = per_width_of(edges, False)
+        for r in range(len(column)):
+            codes[r] = bin_of(column[r], edges, per_width, last, False)
+
+
+@njit(cache=True, nogil=True)
 def count_dense(columns: Floats, edges: Floats, zero: bool, cells: Ints, counts: Ints) -> None:
     """Add rows to counts (b, bins, all joint values) by the bin of each latent and the cells of each group.
 

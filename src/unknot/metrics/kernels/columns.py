@@ -194,10 +194,15 @@ def _dense_edges(latents: NDArray[Any], block: slice, binning: Binning) -> Float
 
 def width_edges(low: Floats, high: Floats, gone: Bools, bins: int) -> Floats:
     """Left edges (..., bins) of bins of equal width between the smallest and the largest value of what is not dead."""
-    step = (high / 2 - low / 2) / bins * 2  # of the halved range: the range itself can overflow
-    edges: Floats = low[..., None] + step[..., None] * np.arange(bins)
+    edges: Floats = low[..., None] + width_steps(low, high, bins)[..., None] * np.arange(bins)
     edges[gone, 1:] = np.inf
     return edges
+
+
+def width_steps(low: Floats, high: Floats, bins: int) -> Floats:
+    """How far the edges of bins of equal width are apart: steps of the halved range, since the range can overflow."""
+    result: Floats = (high / 2 - low / 2) / bins * 2
+    return result
 
 
 def _cuts(values: list[NDArray[Any]], bins: int) -> Floats:

@@ -47,7 +47,7 @@ def equal_width_edges(latents: Floats, bins: int = 20) -> Floats:
 
     `code(others, edges[:, 1:])` codes other rows by the same bins; what lies outside falls into the end bins.
     """
-    _check_bins(bins)
+    check_bins(bins)
     low, high = extent(latents, compiled=_compiled(latents.size))
     # Steps of the halved range: the range itself can overflow.
     step = (high / 2 - low / 2) / bins * 2
@@ -96,7 +96,7 @@ def _changes(ordered: Floats) -> Ints:
 
 def equal_ranks(n: int, bins: int) -> Floats:
     """Whole ranks that cut n rows into bins of about equal count."""
-    _check_bins(bins)
+    check_bins(bins)
     ranks: Floats = np.rint(np.arange(1, bins) * n / bins)
     return ranks
 
@@ -271,7 +271,8 @@ def share(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, wholes, out=np.zeros_like(part), where=wholes > 0)
 
 
-def _check_bins(bins: int) -> None:
+def check_bins(bins: int) -> None:
+    """Refuse what is no number of bins."""
     if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 1 <= bins <= MOST_BINS:
         raise UnknotError(f"bins is {bins!r}; expected a whole number from 1 to {MOST_BINS:,}, such as 20.")
 

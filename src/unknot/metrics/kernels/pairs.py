@@ -1,53 +1,101 @@
-"""Compiled mutual information of all pairs of latents in bins."""
+"""Compiled mutual information of all pairs of latents in bins.
+
+Two latents are one code, and rows are counted by the codes of two and two: one step for what four tables are sums of.
+Of few rows three latents are counted at once, since adding up their counts would take longer than counting.
+"""
+
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unknot.metrics.arrays import Floats
+from unknot.metrics.arrays import Bools, Floats
+from unknot.metrics.kernels.column_tables import cut
+
+FEW = 16  # cells of four latents to a row, above which three are counted at once
+
+
+@njit(cache=True, nogil=True)
+def cut_in_twos(columns: Floats, edges: Floats, steps: Floats, codes: NDArray[np.uint16], filled: Bools) -> None:
+    """Fill in the joint bins of every two latents.
+
+    Args:
+        columns: (b, n) latents; the last one of an odd number has the second bin 0.
+        edges: (b, bins) of equal width.
+        steps: (b,) between them.
+        codes: (b / 2, n) first bin * bins + second bin.
+        filled: (b / 2, bins^2) which codes occur.
+    """
+    (b, n), bins = columns.shape, edges.shape[1]
+    first, second = np.empty(n, dtype=np.uint16), np.zeros(n, dtype=np.uint16)
+    for i in range(len(codes)):
+        cut(columns[2 * i], edges[2 * i], steps[2 * i], first)
+        second[:] = 0
+        if 2 * i + 1 < b:
+            cut(columns[2 * i + 1], edges[2 * i + 1], steps[2 * i + 1], second)
+        for r in range(n):
+            codes[i, r] = first[r] * bins + second[r]
+        filled[i] = False
+        for r in range(n):
+            filled[i, codes[i, r]] = True
+
+
+@njit(cache=True, nogil=True)
+def entropy_terms(n: int) -> Floats:
+    """The numbers c log c (n + 1,) of counts."""
+    result = np.zeros(n + 1)
+    for c in range(1, n + 1):
+        result[c] = c * np.log(c)
+    return result
 
 
 @njit(cache=True, nogil=True)
 def pair_information(
-    codes: NDArray[np.uint8], bins: int, others: NDArray[np.uint8], correct: bool, out: Floats
+    codes: NDArray[np.uint16], filled: Bools, bins: int, logs: Floats, correct: bool, counts: Any, out: Floats
 ) -> None:
-    """Mutual information (a, b) in nats of latents (a, n) and others (b, n), two of the others at a time.
-
-    Rows are counted by the joint code of two others, which halves the steps; the tables of both are sums of that.
+    """Mutual information (2, 2 p) in nats of the first two latents with all.
 
     Args:
-        codes: bin numbers below `bins`.
-        bins: at most 32.
-        others: the same of other latents.
+        codes: (p, n) of `cut_in_twos`.
+        filled: (p, bins^2) of `cut_in_twos`.
+        bins: of a latent.
+        logs: of `entropy_terms`.
         correct: subtract the bias (B - 1)(B' - 1) / (2 n), never below 0.
+        counts: (bins^2, bins^2) zeros, of a type that holds n, and zeros again afterwards.
         out: is filled.
     """
-    a, n = codes.shape
-    b = len(others)
-    logs = np.zeros(n + 1)  # c log c
-    for c in range(1, n + 1):
-        logs[c] = c * np.log(c)
-    joint = np.empty(n, dtype=np.uint16)
-    counts = np.empty((bins, 32 * 32), dtype=np.int32)
+    p, n = codes.shape
+    own = codes[0]
+    three = np.empty((2, bins, bins * bins), dtype=np.int32)  # counts of one latent and the first two
     table = np.empty((2, bins, bins), dtype=np.int32)
-    for second in range(0, b, 2):
-        both = min(2, b - second)
-        for r in range(n):
-            joint[r] = (others[second, r] << 5) + others[second + both - 1, r]
-        for i in range(a):
-            counts[:] = 0
-            row = codes[i]
+    first, second = np.arange(bins * bins) // bins, np.arange(bins * bins) % bins
+    for i in range(p):
+        row = codes[i]
+        three[:] = 0
+        if FEW * n < bins**4:
             for r in range(n):
-                counts[row[r], joint[r]] += 1
-            table[:] = 0
+                three[0, first[row[r]], own[r]] += 1
+                three[1, second[row[r]], own[r]] += 1
+        else:
+            for r in range(n):
+                counts[row[r], own[r]] += 1
+            for code in np.flatnonzero(filled[i]):
+                cells, one, two = counts[code], three[0, first[code]], three[1, second[code]]
+                for c in range(bins * bins):
+                    one[c] += cells[c]
+                    two[c] += cells[c]
+                cells[:] = 0
+        for other in range(2):
+            table[1] = 0
             for x in range(bins):
                 for y in range(bins):
+                    cells = three[other, x, y * bins : (y + 1) * bins]
+                    table[0, x, y] = cells.sum()
                     for z in range(bins):
-                        c = counts[x, (y << 5) + z]
-                        table[0, x, y] += c
-                        table[1, x, z] += c
-            for other in range(both):
-                out[i, second + other] = _information(table[other], n, logs, correct)
+                        table[1, x, z] += cells[z]
+            for mine in range(2):
+                out[mine, 2 * i + other] = _information(table[mine], n, logs, correct)
 
 
 @njit(cache=True, nogil=True)
