@@ -21,7 +21,8 @@ SETTINGS, PRESET = ("iid", "corr"), "quick64_affine"
 STRAIGHT = 3 / 8  # of the steps, at most, in which colours stay straight
 IMAGES, UNSEEN, TUPLES = 20_000, 1_000, 256
 VARIANTS = {"": "as they are", "_no_duplicates": "without duplicates", "_tidied": "tidied"}
-DRAWN, PLAIN, ALONE = " as drawn", " of one start", " of one start without duplicates"
+ROUGH, DRAWN = " not smoothed", " as drawn"
+PLAIN, ALONE = " of one start", " of one start without duplicates"
 
 
 def spec(world: Path, seed: int, pixels: int, steps: int | None = None) -> RunSpec:
@@ -108,7 +109,7 @@ def plain_model(trained: Run) -> Any:
     from unknot.runs.training import load_model
 
     model: Any = load_model(trained)
-    model.test_starts, model.merge, model.mask_sigma = 1, 0.0, 0.0
+    model.test_starts, model.merge, model.mask_sigma, model.smooth = 1, 0.0, 0.0, 0.0
     return model
 
 
@@ -130,8 +131,9 @@ def plainly_encoded(trained: Run) -> Callable[[Any], Any]:
 def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
     """Masks of the size of the images, against the true objects of scenes that were never trained on.
 
-    Beside them masks as slots draw them, not posteriors of pixels; those of one start, as attention leaves it; and of
-    these without duplicates: slots that repeat another one, as COAT tells them, draw nothing.
+    Beside them posteriors that are not smoothed; masks as slots draw them, not posteriors of pixels; those of one
+    start, as attention leaves it; and of these without duplicates: slots that repeat another one, as COAT tells them,
+    draw nothing.
     """
     import numpy as np
     import torch
@@ -142,11 +144,14 @@ def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
 
     model: Any = load_model(trained)
     plain, (images, truth) = plain_model(trained), images_and_masks(unseen)
-    owners: dict[str, list[Any]] = {"": [], DRAWN: [], PLAIN: [], ALONE: []}
+    owners: dict[str, list[Any]] = {"": [], ROUGH: [], DRAWN: [], PLAIN: [], ALONE: []}
+    smooth = model.smooth
     with torch.inference_mode():
         for part in np.array_split(images, 20):
             pictures = as_tensor(part)
-            owners[""].append(model.masks(pictures).argmax(1).numpy())
+            for words, strength in {"": smooth, ROUGH: 0.0}.items():
+                model.smooth = strength
+                owners[words].append(model.masks(pictures).argmax(1).numpy())
             owners[DRAWN].append(model.slots_decoded(model.represent(pictures)).masks.argmax(1).numpy())
             slots = plain.represent(pictures)
             masks = plain.slots_decoded(slots).masks.numpy()

@@ -96,7 +96,7 @@ PUBLISHED: dict[tuple[str, str], tuple[Mapping[str, Any], Mapping[str, Any]]] = 
         {},
         {"slot_size": 48, "channels": 32, "kernels": "5,3,3", "stride": 4, "slot_decoder": "affine", "target": 16}
         | {"straight": 2_500}
-        | {"places": 128, "test_iterations": 5, "test_starts": 4, "merge": 0.15, "mask_sigma": 0.2}
+        | {"places": 128, "test_iterations": 5, "test_starts": 4, "merge": 0.15, "mask_sigma": 0.2, "smooth": 80}
         | {"warm_up": 200, "half_life": 0, "clip": 0.5, "image_size": 64, "lr": 1e-3, "init": "torch"}
         | {"schedule": "cosine", "batch_size": 32, "precision": "bfloat16", "steps": 8_000},
     ),
@@ -211,6 +211,7 @@ def test_the_defaults_are_those_of_the_papers():
         "places": 0,
         "mask_sigma": 0,
         "straight": 0,
+        "smooth": 0,
     }
     assert defaults["iodine"] == {
         "slots": 7,

@@ -48,6 +48,7 @@ class SlotOptions:
     places: int = 0
     mask_sigma: float = 0.0
     straight: int = 0
+    smooth: float = 0.0
 
     def __post_init__(self) -> None:
         values = asdict(self)
@@ -55,7 +56,7 @@ class SlotOptions:
             at_least_one(WHO, **{name: values[name]})
         for name in ("full_layers", "warm_up", "half_life", "clip", "law_bound"):
             not_negative(WHO, **{name: values[name]})
-        for name in ("target", "test_iterations", "merge", "places", "mask_sigma", "straight"):
+        for name in ("target", "test_iterations", "merge", "places", "mask_sigma", "straight", "smooth"):
             not_negative(WHO, **{name: values[name]})
         above_zero(WHO, norm_epsilon=self.norm_epsilon)
         _must_be_one_of(NOISES, noise=self.noise)

@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from unknot.models._slot_choice import best_start, copies, merged
 from unknot.models._slot_grouping import Grouping, noise_of
+from unknot.models._slot_masks import posterior, smoothed
 from unknot.models._slot_networks import slot_decoder, slot_encoder
 from unknot.models._slot_options import SlotOptions
 from unknot.models.model import Batch, DrawnSlots, Model, Player, Preset, Setting, Terms
@@ -26,8 +27,8 @@ class SlotAttention(Model):
     to the size of the image; its mask is the softmax over slots of one more channel.
 
     Slots (n, k, d) are the representation. Their noise depends on the image alone, so that encoding is deterministic;
-    `model.slots`, `model.iterations`, `model.test_starts`, `model.merge` and
-    `model.mask_sigma` may be changed after training.
+    `model.slots`, `model.iterations`, `model.test_starts`, `model.merge`, `model.mask_sigma` and `model.smooth` may be
+    changed after training.
 
     | variant | options |
     |---|---|
@@ -76,6 +77,9 @@ class SlotAttention(Model):
             the colour the slot draws there, with this standard deviation in images of [-1, 1]. Their edges are those of
             the image, however coarse the target (Greff et al. 2017, Neural Expectation Maximization, arXiv:1708.03498).
             0 leaves masks as they are drawn.
+        smooth: how far the masks of images are told by those of near pixels of like colour (see `_slot_masks`), so that
+            borders run along edges of the image, also between objects of one colour; 0 not at all. Codes and what slots
+            draw stay as they are.
 
     Reference: Locatello et al. 2020, Object-Centric Learning with Slot Attention, arXiv:2006.15055.
     """
@@ -94,6 +98,7 @@ class SlotAttention(Model):
         "places",
         "mask_sigma",
         "straight",
+        "smooth",
     )
     presets: ClassVar[dict[str, Preset]] = {
         "reference": Preset(
@@ -191,6 +196,7 @@ class SlotAttention(Model):
                 "test_starts": 4,
                 "merge": 0.15,
                 "mask_sigma": 0.2,
+                "smooth": 80,
                 "warm_up": 200,
                 "half_life": 0,
                 "clip": 0.5,
@@ -209,7 +215,8 @@ class SlotAttention(Model):
         super().__init__()
         self.options = own = SlotOptions(**options)
         self.slots, self.iterations = own.slots, own.iterations
-        self.test_starts, self.merge, self.mask_sigma = own.test_starts, own.merge, own.mask_sigma
+        self.test_starts, self.merge = own.test_starts, own.merge
+        self.mask_sigma, self.smooth = own.mask_sigma, own.smooth
         self.pixels, self.target = setting.pixels, own.target or setting.pixels
         self.encoder = slot_encoder(setting, own)
         self.grouping = Grouping(own.channels, own.slot_size, hidden=2 * own.slot_size, epsilon=own.norm_epsilon)
@@ -277,10 +284,10 @@ class SlotAttention(Model):
     def masks(self, images: Tensor) -> Tensor:
         """How far each pixel is drawn by each slot, (n, k, h, w); with `mask_sigma`, how likely it is that slot's."""
         pictures, masks = self._drawn(self.represent(images), self.pixels)
-        if not self.mask_sigma:
+        if not self.mask_sigma and not self.smooth:
             return masks
-        errors = (pictures - _signed(images)[:, None]).pow(2).sum(2)
-        return (masks.log() - errors / (2 * self.mask_sigma**2)).softmax(1)
+        signed = _signed(images)
+        return smoothed(posterior(masks, pictures, signed, self.mask_sigma), signed, self.smooth)
 
     def slots_decoded(self, slots: Tensor, size: int = 0) -> DrawnSlots:
         """What each slot draws, and where, at the size of the images or at another."""
