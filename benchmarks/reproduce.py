@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--minutes", type=float, default=60, help="how long endurance disturbs its study")
     parser.add_argument(
-        "--seeds", type=int, help="of validity, traced_slots or all of the reference, or pairs of comparisons"
+        "--seeds", type=int, help="of validity, traced_slots or the reference, or pairs of comparisons"
     )
     parser.add_argument("--pixels", type=int, help="side of the scenes of traced_slots, such as 32")
     parser.add_argument("--steps", type=int, help="fewer steps of traced_slots")
