@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--minutes", type=float, default=60, help="how long endurance disturbs its study")
     parser.add_argument(
-        "--seeds", type=int, help="of validity, traced_slots or the reference, or pairs of comparisons"
+        "--seeds", type=int, help="of validity, traced_slots, schott2022 or the reference, or pairs of comparisons"
     )
     parser.add_argument("--pixels", type=int, help="side of the scenes of traced_slots, such as 32")
     parser.add_argument("--steps", type=int, help="fewer steps of traced_slots")
@@ -103,7 +103,7 @@ def main() -> None:
     own: dict[str, dict[str, Any]] = {"endurance": {"minutes": chosen.minutes}, "agents": {"tiny": chosen.tiny}}
     if chosen.seeds is not None:
         seeds = {"seeds": chosen.seeds}
-        own |= {"validity": seeds, "reference": seeds, "comparisons": {"pairs": chosen.seeds}}
+        own |= {"validity": seeds, "reference": seeds, "schott2022": seeds, "comparisons": {"pairs": chosen.seeds}}
     traced = {name: vars(chosen)[name] for name in ("seeds", "pixels", "steps") if vars(chosen)[name] is not None}
     own |= {"traced_slots": traced, "objects": traced}
     for name in chosen.parts or PARTS:

@@ -3,6 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -35,3 +36,29 @@ def test_pairs_of_another_way_to_draw_are_not_read(tmp_path: Path, monkeypatch: 
     (tmp_path / comparisons.WAY / "gates").mkdir(parents=True)
     (tmp_path / comparisons.WAY / "gates" / "0.json").write_text('{"loss": "new"}')
     assert comparisons.gate(tmp_path, 0) == {"loss": "new"}
+
+
+def test_generalisation_stands_beside_the_published_tables() -> None:
+    part = import_module("reproduction.schott2022")
+    cells = part.cells(2)
+    assert len(cells) == len(set(cells)) == 3 * 4 * (2 * 10 + 4)
+    assert {model for *_, model in cells[:120]} == set(part.STEPS)
+    rows = [
+        {
+            "world": world,
+            "model": model,
+            "split": split,
+            "seed": seed,
+            "R²": 0.9 - 0.1 * part.SPLITS.index(split) + 0.02 * seed,
+            "unseen factor": -0.5,
+            "others": 0.8,
+            "constant": 0.1,
+        }
+        for seed, world, split, model in cells
+        if (world, split, model) != ("mpi3d_rendered", "composition", "bit_resnet101")
+    ]
+    text = part.text(pd.DataFrame(rows))
+    assert "| dsprites_rendered | beta_vae | 91 ± 1 (78) | 81 ± 1 (0) | 71 ± 1 (64) | 61 ± 1 (18) |" in text
+    assert "| mpi3d_rendered | bit_resnet101 | 90 (100) | - | 70 (" in text
+    assert "| mpi3d_rendered | 10 (" in text  # points lost
+    assert "| shapes3d_rendered | -0.500 | 0.800 | 0.910 |" in text
