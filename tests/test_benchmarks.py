@@ -93,7 +93,10 @@ def test_novel_combinations_stand_beside_the_published_tables() -> None:
     text = part.text(pd.DataFrame(rows))
     n = len(part.MODELS)
     assert f"| size=0,shape=0 | {n} of {n} | 0.95 (0.95 to 0.95) |" in text
-    assert "size=5,shape=2" not in text  # one model is missing
+    assert f"| size=5,shape=2 | {n - 1} of {n - 1} |" in text
+    assert (
+        f"| {cells[1][1]} | {' | '.join(['0.950'] * 5)} | {(1 + 1 + n) / 200:.3f} |" in text
+    )  # of two combinations
     assert f"| autoencoder | {' | '.join(['0.950'] * 5)} | 0." in text
     assert "| snc | 1.00 [1.00, 1.00] |" in text and "| 0.849 | 0.850 |" in text
     assert "| beta_vae | " in text and " 0.147 |" in text

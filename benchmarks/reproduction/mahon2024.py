@@ -134,12 +134,13 @@ def one(cell: Cell, folder: Path, world: Path) -> dict[str, Any]:
 
 
 def text(found: "pd.DataFrame") -> str:
-    """All tables of the runs that there are; a combination counts once every model was trained without it."""
+    """All tables of the runs that there are; means are of combinations that every model was trained without."""
+    each = by_combination(found)
     whole = found.groupby("held_out", sort=False)["model"].transform("nunique") == len(MODELS)
     if whole.any():
         found = found[whole]
     means = found.drop(columns="held_out").groupby("model", sort=False).mean().reset_index()
-    parts = [accuracies(means), by_combination(found), published(), scores(means), correlations(means)]
+    parts = [accuracies(means), each, published(), scores(means), correlations(means)]
     return "\n".join(table(part) for part in parts)
 
 
