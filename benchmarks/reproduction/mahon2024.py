@@ -32,10 +32,6 @@ FIELDS: dict[str, Any] = {
     "precision": "bfloat16",
     "seed": 0,
 }
-PARTED = {
-    "pressure": "0.1..0.1",
-    "options": {"gamma_z": 1.0, "gamma_u": 1.0, "capacity_z": 60.0, "capacity_steps": 2500},
-}
 MODELS: dict[str, dict[str, Any]] = {  # name -> fields in which it differs
     "beta_vae, 0.002": {"model": "beta_vae", "options": {"beta": 0.002}},
     "beta_vae, 0.02": {"model": "beta_vae", "options": {"beta": 0.02}},
@@ -59,8 +55,11 @@ MODELS: dict[str, dict[str, Any]] = {  # name -> fields in which it differs
     "dip_vae_ii": {"model": "dip_vae_ii", "options": {"lambda_od": 10.0}, "pressure": "0.005..0.005"},
     "cci_vae": {"model": "cci_vae", "options": {"c_max": 60.0, "gamma": 0.1, "c_steps": 2500}},
     "autoencoder": {"model": "autoencoder"},
-    "parted_vae": {"model": "parted_vae", **PARTED},
-    "parted_vae_ss": {"model": "parted_vae_ss", "lr": 1e-3, **PARTED},
+    "parted_vae": {
+        "model": "parted_vae",
+        "options": {"gamma_z": 1.0, "gamma_u": 1.0, "capacity_z": 60.0, "capacity_steps": 2500},
+        "pressure": "0.1..0.1",
+    },
 }
 METRICS = ("snc", "nk", "mig", "sap", "dci", "med", "irs")
 Cell = tuple[str, str]
