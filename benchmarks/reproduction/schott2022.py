@@ -36,6 +36,7 @@ AUTOENCODERS = ("beta_vae", "ada_gvae", "slow_vae")  # by the recipe `quick`, wi
 SEEDS = 3
 ROWS = 10_000  # test images, and training images of the readout
 LARGE_ROWS = 2_000
+LEARNT = 0.5  # R² in the random split from which on a model has learnt something
 FEWEST = 4  # models of which a rank correlation is told
 MEMORY = 3.0  # gigabytes of drawn images
 Cell = tuple[int, str, str, str]
@@ -181,7 +182,8 @@ def medians(both: "pd.DataFrame") -> list[dict[str, Any]]:
 def unseen(found: "pd.DataFrame") -> list[dict[str, Any]]:
     """Extrapolation, images with one unseen value: R² of its factor and of the others, the median over models.
 
-    Modularity asks how much of what a model had at random the other factors keep; counted are models that keep 0.9.
+    Modularity asks how much of what a model had at random the other factors keep; counted are models that keep 0.9, of
+    those that had learnt something.
     """
     rows = []
     for world, runs in found.groupby("world", sort=False):
@@ -190,9 +192,10 @@ def unseen(found: "pd.DataFrame") -> list[dict[str, Any]]:
             continue
         known = of_models[["R²"]].xs("random", axis=1, level="split")["R²"]
         beyond = of_models.xs("extrapolation", axis=1, level="split").assign(known=known).dropna()
+        learnt = beyond[beyond["known"] >= LEARNT]
         row: dict[str, Any] = {"extrapolation, one unseen value": world}
         row |= {name: float(beyond[name].median()) for name in ("unseen factor", "others")}
         row["all factors, random"] = float(beyond["known"].median())
-        row["others have 0.9 of it"] = f"{(beyond['others'] >= 0.9 * beyond['known']).sum()} of {len(beyond)}"
+        row["others have 0.9 of it"] = f"{(learnt['others'] >= 0.9 * learnt['known']).sum()} of {len(learnt)}"
         rows.append(row)
     return rows or [{"extrapolation, one unseen value": None}]
