@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
@@ -61,11 +61,11 @@ def _cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def correlated(first: Any, second: Any) -> str:
-    """Spearman's correlation of two scores over the runs that have both, with a 95 % interval by resampling runs."""
+def correlated(first: Any, second: Any, *, method: Literal["pearson", "spearman"] = "spearman") -> str:
+    """The correlation of two scores over the runs that have both, with a 95 % interval by resampling runs."""
     from unknot.statistics.correlations import correlation
 
-    found = correlation(first, second)
+    found = correlation(first, second, method=method)
     return f"{found.r:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 

@@ -2,7 +2,9 @@
 
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -43,13 +45,32 @@ def test_generalisation_stands_beside_the_published_tables() -> None:
     cells = part.cells(2)
     assert len(cells) == len(set(cells)) == 3 * 4 * (2 * 10 + 4)
     assert {model for *_, model in cells[:120]} == set(part.STEPS)
+    assert {split for _, _, split, _ in cells[120:144]} == {"random", "extrapolation"}
+    text = part.text(_generalisation(part, cells))
+    assert "| dsprites_rendered | beta_vae | 91 ± 1 (78) | 81 ± 1 (0) | 71 ± 1 (64) | 61 ± 1 (18) |" in text
+    assert "| mpi3d_rendered | bit_resnet101 | 90 (100) | - | 70 (" in text
+    assert "| dsprites_rendered | 10 (63), 10 of 10 | 20 (14), 10 of 10 | 30 (" in text  # points lost
+    assert "| shapes3d_rendered | -0.500 | 0.800 | 0.911 | 0 of 10 |" in text
+
+
+def test_generalisation_is_told_of_the_runs_that_there_are() -> None:
+    part = import_module("reproduction.schott2022")
+    cells = part.cells(1)
+    for n in (1, 7, 25, 43, 71, 130):
+        text = part.text(_generalisation(part, cells[:n]))
+        assert "| dsprites_rendered | mlp | 90 (" in text
+        assert "nan" not in text
+    assert "| mpi3d_rendered | - | - | 30 (" in part.text(_generalisation(part, cells[:60]))
+
+
+def _generalisation(part: ModuleType, cells: list[tuple[int, str, str, str]]) -> pd.DataFrame:
     rows = [
         {
             "world": world,
             "model": model,
             "split": split,
             "seed": seed,
-            "R²": 0.9 - 0.1 * part.SPLITS.index(split) + 0.02 * seed,
+            "R²": 0.9 - 0.1 * part.SPLITS.index(split) + 0.02 * seed + len(model) / 10_000,
             "unseen factor": -0.5,
             "others": 0.8,
             "constant": 0.1,
@@ -57,8 +78,51 @@ def test_generalisation_stands_beside_the_published_tables() -> None:
         for seed, world, split, model in cells
         if (world, split, model) != ("mpi3d_rendered", "composition", "bit_resnet101")
     ]
+    return pd.DataFrame(rows)
+
+
+def test_novel_combinations_stand_beside_the_published_tables() -> None:
+    part = import_module("reproduction.mahon2024")
+    cells = part.cells()
+    assert len(cells) == len(set(cells)) == 3 * len(part.MODELS)
+    rows = [
+        {"model": model, "held_out": held_out, **dict.fromkeys(ACCURACIES, 0.95), "mlp novel both": i / 100}
+        | {metric: i / 50 for metric in part.METRICS}
+        for i, (held_out, model) in enumerate(cells[:-1])
+    ]
     text = part.text(pd.DataFrame(rows))
-    assert "| dsprites_rendered | beta_vae | 91 ± 1 (78) | 81 ± 1 (0) | 71 ± 1 (64) | 61 ± 1 (18) |" in text
-    assert "| mpi3d_rendered | bit_resnet101 | 90 (100) | - | 70 (" in text
-    assert "| mpi3d_rendered | 10 (" in text  # points lost
-    assert "| shapes3d_rendered | -0.500 | 0.800 | 0.910 |" in text
+    n = len(part.MODELS)
+    assert f"| size=0,shape=0 | {n} of {n} | 0.95 (0.95 to 0.95) |" in text
+    assert f"| size=5,shape=2 | {n - 1} of {n - 1} |" in text
+    assert (
+        f"| {cells[1][1]} | {' | '.join(['0.950'] * 5)} | {(1 + 1 + n) / 200:.3f} |" in text
+    )  # of two combinations
+    assert f"| autoencoder | {' | '.join(['0.950'] * 5)} | 0." in text
+    assert f"| snc | {' | '.join(['1.00 [1.00, 1.00]'] * 5)} | 0.849 |" in text and "| 0.849 | 0.850 |" in text
+    assert "| beta_vae | " in text and " 0.147 |" in text
+    assert "| beta_vae, 0.002 |" in part.text(pd.DataFrame(rows[:3]))
+
+
+def test_a_model_is_trained_without_a_combination_and_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = import_module("reproduction.mahon2024")
+    sizes = {"hue": 5, "size": 3, "shape": 3}
+    classes = np.stack(np.meshgrid(*map(np.arange, sizes.values()), indexing="ij"), axis=-1).reshape(-1, 3)
+    images = np.repeat(np.repeat(40 * classes[:, None, None, :].astype(np.uint8), 8, axis=1), 8, axis=2)
+    world = tmp_path / "world.npz"
+    np.savez(world, images=images, factors=classes, factor_names=list(sizes), factor_kinds=["ordinal"] * 3)
+    monkeypatch.setitem(part.FIELDS, "steps", 4)
+    monkeypatch.setitem(part.FIELDS, "image_size", 8)
+    monkeypatch.setattr(part, "METRICS", ("mig",))
+    row = part.one(("size=0,shape=0", "beta_vae, 0.002"), tmp_path, world)
+    assert set(ACCURACIES) | {"mig", "seconds", "model", "held_out"} == set(row)
+    assert all(0 <= row[name] <= 1 for name in ACCURACIES)
+
+
+ACCURACIES = [
+    f"{heads} {test} {factor}"
+    for heads in ("mlp", "linear")
+    for test in ("random", "novel")
+    for factor in ("size", "shape", "both")
+]
