@@ -7,6 +7,7 @@ to see which pixels are objects' and where the middle of each one's object lies.
 arXiv:1905.11369.
 """
 
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -161,10 +162,13 @@ def train_student(
         from unknot.students.training import fitted
     how, folder = options or StudentOptions(), Path(folder).expanduser()
     key = {"version": VERSION, "teacher": run.weights_hash, "options": asdict(how)}
-    if (folder / WEIGHTS).is_file() and {**key, **read_json(folder / RECORD)} == read_json(folder / RECORD):
+    before = read_json(folder / RECORD)
+    if (folder / WEIGHTS).is_file() and all(before.get(name) == value for name, value in key.items()):
         return open_student(folder)
+    began = time.process_time()
     images, owners = _taught(run, how, Workspace(folder), data, progress)
     cut_outs, grounds = _cut(images, owners, progress)
+    must_fit(folder, how.pasted * images[0].size * 2)
     pasted = Paster(cut_outs, grounds, (how.fewest, how.most)).scenes(how.pasted, how.seed, progress)
     with threads_of_torch(1), torch.random.fork_rng(devices=[]):
         torch.manual_seed(how.seed)
@@ -179,7 +183,8 @@ def train_student(
             progress=progress,
         )
     found = {"pixels": images.shape[1], "channels": images.shape[3], "cut_outs": len(cut_outs), "losses": losses}
-    record = {**key, **found, "run": str(run.folder), "world": run.spec.world}
+    about = {"run": str(run.folder), "world": run.spec.world, "cpu_seconds": time.process_time() - began}
+    record = {**key, **found, **about}
     _write(network, record, folder)
     return Student(network, images.shape[1], images.shape[3], record)
 
