@@ -42,7 +42,7 @@ def student(options: StudentCommand) -> None:
 
         names = ("n", "pasted", "fewest", "most", "steps", "batch_size", "lr", "seed")
         how = StudentOptions(**{name: vars(options)[name] for name in names})
-        run = Run.at(options.run)
+        run = Run(options.run)
         other = open_world(options.world, data=options.data) if options.world else None
         trained = train_student(run, options.output, options=how, data=options.data, progress=progress)
         world = other or open_training_world(run, data=options.data)

@@ -12,7 +12,7 @@ from unknot.students.network import VoteNet, vote_losses
 from unknot.students.pasting import Pasted
 
 WHO = "student"
-WARM_UP = 100  # steps, over which the learning rate rises
+WARM_UP = 0.05  # of the steps, over which the learning rate rises; then it falls to 0 along a cosine
 CLIP, DECAY = 1.0, 1e-4
 CONTRAST, BRIGHTNESS, NOISE = 0.15, 0.1, 0.02  # how far images are changed, in [-1, 1]
 
@@ -30,7 +30,7 @@ def fitted(
     rng, generator = np.random.default_rng([seed, 8]), torch.Generator().manual_seed(seed)
     every, seen, losses = max(1, steps // 100), [], []
     for step in range(steps):
-        rate = min(1.0, (step + 1) / WARM_UP) * (1 + math.cos(math.pi * step / steps)) / 2
+        rate = min(1.0, (step + 1) / max(1, WARM_UP * steps)) * (1 + math.cos(math.pi * step / steps)) / 2
         optimiser.param_groups[0]["lr"] = lr * rate
         images, owners, centres = _batch(pasted, batch_size, rng)
         images = _changed(images, generator).contiguous(memory_format=torch.channels_last)
