@@ -13,6 +13,7 @@ from typing import Any
 
 from reproduce import table
 
+from unknot.errors import UnknotError
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.worlds.scenes.corpus import Corpus
@@ -60,7 +61,8 @@ def run(folder: Path, jobs: int, seeds: int = 5, pixels: int = 64, steps: int | 
             print(table(rows[-1:]), flush=True)
         rows += [{"training scenes": setting, "seed": words} | row for words, row in summary(measured).items()]
         rows.append({"training scenes": setting, "seed": "grid 2 x 2"} | grid_scores(unseen))
-    return table([dict.fromkeys(rows[0]) | row for row in rows])
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return table([columns | row for row in rows])
 
 
 def kept_scores(trained: Run, unseen: Path, corpus: Corpus, folder: Path) -> dict[str, Any]:
@@ -82,11 +84,13 @@ def summary(measured: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """
     from statistics import mean, stdev
 
-    names = [name for name, value in measured[0].items() if isinstance(value, float)]
-    values = {name: [row[name] for row in measured] for name in names}
+    names = dict.fromkeys(name for row in measured for name, value in row.items() if isinstance(value, float))
+    values = {name: [row[name] for row in measured if name in row] for name in names}
     found = {"mean": {name: mean(numbers) for name, numbers in values.items()}}
     if len(measured) > 1:
-        found["standard deviation"] = {name: stdev(numbers) for name, numbers in values.items()}
+        found["standard deviation"] = {
+            name: stdev(numbers) for name, numbers in values.items() if len(numbers) > 1
+        }
     return found
 
 
@@ -167,7 +171,10 @@ def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
 
 
 def student_scores(trained: Run, unseen: Path, folder: Path, steps: int | None = None) -> dict[str, Any]:
-    """Masks of a student of a run, by its defaults and the run's seed, against the true objects of unseen scenes."""
+    """Masks of a student of a run, by its defaults and the run's seed, against the true objects of unseen scenes.
+
+    Nothing where slots leave no objects to cut out, as those of a short trial do.
+    """
     import numpy as np
     import torch
 
@@ -176,7 +183,11 @@ def student_scores(trained: Run, unseen: Path, folder: Path, steps: int | None =
 
     fewer = {} if steps is None else {"steps": max(1, steps // 4), "n": 1_000, "pasted": 1_000}
     options = StudentOptions(seed=trained.spec.seed, **fewer)
-    student = train_student(trained, folder / "students" / trained.folder.name, options=options)
+    try:
+        student = train_student(trained, folder / "students" / trained.folder.name, options=options)
+    except UnknotError as error:
+        print(error, flush=True)
+        return {}
     images, truth = images_and_masks(unseen)
     with torch.inference_mode():
         parts = [student.masks(as_tensor(part)).argmax(1).numpy() for part in np.array_split(images, 20)]
