@@ -124,6 +124,8 @@ def test_mistakes_are_named(run, scenes, tmp_path, monkeypatch):
     student = train_student(run, tmp_path, options=TINY)
     with pytest.raises(UnknotError, match=r"images is \(1, 3, 64, 64\); expected \(n, 3, 32, 32\)"):
         student.masks(torch.zeros(1, 3, 64, 64))
+    with pytest.raises(UnknotError, match="with n of 1 or more"):
+        student.masks(torch.zeros(0, 3, 32, 32))
     without = ArrayWorld(np.full((4, 32, 32, 3), 9, np.uint8), name="pictures")
     with pytest.raises(UnknotError, match="world is 'pictures'; expected a world with true masks of its objects"):
         student.segmentation(without)

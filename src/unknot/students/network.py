@@ -6,11 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unknot.students.votes import UNIT
+
 WIDTHS = (32, 48, 64, 96)  # channels at a half, a quarter, an eighth and a sixteenth of the image's size
 FINE, PASSED, LAST = 8, 16, 16  # channels at its full size
 GROUPS = 8  # of GroupNorm
-UNIT = 1 / 8  # of the image: offsets are told in this
-DIVISOR = 16  # of the image's side
 TYPICAL = 30 / 64**2  # of the image: pixels of larger objects count less than those of smaller ones
 
 

@@ -26,7 +26,7 @@ from unknot.runs.run import Run
 from unknot.runs.workspace import ARRAYS, Workspace
 from unknot.students.cut_outs import CutOut, cut_outs_of, ground_slots
 from unknot.students.pasting import Paster
-from unknot.students.votes import MOST, grouped
+from unknot.students.votes import MOST, UNIT, grouped
 
 WHO = "student"
 VERSION = 1  # rises when the same options give another student
@@ -105,17 +105,16 @@ class Student:
         import torch
 
         expected = (self.channels, self.pixels, self.pixels)
-        if tuple(images.shape[1:]) != expected:
+        if not len(images) or tuple(images.shape[1:]) != expected:
             raise UnknotError(
                 who=WHO,
                 field="images",
                 value=tuple(images.shape),
-                expected=f"(n, {', '.join(map(str, expected))})",
+                expected=f"(n, {', '.join(map(str, expected))}) with n of 1 or more",
             )
         with torch.inference_mode():
             out = torch.cat([self.network(part * 2 - 1) for part in torch.split(images.float(), AT_ONCE)]).numpy()
-        unit = self.pixels / 8
-        owners = np.stack([grouped(one[0] > 0, one[1:] * unit) for one in out])
+        owners = np.stack([grouped(one[0] > 0, one[1:] * UNIT * self.pixels) for one in out])
         return torch.nn.functional.one_hot(torch.from_numpy(owners), MOST + 1).movedim(-1, 1).float()
 
     def segmentation(self, world: Any, *, n: int = 320, seed: int = 0) -> dict[str, float]:

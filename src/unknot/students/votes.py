@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 REACH = 6 / 64  # of the image: votes within it are for the same object
 LEAST = 6 / 64**2  # of the image: fewer votes are no object of their own
 MOST = 12  # objects of an image
+UNIT = 1 / 8  # of the image: what the network tells offsets in
 
 
 def grouped(objects: NDArray[np.bool_], offsets: NDArray[np.floating]) -> NDArray[np.int64]:
