@@ -34,6 +34,7 @@ LAYERS = (
     ("statistics",),
     ("runs",),
     ("encoders",),
+    ("students",),
     ("scoring",),
     ("ranking",),
     ("tasks",),

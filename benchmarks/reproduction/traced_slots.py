@@ -1,8 +1,8 @@
 """Slot attention on ray-traced scenes: does it find objects, and do its slots add up?
 
-Five seeds of the preset `quick64_affine` on `iid` scenes and five on `corr` ones, 64 pixels; masks are judged on scenes
-of another seed, COAT on occluded tuples of the same size. Every run goes on where it was interrupted, and what was
-measured of a run is kept. A short trial:
+Five seeds of the preset `quick64_affine` on `iid` scenes and five on `corr` ones, 64 pixels, and a student of pasted
+objects for each on `corr`; masks are judged on scenes of another seed, COAT on occluded tuples of the same size. Every
+run goes on where it was interrupted, and what was measured of a run is kept. A short trial:
 
 python benchmarks/reproduce.py traced_slots --seeds 1 --pixels 32 --steps 1000
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 from reproduce import table
 
+from unknot.errors import UnknotError
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.worlds.scenes.corpus import Corpus
@@ -21,6 +22,7 @@ SETTINGS, PRESET = ("iid", "corr"), "quick64_affine"
 STRAIGHT = 3 / 8  # of the steps, at most, in which colours stay straight
 IMAGES, UNSEEN, TUPLES = 20_000, 1_000, 256
 VARIANTS = {"": "as they are", "_no_duplicates": "without duplicates", "_tidied": "tidied"}
+TAUGHT = ("corr",)  # the scenes on which runs have students
 ROUGH, DRAWN = " not smoothed", " as drawn"
 PLAIN, ALONE = " of one start", " of one start without duplicates"
 
@@ -51,12 +53,16 @@ def run(folder: Path, jobs: int, seeds: int = 5, pixels: int = 64, steps: int | 
         measured = []
         for seed in range(seeds):
             trained = train(spec(scenes, seed, pixels, steps), folder / "runs")
-            measured.append(kept_scores(trained, unseen, corpus, folder))
+            found = kept_scores(trained, unseen, corpus, folder)
+            if setting in TAUGHT:
+                found |= student_scores(trained, unseen, folder, steps)
+            measured.append(found)
             rows.append({"training scenes": setting, "seed": seed} | measured[-1])
             print(table(rows[-1:]), flush=True)
         rows += [{"training scenes": setting, "seed": words} | row for words, row in summary(measured).items()]
         rows.append({"training scenes": setting, "seed": "grid 2 x 2"} | grid_scores(unseen))
-    return table([dict.fromkeys(rows[0]) | row for row in rows])
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return table([columns | row for row in rows])
 
 
 def kept_scores(trained: Run, unseen: Path, corpus: Corpus, folder: Path) -> dict[str, Any]:
@@ -78,11 +84,13 @@ def summary(measured: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """
     from statistics import mean, stdev
 
-    names = [name for name, value in measured[0].items() if isinstance(value, float)]
-    values = {name: [row[name] for row in measured] for name in names}
+    names = dict.fromkeys(name for row in measured for name, value in row.items() if isinstance(value, float))
+    values = {name: [row[name] for row in measured if name in row] for name in names}
     found = {"mean": {name: mean(numbers) for name, numbers in values.items()}}
     if len(measured) > 1:
-        found["standard deviation"] = {name: stdev(numbers) for name, numbers in values.items()}
+        found["standard deviation"] = {
+            name: stdev(numbers) for name, numbers in values.items() if len(numbers) > 1
+        }
     return found
 
 
@@ -160,6 +168,34 @@ def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
             owners[ALONE].append(alone.argmax(axis=1))
     measured = {words: segmentation(truth, np.concatenate(parts)) for words, parts in owners.items()}
     return {name + words: value for words, values in measured.items() for name, value in values.items()}
+
+
+def student_scores(trained: Run, unseen: Path, folder: Path, steps: int | None = None) -> dict[str, Any]:
+    """Masks of a student of a run, by its defaults and the run's seed, against the true objects of unseen scenes.
+
+    Nothing where slots leave no objects to cut out, as those of a short trial do.
+    """
+    import numpy as np
+    import torch
+
+    from unknot.runs.batches import as_tensor
+    from unknot.students.student import StudentOptions, train_student
+
+    fewer = {} if steps is None else {"steps": max(1, steps // 4), "n": 1_000, "pasted": 1_000}
+    options = StudentOptions(seed=trained.spec.seed, **fewer)
+    try:
+        student = train_student(trained, folder / "students" / trained.folder.name, options=options)
+    except UnknotError as error:
+        print(error, flush=True)
+        return {}
+    images, truth = images_and_masks(unseen)
+    with torch.inference_mode():
+        parts = [student.masks(as_tensor(part)).argmax(1).numpy() for part in np.array_split(images, 20)]
+    found = segmentation(truth, np.concatenate(parts))
+    minutes = f"{student.record['cpu_seconds'] / 60:.1f}"
+    return {f"{name} of the student": value for name, value in found.items()} | {
+        "CPU minutes of the student": minutes
+    }
 
 
 def grid_scores(unseen: Path) -> dict[str, float]:

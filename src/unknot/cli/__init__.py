@@ -30,6 +30,7 @@ from unknot.cli.rank import rank
 from unknot.cli.report import report
 from unknot.cli.score import score
 from unknot.cli.slots import slots
+from unknot.cli.student import student
 from unknot.cli.study import results, study
 from unknot.cli.task import app as task
 from unknot.cli.train import models, recipes, train
@@ -107,6 +108,7 @@ for _function in (
     zoo,
     encode,
     slots,
+    student,
     rank,
     study,
     results,
