@@ -12,7 +12,7 @@ from unknot.cli.output import echo, stoppable
 class StudentCommand:
     """What a student is trained on, and how."""
 
-    run: Path = argument("The folder of a finished run of slots.")
+    run: Path = argument("The folder of a finished run of slots, or zoo:NAME.")
     output: Path = option(MISSING, "Folder for the student.", "--output", "-o")
     world: str = option("", "Measure masks on this world; on the run's own if left out.")
     n: int = option(4_000, "Images from which objects are cut.")
@@ -56,3 +56,4 @@ def student(options: StudentCommand) -> None:
         echo(f"{name}: " + ", ".join(f"{measure} {value:.3f}" for measure, value in fit.items()))
     if not rows:
         echo("no true masks, so no ARI")
+    echo(str(options.output))
