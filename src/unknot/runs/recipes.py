@@ -37,6 +37,7 @@ _QUICK: dict[str, Value] = {
     "pressure": "24..2",
     "steps": 6000,
 }
+_LONG: dict[str, Value] = {**_QUICK, "architecture": "centred", "pressure": "4..0.5", "steps": 20_000}
 _FAMILY: dict[str, dict[str, Value]] = {
     "vae": {},
     "beta_vae": {"beta": 1.0},
@@ -55,6 +56,12 @@ RECIPES: dict[str, Recipe] = {
         "A dense encoder at 32 pixels, a decoder separable in rows and columns, and a pressure that falls: less than a "
         "minute of one core. The decoder builds in the two axes of the picture.",
         _QUICK,
+        _FAMILY,
+    ),
+    "long": Recipe(
+        "A network that looks at one object in a frame of its own, and draws it there: shape and orientation too, in a "
+        "few minutes of one core. Three latents are x, y and size by construction.",
+        _LONG,
         _FAMILY,
     ),
     "quick_dense": Recipe(
