@@ -7,13 +7,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unknot.errors import UnknotError
 from unknot.models.model import Setting
 
-POSE = 3  # latents that move and zoom: x, y and size
+PLACE, POSE = 2, 3  # latents that move, x and y; and with the one that zooms, the size
 REACH = 2.0  # half a frame, in spreads of the object
 SPREAD = 0.2  # of an object of middling size, where half a picture is 1
-UNITS = (0.3, 0.3, 0.25)  # of x, y (half a picture is 1) and the logarithm of the size, so that measures are near N(0, 1)
+UNITS = (
+    0.3,
+    0.3,
+    0.25,
+)  # of x, y (half a picture is 1) and the logarithm of the size, so that measures are near N(0, 1)
 TINY = 1e-6  # of what an empty picture lacks
 
 
@@ -40,24 +43,19 @@ class CentredEncoder(nn.Module):
 class CentredDecoder(nn.Module):
     """A picture drawn in the frame of its object, on a plain ground, then moved and zoomed.
 
-    The first three latents say where and how large, by a factor and an offset each, and nothing else; all others say
-    what. That builds in the two axes of the picture and the size: scores of these three latents owe much to it.
+    The first two latents move and do nothing else, the third zooms, each by a factor and an offset of its own; what is
+    drawn depends on the third, since a small object has softer edges, and on all others. That builds in the two axes of
+    the picture and the size: scores of these three latents owe much to it.
 
     Args:
         setting: what to build for.
-        body: takes the latents but three, and draws the frame's pixels and the ground.
+        body: takes the latents but two, and draws the frame's pixels and the ground.
         side: of the frame, in pixels.
         ground: output that the ground starts from.
     """
 
     def __init__(self, setting: Setting, body: nn.Module, side: int, ground: float) -> None:
         super().__init__()
-        if setting.latents <= POSE:
-            raise UnknotError(
-                f"{setting.architecture}: {setting.latents} latents; three say where an object is and how large, and one at "
-                "least what it is. Give it four or more.",
-                field="latents",
-            )
         self.body, self.pixels = body, setting.pixels
         self.shape = (setting.channels, side, side)
         self.units, self.offset = nn.Parameter(torch.tensor(UNITS)), nn.Parameter(torch.zeros(POSE))
@@ -67,7 +65,7 @@ class CentredDecoder(nn.Module):
         """Output (b, c, h, w) before any squashing."""
         x, y, size = (latents[:, :POSE] * self.units + self.offset).float().unbind(1)
         channels = self.shape[0]
-        drawn = self.body(latents[:, POSE:]).float()
+        drawn = self.body(latents[:, PLACE:]).float()
         object_, ground = drawn[:, channels:].unflatten(1, self.shape), drawn[:, :channels] + self.ground
         zoom = 1 / (REACH * SPREAD * size.clamp(-1, 1).exp())  # from a third of the middling size to three times
         return moved(object_, zoom, -x * zoom, -y * zoom, self.pixels) + ground[:, :, None, None]

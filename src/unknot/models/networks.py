@@ -9,7 +9,7 @@
 | `coat128` | four 5x5 convolutions of 64, then 256 linear units | the code of Xie et al. 2022, at 128 pixels |
 | `dense256` | two layers of 256 units, decoder of two | our recipes, at 32 pixels |
 | `separable` | the same, with a decoder that is separable in rows and columns | our recipes, at 32 pixels |
-| `centred` | an object in a frame of its own, x, y and size beside it, then 256, 256; drawn so too | our recipes, at 32 pixels |
+| `centred` | one object in a frame of its own beside its x, y and size, then 256, 256 | our recipes, at 32 pixels |
 | `slim` | 32 linear units, then 128 and 64; a separable decoder of half the size | our zoo, at 32 pixels |
 
 At 32 pixels the first convolution is left out, at 128 one of the first kind is added, so that the code is always
@@ -25,12 +25,22 @@ import torch
 from torch import Tensor, nn
 
 from unknot.errors import UnknotError, unknown
-from unknot.models._centred import POSE, CentredDecoder, CentredEncoder
+from unknot.models._centred import PLACE, POSE, CentredDecoder, CentredEncoder
 from unknot.models.model import Model, Posterior, Setting
 from unknot.models.terms import pixels, reconstruction, sample
 
 Init = Literal["glorot", "torch"]
-ARCHITECTURES = ("conv64", "conv64_k2", "burgess64", "fc1200", "coat128", "dense256", "separable", "centred", "slim")
+ARCHITECTURES = (
+    "conv64",
+    "conv64_k2",
+    "burgess64",
+    "fc1200",
+    "coat128",
+    "dense256",
+    "separable",
+    "centred",
+    "slim",
+)
 ANY_SIZE = ("fc1200", "dense256", "separable", "centred", "slim")  # architectures without convolutions
 SIZES = (32, 64, 128)
 RANK = 8  # products of a column and a row that a separable picture is the sum of
@@ -158,7 +168,7 @@ def decoder_body(setting: Setting) -> nn.Module:
     if setting.architecture == "centred":
         side = setting.pixels // 2
         out = nn.Linear(256, setting.channels * (side**2 + 1))
-        body = nn.Sequential(*dense([max(latents - POSE, 0), 256, 256]), out)
+        body = nn.Sequential(*dense([latents - PLACE, 256, 256]), out)
         return CentredDecoder(setting, body, side, _dark(setting))
     if setting.architecture == "slim":
         return SeparableDecoder(setting, units=SLIM, rank=RANK // 2)
@@ -266,6 +276,12 @@ def _check(setting: Setting) -> None:
     if setting.latents < 1:
         raise UnknotError(
             f"{setting.architecture}: {setting.latents} latents; a code has at least one.", field="latents"
+        )
+    if setting.architecture == "centred" and setting.latents <= POSE:
+        raise UnknotError(
+            f"centred: {setting.latents} latents; three say where an object is and how large, and one at least what it "
+            "is. Give it four or more.",
+            field="latents",
         )
     if setting.architecture not in ANY_SIZE:
         halvings(setting.architecture, setting.pixels)
