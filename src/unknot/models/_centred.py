@@ -68,7 +68,8 @@ class CentredDecoder(nn.Module):
         drawn = self.body(latents[:, PLACE:]).float()
         object_, ground = drawn[:, channels:].unflatten(1, self.shape), drawn[:, :channels] + self.ground
         zoom = 1 / (REACH * SPREAD * size.clamp(-1, 1).exp())  # from a third of the middling size to three times
-        return moved(object_, zoom, -x * zoom, -y * zoom, self.pixels) + ground[:, :, None, None]
+        out: Tensor = moved(object_, zoom, -x * zoom, -y * zoom, self.pixels) + ground[:, :, None, None]
+        return out
 
 
 def measured(images: Tensor) -> tuple[Tensor, Tensor, Tensor]:

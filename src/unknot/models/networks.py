@@ -167,8 +167,7 @@ def decoder_body(setting: Setting) -> nn.Module:
         return SeparableDecoder(setting)
     if setting.architecture == "centred":
         side = setting.pixels // 2
-        out = nn.Linear(256, setting.channels * (side**2 + 1))
-        body = nn.Sequential(*dense([latents - PLACE, 256, 256]), out)
+        body = nn.Sequential(*dense([latents - PLACE, 256, 256]), nn.Linear(256, setting.channels * (side**2 + 1)))
         return CentredDecoder(setting, body, side, _dark(setting))
     if setting.architecture == "slim":
         return SeparableDecoder(setting, units=SLIM, rank=RANK // 2)
