@@ -1,35 +1,142 @@
-"""Figure 3 in small: which metric goes with the accuracy of a reasoner, and from which step on?"""
+"""Figure 3 in small: which metric goes with the accuracy of a reasoner, and from which step on?
 
+Codes that hold what puzzles ask: networks that look at one object in a frame of its own, with little pressure. Images
+are drawn once. Each representation is kept when it is done, and the part goes on with the next.
+"""
+
+import json
+import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from reproduce import correlated, table
+from reproduce import correlated, table, workers
+
+WORLD, PIXELS, IMAGES = "abstract_dsprites_rendered", 32, 60_000
+FIELDS: dict[str, Any] = {
+    "architecture": "centred",
+    "image_size": PIXELS,
+    "latents": 20,
+    "steps": 2000,
+    "lr": 2e-3,
+    "schedule": "cosine",
+    "precision": "bfloat16",
+}
+MODELS: dict[str, dict[str, Any]] = {  # name -> fields in which it differs
+    "beta_vae, 0.1": {"model": "beta_vae", "options": {"beta": 0.1}},
+    "beta_vae, 4": {"model": "beta_vae", "options": {"beta": 4.0}},
+    "dense, 0.1": {"model": "beta_vae", "options": {"beta": 0.1}, "architecture": "dense256"},
+    "beta_vae, 1": {"model": "beta_vae", "options": {"beta": 1.0}},
+    "beta_vae, 0.02": {"model": "beta_vae", "options": {"beta": 0.02}},
+    "beta_tc_vae, 0.1 x 10": {"model": "beta_tc_vae", "options": {"beta": 10.0}, "pressure": "0.1..0.1"},
+    "beta_vae, 0.1, 500 steps": {"model": "beta_vae", "options": {"beta": 0.1}, "steps": 500},
+    "dip_vae_ii, 0.1 x 10": {"model": "dip_vae_ii", "options": {"lambda_od": 10.0}, "pressure": "0.1..0.1"},
+}
+SEEDS = range(2)
+METRICS = ("beta_vae_score", "factor_vae_score", "mig", "sap", "modularity")
+AT = (500, 1000, 1500, 2000)
+READ = 6000  # images of puzzles' combinations of which a linear head learns from two thirds
+LEAST = 8  # representations that a correlation is told of
 
 
 def run(folder: Path, jobs: int) -> str:
-    """Spearman's correlation of each metric with accuracy, with intervals, at steps of the reasoner's training."""
-    from rich.console import Console
+    """Each representation; then Spearman's correlation of each metric with accuracy, with intervals, at each step."""
+    world = drawn(folder)
+    todo = [(name, seed) for seed in SEEDS for name in MODELS]
+    with workers(jobs) as pool:
+        return told(list(pool.map(partial(one, folder=folder, world=world), *zip(*todo, strict=True))))
 
-    from unknot.runs.run import Run
-    from unknot.studies.folder import StudyFolder
-    from unknot.studies.live import shown
-    from unknot.studies.plan import plan_study
-    from unknot.studies.results import results
-    from unknot.studies.spec import read_spec
-    from unknot.studies.study import run_study
 
-    study = read_spec(Path(__file__).with_suffix(".yaml"))
-    with shown(Console(stderr=True)) as progress:
-        run_study(plan_study(study), folder, jobs=jobs, progress=progress)
-    wide = results(StudyFolder(folder))
-    names = [name for name in wide.columns if name.partition("[")[0] in study.metrics]
-    wide["reconstruction error"] = [
-        Run(folder / "runs" / id_).curve()["reconstruction"].iloc[-1] for id_ in wide["id"]
-    ]
-    names.append("reconstruction error")
-    steps = study.tasks["reasoning"]["at"]
-    rows = []
-    for name in names:
-        found = {f"{s} steps": correlated(wide[name], wide[f"reasoning.accuracy_{s}"]) for s in steps}
-        rows.append({"metric": name, **found})
-    accuracy = {f"{s} steps": float(wide[f"reasoning.accuracy_{s}"].mean()) for s in steps}
-    return table([*rows, {"metric": "mean accuracy", **accuracy}])
+def told(rows: list[dict[str, Any]]) -> str:
+    """The table of representations, and that of correlations."""
+    names = [*METRICS, "linear reading", "reconstruction error"]
+    found = [{"score": name} for name in names]
+    for name, row in zip(names, found, strict=True):
+        for step in AT if len(rows) >= LEAST else ():
+            row[f"{step} steps"] = correlated([r[name] for r in rows], [r[f"{step} steps"] for r in rows])
+    return "\n".join([table(rows), table(found)])
+
+
+def drawn(folder: Path) -> Path:
+    """A file of images of the world, made if it is not here."""
+    import numpy as np
+
+    from unknot.runs.batches import as_tensor
+    from unknot.worlds import open_world
+
+    path = folder / f"{WORLD}{PIXELS}.npz"
+    if path.is_file():
+        return path
+    world, rng = open_world(WORLD), np.random.default_rng(7)
+    classes = world.factors.classes(rng.integers(0, world.factors.size, IMAGES))
+    images = np.empty((IMAGES, PIXELS, PIXELS, 3), np.uint8)
+    for at in range(0, IMAGES, 500):
+        small = as_tensor(world.images(classes[at : at + 500], rng=rng), PIXELS)
+        images[at : at + 500] = (255 * small).round().byte().permute(0, 2, 3, 1).numpy()
+    folder.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".part.npz")
+    names, kinds = list(world.factors.names), [factor.kind for factor in world.factors]
+    np.savez(beside, images=images, factors=classes, factor_names=names, factor_kinds=kinds)
+    beside.replace(path)
+    return path
+
+
+def one(name: str, seed: int, folder: Path, world: Path) -> dict[str, Any]:
+    """A representation: its scores, how well a linear head reads it, and the accuracy of a reasoner that sees it."""
+    from unknot import score
+    from unknot.encoders.encoding import encode
+    from unknot.processes.threads import one_thread
+    from unknot.runs.spec import RunSpec
+    from unknot.runs.training import train
+    from unknot.tasks.reasoning.task import reasoning
+
+    path = folder / "results" / f"{name.replace(' ', '_')}-{seed}.json"
+    if path.is_file():
+        kept: dict[str, Any] = json.loads(path.read_text())
+        return kept
+    began = time.process_time()
+    with one_thread():
+        trained = train(RunSpec(world=str(world), seed=seed, **FIELDS | MODELS[name]), folder / "runs")
+        card = score(encode(trained, WORLD, rows=READ), metrics=METRICS)
+        found = reasoning(
+            trained,
+            WORLD,
+            steps=max(AT),
+            at=AT,
+            views=4,
+            evaluate_every=500,
+            evaluation_batches=50,
+            precision="bfloat16",
+            folder=folder / "reasoners",
+        )
+        reading = read(trained)
+    row: dict[str, Any] = {"representation": name, "seed": seed}
+    row |= {metric: card[metric].value for metric in METRICS}
+    row |= {"linear reading": reading, "reconstruction error": trained.reconstruction_error}
+    row |= {f"{step} steps": found.values[f"accuracy_{step}"] for step in AT}
+    row |= {"other rows": found.values["accuracy_other_rows"], "CPU seconds": round(time.process_time() - began)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(row))
+    print(row, flush=True)
+    return row
+
+
+def read(trained: Any) -> float:
+    """Mean accuracy, over factors, of logistic regression on codes of the combinations that puzzles show."""
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+
+    from unknot.models.codes import represent
+    from unknot.runs.batches import as_tensor
+    from unknot.runs.training import load_model
+    from unknot.worlds import open_world
+    from unknot.worlds.puzzles.quantised import Quantised
+
+    grid = Quantised(open_world(WORLD))
+    rng, known = np.random.default_rng(5), 2 * READ // 3
+    coarse = grid.factors.classes(rng.integers(0, grid.factors.size, READ))
+    images = as_tensor(grid.images(coarse, rng=rng), trained.spec.image_size)
+    codes = represent(load_model(trained), images).mean.numpy()
+    codes = (codes - codes.mean(0)) / (codes.std(0) + 1e-6)
+    heads = [LogisticRegression(max_iter=300).fit(codes[:known], classes[:known]) for classes in coarse.T]
+    return float(np.mean([h.score(codes[known:], c[known:]) for h, c in zip(heads, coarse.T, strict=True)]))

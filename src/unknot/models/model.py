@@ -29,7 +29,7 @@ class Setting:
         n_images: how many training images there are (the N of stratified estimators).
         steps: how long the run is, for schedules expressed as a share of it.
         factors: names and sizes of the factors, for models that see labels.
-        architecture: "conv64", "conv64_k2", "burgess64", "fc1200", "coat128", "dense256" or "separable".
+        architecture: "conv64", "conv64_k2", "burgess64", "fc1200", "coat128", "dense256", "separable" or "centred".
         decoder: "bernoulli" (logits) or "gaussian".
     """
 

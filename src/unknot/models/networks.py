@@ -9,6 +9,7 @@
 | `coat128` | four 5x5 convolutions of 64, then 256 linear units | the code of Xie et al. 2022, at 128 pixels |
 | `dense256` | two layers of 256 units, decoder of two | our recipes, at 32 pixels |
 | `separable` | the same, with a decoder that is separable in rows and columns | our recipes, at 32 pixels |
+| `centred` | one object in a frame of its own beside its x, y and size, then 256, 256 | our recipes, at 32 pixels |
 | `slim` | 32 linear units, then 128 and 64; a separable decoder of half the size | our zoo, at 32 pixels |
 
 At 32 pixels the first convolution is left out, at 128 one of the first kind is added, so that the code is always
@@ -24,16 +25,27 @@ import torch
 from torch import Tensor, nn
 
 from unknot.errors import UnknotError, unknown
+from unknot.models._centred import PLACE, POSE, CentredDecoder, CentredEncoder
 from unknot.models.model import Model, Posterior, Setting
 from unknot.models.terms import pixels, reconstruction, sample
 
 Init = Literal["glorot", "torch"]
-ARCHITECTURES = ("conv64", "conv64_k2", "burgess64", "fc1200", "coat128", "dense256", "separable", "slim")
-ANY_SIZE = ("fc1200", "dense256", "separable", "slim")  # architectures without convolutions
+ARCHITECTURES = (
+    "conv64",
+    "conv64_k2",
+    "burgess64",
+    "fc1200",
+    "coat128",
+    "dense256",
+    "separable",
+    "centred",
+    "slim",
+)
+ANY_SIZE = ("fc1200", "dense256", "separable", "centred", "slim")  # architectures without convolutions
 SIZES = (32, 64, 128)
 RANK = 8  # products of a column and a row that a separable picture is the sum of
 LINEAR, SLIM = 32, 64  # numbers that `slim` takes of an image; units of its hidden layers
-DARK = -2.0  # logit that a separable picture starts from
+DARK = -2.0  # logit that a separable picture, or the ground of a centred one, starts from
 
 
 class Encoder(nn.Module):
@@ -80,8 +92,7 @@ class SeparableDecoder(nn.Module):
         self.rows, self.columns = (
             nn.Sequential(*dense([setting.latents, units, units]), nn.Linear(units, size)) for _ in range(2)
         )
-        dark = DARK if setting.decoder == "bernoulli" else 0.0
-        self.bias = nn.Parameter(torch.full((setting.channels, 1, 1), dark))
+        self.bias = nn.Parameter(torch.full((setting.channels, 1, 1), _dark(setting)))
 
     def forward(self, latents: Tensor) -> Tensor:
         """Output (b, c, h, w) before any squashing."""
@@ -122,6 +133,10 @@ def encoder_body(setting: Setting) -> tuple[nn.Sequential, int]:
     if setting.architecture == "slim":
         first = nn.Linear(setting.channels * setting.pixels**2, LINEAR)
         return nn.Sequential(nn.Flatten(), first, *dense([LINEAR, 2 * SLIM, SLIM])), SLIM
+    if setting.architecture == "centred":
+        side = setting.pixels // 2
+        body = nn.Sequential(*dense([setting.channels * side**2 + POSE, 256, 256]))
+        return nn.Sequential(CentredEncoder(body, side)), 256 + POSE
     if setting.architecture in ANY_SIZE:
         width = 1200 if setting.architecture == "fc1200" else 256
         n_pixels = setting.channels * setting.pixels**2
@@ -150,6 +165,10 @@ def decoder_body(setting: Setting) -> nn.Module:
         return nn.Sequential(*dense([latents, 256, 256]), nn.Linear(256, n_pixels), nn.Unflatten(1, shape))
     if setting.architecture == "separable":
         return SeparableDecoder(setting)
+    if setting.architecture == "centred":
+        side = setting.pixels // 2
+        body = nn.Sequential(*dense([latents - PLACE, 256, 256]), nn.Linear(256, setting.channels * (side**2 + 1)))
+        return CentredDecoder(setting, body, side, _dark(setting))
     if setting.architecture == "slim":
         return SeparableDecoder(setting, units=SLIM, rank=RANK // 2)
     if setting.architecture == "coat128":
@@ -164,6 +183,11 @@ def decoder_body(setting: Setting) -> nn.Module:
         if i < len(outputs) - 2:
             layers.append(nn.ReLU())
     return nn.Sequential(*layers)
+
+
+def _dark(setting: Setting) -> float:
+    """The output that a picture starts from."""
+    return DARK if setting.decoder == "bernoulli" else 0.0
 
 
 def _coat_encoder(setting: Setting) -> nn.Sequential:
@@ -251,6 +275,12 @@ def _check(setting: Setting) -> None:
     if setting.latents < 1:
         raise UnknotError(
             f"{setting.architecture}: {setting.latents} latents; a code has at least one.", field="latents"
+        )
+    if setting.architecture == "centred" and setting.latents <= POSE:
+        raise UnknotError(
+            f"centred: {setting.latents} latents; three say where an object is and how large, and one at least what it "
+            "is. Give it four or more.",
+            field="latents",
         )
     if setting.architecture not in ANY_SIZE:
         halvings(setting.architecture, setting.pixels)

@@ -33,7 +33,7 @@ class RunSpec(BaseModel):
     options: dict[str, Option] = Field(default_factory=dict, description="Options of the model, such as beta.")
     latents: int = Field(10, ge=1, le=10**6, description="Size of the representation.")
     architecture: str = Field(
-        "conv64", description="conv64, conv64_k2, burgess64, fc1200, coat128, dense256 or separable."
+        "conv64", description="conv64, conv64_k2, burgess64, fc1200, coat128, dense256, separable or centred."
     )
     decoder: Literal["bernoulli", "gaussian"] = Field("bernoulli", description="bernoulli or gaussian.")
     init: Literal["glorot", "torch"] = Field("glorot", description="glorot or torch.")
