@@ -126,3 +126,38 @@ ACCURACIES = [
     for test in ("random", "novel")
     for factor in ("size", "shape", "both")
 ]
+
+
+def test_correlations_are_told_of_those_that_know_and_within_settings() -> None:
+    part = import_module("reproduction.vansteenkiste2019")
+    rng = np.random.default_rng(0)
+    rows = []
+    for setting, (name, knows) in enumerate({"first": 0.9, "second": 0.9, "blind": 0.4}.items()):
+        for seed, luck in enumerate(rng.permutation(6)):
+            row = {"representation": name, "seed": seed, "other rows": 0.3, "linear reading": knows}
+            row |= {score: float(luck) for score in (*part.METRICS, "reconstruction error")}
+            row |= {f"{step} steps": float(rng.random()) for step in part.AT}
+            rows.append(row | {"mig": setting - 0.01 * luck, "2000 steps": 10 * setting + luck})
+    text = part.told(rows)
+    assert "18 representations, 12 of them knowing." in text
+    (mig,) = (line for line in text.splitlines() if line.startswith("| mig |"))
+    *_, among_all, knowing, within = mig.strip("| ").split(" | ")
+    within_settings, *across = (float(cell.split(" [")[0]) for cell in (within, among_all, knowing))
+    assert within_settings < -0.95 and min(across) > 0
+    assert "| second | " in text and "10.00 to 15.00" in text
+    assert "| - |" in part.told(rows[:6]), "too few for a correlation"
+
+
+def test_a_reasoner_is_put_to_a_representation_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = import_module("reproduction.vansteenkiste2019")
+    monkeypatch.setattr(part, "IMAGES", 64)
+    monkeypatch.setattr(part, "READ", 300)
+    monkeypatch.setattr(part, "METRICS", ("mig",))
+    monkeypatch.setattr(part, "AT", (1, 2))
+    monkeypatch.setitem(part.FIELDS, "steps", 3)
+    world = part.images_of(tmp_path)
+    with np.load(world) as drawn:
+        assert drawn["images"].shape == (64, 32, 32, 3) and drawn["images"].std() > 10
+    row = part.one("beta_vae, 0.1", 0, tmp_path, world)
+    assert 0 <= row["2 steps"] <= 1 and 0 <= row["linear reading"] <= 1 and row["reconstruction error"] > 0
+    assert part.one("beta_vae, 0.1", 0, tmp_path, tmp_path / "nothing") == row

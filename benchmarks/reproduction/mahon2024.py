@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce import correlated, table, workers
 
+from reproduction.drawing import drawn
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -76,7 +78,7 @@ def run(folder: Path, jobs: int) -> str:
     """Accuracies beside the published ones, and the correlation of metrics with accuracy on novel combinations."""
     import pandas as pd
 
-    world = drawn(folder)
+    world = images_of(folder)
     rows: list[dict[str, Any]] = []
     with workers(jobs) as pool:
         for row in pool.map(partial(one, folder=folder, world=world), cells()):
@@ -86,29 +88,15 @@ def run(folder: Path, jobs: int) -> str:
     return text(pd.DataFrame(rows))
 
 
-def drawn(folder: Path) -> Path:
-    """The file of all images of the world, made if it is not here."""
+def images_of(folder: Path) -> Path:
+    """The file of all images of the world."""
     import numpy as np
 
-    from unknot.runs.batches import as_tensor
     from unknot.worlds import open_world
 
-    path = folder / f"{WORLD}{PIXELS}.npz"
-    if path.is_file():
-        return path
     world = open_world(WORLD)
-    space = world.factors
-    classes = space.classes(np.arange(space.size))
-    images = np.empty((space.size, PIXELS, PIXELS, world.image_shape[-1]), np.uint8)
-    for at in range(0, space.size, 2000):
-        small = as_tensor(world.images(classes[at : at + 2000]), PIXELS)
-        images[at : at + 2000] = (255 * small).round().byte().permute(0, 2, 3, 1).numpy()
-    folder.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part.npz")
-    kinds = [factor.kind for factor in space]
-    np.savez(beside, images=images, factors=classes, factor_names=list(space.names), factor_kinds=kinds)
-    beside.replace(path)
-    return path
+    every = world.factors.classes(np.arange(world.factors.size))
+    return drawn(folder / f"{WORLD}{PIXELS}.npz", world, every, PIXELS)
 
 
 def one(cell: Cell, folder: Path, world: Path) -> dict[str, Any]:

@@ -8,9 +8,14 @@ import json
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reproduce import correlated, table, workers
+
+from reproduction.drawing import drawn
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WORLD, PIXELS, IMAGES = "abstract_dsprites_rendered", 32, 60_000
 FIELDS: dict[str, Any] = {
@@ -32,53 +37,63 @@ MODELS: dict[str, dict[str, Any]] = {  # name -> fields in which it differs
     "beta_vae, 0.1, 500 steps": {"model": "beta_vae", "options": {"beta": 0.1}, "steps": 500},
     "dip_vae_ii, 0.1 x 10": {"model": "dip_vae_ii", "options": {"lambda_od": 10.0}, "pressure": "0.1..0.1"},
 }
-SEEDS = range(2)
+SEEDS = range(8)
 METRICS = ("beta_vae_score", "factor_vae_score", "mig", "sap", "modularity")
 AT = (500, 1000, 1500, 2000)
 READ = 6000  # images of puzzles' combinations of which a linear head learns from two thirds
+KNOWN = 0.8  # accuracy of a linear reading from which on a representation knows the factors
 LEAST = 8  # representations that a correlation is told of
 
 
 def run(folder: Path, jobs: int) -> str:
     """Each representation; then Spearman's correlation of each metric with accuracy, with intervals, at each step."""
-    world = drawn(folder)
+    world = images_of(folder)
     todo = [(name, seed) for seed in SEEDS for name in MODELS]
     with workers(jobs) as pool:
         return told(list(pool.map(partial(one, folder=folder, world=world), *zip(*todo, strict=True))))
 
 
 def told(rows: list[dict[str, Any]]) -> str:
-    """The table of representations, and that of correlations."""
+    """A row for each setting, means over its seeds; then the correlations.
+
+    They are told of all representations, of those that know the factors, and within settings: of what is left of score
+    and accuracy without the mean of their setting.
+    """
+    import pandas as pd
+
+    found = pd.DataFrame(rows)
     names = [*METRICS, "linear reading", "reconstruction error"]
-    found = [{"score": name} for name in names]
-    for name, row in zip(names, found, strict=True):
-        for step in AT if len(rows) >= LEAST else ():
-            row[f"{step} steps"] = correlated([r[name] for r in rows], [r[f"{step} steps"] for r in rows])
-    return "\n".join([table(rows), table(found)])
+    steps = [f"{step} steps" for step in AT]
+    by_setting = found.groupby("representation", sort=False)
+    means = by_setting[[*names, *steps, "other rows"]].mean()
+    ends = by_setting[steps[-1]].agg(["min", "max"])
+    means["least to greatest"] = [f"{least:.2f} to {most:.2f}" for least, most in ends.to_numpy()]
+    settings = means.assign(seeds=by_setting.size()).reset_index().to_dict("records")
+    knowing = found[found["linear reading"] > KNOWN]
+    within = found[[*names, steps[-1]]] - by_setting[[*names, steps[-1]]].transform("mean")
+    correlations = []
+    for name in names:
+        row = {"score": name} | {step: spearman(found, name, step) for step in steps}
+        row["knowing"], row["within settings"] = (spearman(of, name, steps[-1]) for of in (knowing, within))
+        correlations.append(row)
+    words = f"{len(found)} representations, {len(knowing)} of them knowing.\n"
+    return "\n".join([table(settings), words, table(correlations)])
 
 
-def drawn(folder: Path) -> Path:
-    """A file of images of the world, made if it is not here."""
+def spearman(found: "pd.DataFrame", score: str, accuracy: str) -> str:
+    """Their correlation, where there are enough representations for one."""
+    return correlated(found[score], found[accuracy]) if len(found) >= LEAST else "-"
+
+
+def images_of(folder: Path) -> Path:
+    """The file of images of the world."""
     import numpy as np
 
-    from unknot.runs.batches import as_tensor
     from unknot.worlds import open_world
 
-    path = folder / f"{WORLD}{PIXELS}.npz"
-    if path.is_file():
-        return path
     world, rng = open_world(WORLD), np.random.default_rng(7)
     classes = world.factors.classes(rng.integers(0, world.factors.size, IMAGES))
-    images = np.empty((IMAGES, PIXELS, PIXELS, 3), np.uint8)
-    for at in range(0, IMAGES, 500):
-        small = as_tensor(world.images(classes[at : at + 500], rng=rng), PIXELS)
-        images[at : at + 500] = (255 * small).round().byte().permute(0, 2, 3, 1).numpy()
-    folder.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part.npz")
-    names, kinds = list(world.factors.names), [factor.kind for factor in world.factors]
-    np.savez(beside, images=images, factors=classes, factor_names=names, factor_kinds=kinds)
-    beside.replace(path)
-    return path
+    return drawn(folder / f"{WORLD}{PIXELS}.npz", world, classes, PIXELS, rng)
 
 
 def one(name: str, seed: int, folder: Path, world: Path) -> dict[str, Any]:
