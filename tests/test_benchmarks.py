@@ -161,3 +161,5 @@ def test_a_reasoner_is_put_to_a_representation_once(tmp_path: Path, monkeypatch:
     row = part.one("beta_vae, 0.1", 0, tmp_path, world)
     assert 0 <= row["2 steps"] <= 1 and 0 <= row["linear reading"] <= 1 and row["reconstruction error"] > 0
     assert part.one("beta_vae, 0.1", 0, tmp_path, tmp_path / "nothing") == row
+    monkeypatch.setitem(part.FIELDS, "lr", 1e6)
+    assert part.one("dense, 0.1", 0, tmp_path, world) is None, "diverged"

@@ -50,7 +50,8 @@ def run(folder: Path, jobs: int) -> str:
     world = images_of(folder)
     todo = [(name, seed) for seed in SEEDS for name in MODELS]
     with workers(jobs) as pool:
-        return told(list(pool.map(partial(one, folder=folder, world=world), *zip(*todo, strict=True))))
+        rows = list(pool.map(partial(one, folder=folder, world=world), *zip(*todo, strict=True)))
+    return told([row for row in rows if row])
 
 
 def told(rows: list[dict[str, Any]]) -> str:
@@ -96,12 +97,16 @@ def images_of(folder: Path) -> Path:
     return drawn(folder / f"{WORLD}{PIXELS}.npz", world, classes, PIXELS, rng)
 
 
-def one(name: str, seed: int, folder: Path, world: Path) -> dict[str, Any]:
-    """A representation: its scores, how well a linear head reads it, and the accuracy of a reasoner that sees it."""
+def one(name: str, seed: int, folder: Path, world: Path) -> dict[str, Any] | None:
+    """A representation: its scores, how well a linear head reads it, and the accuracy of a reasoner that sees it.
+
+    None where training diverged.
+    """
     from unknot import score
     from unknot.encoders.encoding import encode
     from unknot.processes.threads import one_thread
     from unknot.runs.spec import RunSpec
+    from unknot.runs.trainer import DivergedError
     from unknot.runs.training import train
     from unknot.tasks.reasoning.task import reasoning
 
@@ -111,7 +116,11 @@ def one(name: str, seed: int, folder: Path, world: Path) -> dict[str, Any]:
         return kept
     began = time.process_time()
     with one_thread():
-        trained = train(RunSpec(world=str(world), seed=seed, **FIELDS | MODELS[name]), folder / "runs")
+        try:
+            trained = train(RunSpec(world=str(world), seed=seed, **FIELDS | MODELS[name]), folder / "runs")
+        except DivergedError as error:
+            print(error, flush=True)
+            return None
         card = score(encode(trained, WORLD, rows=READ), metrics=METRICS)
         found = reasoning(
             trained,
