@@ -38,7 +38,7 @@ ROWS = 10_000  # test images, and training images of the readout
 LARGE_ROWS = 2_000
 LEARNT = 0.5  # R² in the random split from which on a model has learnt something
 FEWEST = 4  # models of which a rank correlation is told
-MEMORY = 3.0  # gigabytes of drawn images
+MEMORY = 3.0  # gigabytes of drawn images, of each traced world and process
 Cell = tuple[int, str, str, str]
 
 

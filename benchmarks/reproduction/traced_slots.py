@@ -173,7 +173,7 @@ def masks_scored(trained: Run, unseen: Path) -> dict[str, float]:
 def student_scores(trained: Run, unseen: Path, folder: Path, steps: int | None = None) -> dict[str, Any]:
     """Masks of a student of a run, by its defaults and the run's seed, against the true objects of unseen scenes.
 
-    Nothing where slots leave no objects to cut out, as those of a short trial do.
+    Nothing where slots of a short trial leave no objects to cut out.
     """
     import numpy as np
     import torch
@@ -186,6 +186,8 @@ def student_scores(trained: Run, unseen: Path, folder: Path, steps: int | None =
     try:
         student = train_student(trained, folder / "students" / trained.folder.name, options=options)
     except UnknotError as error:
+        if steps is None:
+            raise
         print(error, flush=True)
         return {}
     images, truth = images_and_masks(unseen)

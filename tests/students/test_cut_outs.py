@@ -97,3 +97,11 @@ def test_the_shadow_of_another_object_stays_behind():
     assert one.scene == other.scene == 4
     assert one.shade[row, one.margin[1] + 5 : one.margin[1] + 7].tolist() == pytest.approx([0.5, 1], abs=0.01)
     assert other.shade[row, other.margin[1] - 2 : other.margin[1]].tolist() == pytest.approx([1, 0.5], abs=0.01)
+
+
+@pytest.mark.parametrize("ground", [(0.9, 0.0, 0.0), (0.0, 0.0, 0.0), (0.5, 0.01, 0.5)])
+def test_a_saturated_ground_has_no_shadow_where_there_is_none(ground):
+    image = np.broadcast_to(np.array(ground, np.float32), (32, 32, 3)).copy()
+    image[10:16, 10:16] = 0.7
+    (one,), _ = cut_outs_of(image, owners_with((1, 10, 10, 6, 6)), 9, 0)
+    assert one.shade == pytest.approx(1, abs=0.01)

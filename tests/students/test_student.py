@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from unknot.cli import app
 from unknot.errors import UnknotError
 from unknot.models.slot_attention import SlotAttention
+from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
 from unknot.students import student as module
@@ -74,7 +76,7 @@ def test_a_student_is_the_same_by_its_seed_and_after_it_was_written(run, tmp_pat
     assert torch.equal(open_student(tmp_path / "0").masks(images), masks)
     for name, values in first.network.state_dict().items():
         assert torch.equal(values, other.network.state_dict()[name])
-    changed = train_student(run, tmp_path / "2", options=StudentOptions(n=128, pasted=64, steps=2, seed=5))
+    changed = train_student(run, tmp_path / "2", options=replace(TINY, seed=5))
     assert changed.losses != first.losses
 
 
@@ -148,3 +150,26 @@ def test_a_loss_that_is_no_number_ends_the_training(run, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["unknot.students.training"], "CLIP", float("nan"))
     with pytest.raises(UnknotError, match="diverged at step"):
         train_student(run, tmp_path, options=StudentOptions(n=128, pasted=64, steps=3, batch_size=4))
+
+
+def test_a_record_of_other_weights_is_not_believed(run, tmp_path):
+    first = train_student(run, tmp_path, options=TINY)
+    record = (tmp_path / RECORD).read_bytes()
+    train_student(run, tmp_path, options=replace(TINY, steps=3))
+    (tmp_path / RECORD).write_bytes(record)  # as if it had been killed between the two files
+    with pytest.raises(UnknotError, match="cannot be read as a student"):
+        open_student(tmp_path)
+    assert train_student(run, tmp_path, options=TINY).losses == first.losses, "made anew"
+
+
+def test_what_cannot_be_is_refused_before_work(run, scenes, tmp_path):
+    ASKED.clear()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UnknotError, match="cannot be written"):
+        train_student(run, tmp_path / "file", options=TINY)
+    with pytest.raises(UnknotError, match="would take"):
+        train_student(run, tmp_path / "large", options=replace(TINY, pasted=10**8))
+    spec = RunSpec(world=str(scenes), steps=1, batch_size=2, model="slot_attention", options=SLOTS)
+    with pytest.raises(UnknotError, match="is not finished"):
+        train_student(Run.create(tmp_path / "runs", spec), tmp_path / "early", options=TINY)
+    assert not ASKED

@@ -38,3 +38,13 @@ def test_no_object_is_no_object_and_there_are_no_more_than_twelve():
     assert grouped(np.zeros((64, 64), bool), np.ones((2, 64, 64))).max() == 0
     many = [(i, j, 4, 4, i + 2, j + 2) for i in range(0, 60, 12) for j in range(0, 60, 12)]
     assert grouped(*voted(*many)).max() == MOST
+
+
+def test_of_many_votes_some_are_compared_and_far_ones_end():
+    inside, offsets = voted((2, 2, 30, 30, 17, 17), (2, 34, 30, 28, 17, 48), (40, 4, 20, 50, 50, 30))
+    owners = grouped(
+        *(np.kron(part, np.ones((2, 2), part.dtype)) for part in (inside, 2 * offsets))
+    )  # 10,960 votes
+    assert np.array_equal(np.kron(grouped(inside, offsets) > 0, np.ones((2, 2), bool)), owners > 0)
+    assert len(np.unique(owners[4:64, 4:64])) == 1 and len(np.unique(owners)) == 4
+    assert grouped(inside, offsets * 1e6).max() <= MOST

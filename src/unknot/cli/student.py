@@ -32,7 +32,10 @@ def student(options: StudentCommand) -> None:
 
     No label is used; where the world knows its objects, says how well masks of slots and of the student fit.
     """
-    with stoppable(f"{options.output}: interrupted; masks of slots are kept."), progress_bar() as progress:
+    with (
+        stoppable(f"{options.output}: interrupted; masks of slots are kept once all are there."),
+        progress_bar() as progress,
+    ):
         from unknot.runs.meters import has_masks
         from unknot.runs.run import Run
         from unknot.runs.segmentation import segmentation

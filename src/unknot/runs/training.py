@@ -261,14 +261,19 @@ def _region_size(spec: RunSpec, world: World) -> int:
     return part.n_train if part is not None else world.factors.size
 
 
-def load_model(run: Run, *, data: Path | None = None, world: World | None = None) -> Model:
-    """The trained model of a run, in evaluation mode."""
-    from safetensors.torch import load_file
-
+def must_be_finished(run: Run) -> None:
+    """An error if a run is still to be trained."""
     if not run.finished:
         raise UnknotError(
             f"{run.folder}: is not finished; `unknot train` with the same options goes on, unless it diverged."
         )
+
+
+def load_model(run: Run, *, data: Path | None = None, world: World | None = None) -> Model:
+    """The trained model of a run, in evaluation mode."""
+    from safetensors.torch import load_file
+
+    must_be_finished(run)
     world = world or open_training_world(run, data=data)
     try:
         model, _ = build_model(run.spec, world)

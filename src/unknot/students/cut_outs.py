@@ -20,6 +20,8 @@ MARGIN = 6 / 64  # of the image: how far its shadow is looked for
 FADE = 3 / 64  # over which the shadow ends
 LIGHTEST, DARKEST, FAINTEST = 1.0, 0.2, 0.3  # bounds of a shadow, and of how far an edge pixel is the object's
 
+BLACK = 0.02  # a channel of the ground that is no lighter tells nothing of shadows
+
 Mask = NDArray[np.bool_]
 Place = tuple[slice, slice]
 
@@ -166,12 +168,14 @@ def _shadow(
     before = place[0].start - top, place[1].start - left
     own = np.zeros_like(foreground[patch])
     own[before[0] : before[0] + mask.shape[0], before[1] : before[1] + mask.shape[1]] = mask
-    shade = (image[patch] / np.maximum(ground[patch], 0.02)).mean(2).clip(DARKEST, LIGHTEST)
+    told = ground[patch] > BLACK
+    ratios = np.where(told, image[patch] / np.maximum(ground[patch], BLACK), 0).sum(2) / told.sum(2).clip(1)
+    lit = np.where(told.any(2), ratios, 1).clip(DARKEST, LIGHTEST)
     away = ndimage.distance_transform_edt(~own)
     others = foreground[patch] & ~own
     if others.any():  # where another object is as near, the shadow may be that one's
-        shade = np.where(ndimage.distance_transform_edt(~others) < away + 1, 1, shade)
-    shade = 1 + (shade - 1) * ((margin + 1 - away) / fade).clip(0, 1)
+        lit = np.where(ndimage.distance_transform_edt(~others) < away + 1, 1, lit)
+    shade = 1 + (lit - 1) * ((margin + 1 - away) / fade).clip(0, 1)
     return np.where(own, 1, shade), before
 
 

@@ -7,7 +7,9 @@ to see which pixels are objects' and where the middle of each one's object lies.
 arXiv:1905.11369.
 """
 
+import math
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ RECORD, WEIGHTS = "student.json", "student.safetensors"
 AT_ONCE = 50  # images whose masks are computed together
 ENOUGH = 50  # objects that stand alone
 DIVISOR = 16  # of the side of images, as the network halves them
+CHANNELS = 4  # of images, at most
 
 
 @dataclass(frozen=True)
@@ -155,19 +158,43 @@ def train_student(
         progress: told how far it is.
     """
     with extras(f"{WHO}: students"):
-        import torch
-
-        from unknot.students.network import VoteNet
-        from unknot.students.training import fitted
+        from unknot.runs.training import must_be_finished
+    must_be_finished(run)
     how, folder = options or StudentOptions(), Path(folder).expanduser()
     key = {"version": VERSION, "teacher": run.weights_hash, "options": asdict(how)}
-    before = read_json(folder / RECORD)
-    if (folder / WEIGHTS).is_file() and all(before.get(name) == value for name, value in key.items()):
+    workspace = Workspace(folder, of=VERSION)
+    with workspace.locked("student", ""):
+        before = _kept(folder)
+        if before is None or any(before.record.get(name) != value for name, value in key.items()):
+            before = _trained(run, how, workspace, key, data, progress)
+            _write(before.network, before.record, folder)
+    return before
+
+
+def _kept(folder: Path) -> Student | None:
+    """The student of a folder, if there is one that can be read."""
+    with suppress(UnknotError):
         return open_student(folder)
+    return None
+
+
+def _trained(
+    run: Run,
+    how: StudentOptions,
+    workspace: Workspace,
+    key: dict[str, Any],
+    data: Path | None,
+    progress: Progress,
+) -> Student:
+    """A new student."""
+    import torch
+
+    from unknot.students.network import VoteNet
+    from unknot.students.training import fitted
+
     began = time.process_time()
-    images, owners = _taught(run, how, Workspace(folder), data, progress)
+    images, owners = _taught(run, how, workspace, data, progress)
     cut_outs, grounds = _cut(images, owners, progress)
-    must_fit(folder, how.pasted * images[0].size * 2)
     pasted = Paster(cut_outs, grounds, (how.fewest, how.most)).scenes(how.pasted, how.seed, progress)
     with threads_of_torch(1), torch.random.fork_rng(devices=[]):
         torch.manual_seed(how.seed)
@@ -183,9 +210,7 @@ def train_student(
         )
     found = {"pixels": images.shape[1], "channels": images.shape[3], "cut_outs": len(cut_outs), "losses": losses}
     about = {"run": str(run.folder), "world": run.spec.world, "cpu_seconds": time.process_time() - began}
-    record = {**key, **found, **about}
-    _write(network, record, folder)
-    return Student(network, images.shape[1], images.shape[3], record)
+    return Student(network, images.shape[1], images.shape[3], {**key, **found, **about})
 
 
 def open_student(folder: Path | str) -> Student:
@@ -199,10 +224,12 @@ def open_student(folder: Path | str) -> Student:
     if not record or not (folder / WEIGHTS).is_file():
         raise UnknotError(f"{folder}: holds no student; `unknot student RUN -o {folder}` trains one.")
     with parsing(folder, "a student", "Train it again."):
-        pixels, channels = int(record["pixels"]), int(record["channels"])
-        if pixels < DIVISOR or pixels % DIVISOR or channels not in (1, 3) or not record["losses"]:
+        pixels, channels, _ = (int(record[name]) for name in ("pixels", "channels", "cut_outs"))
+        if pixels < DIVISOR or pixels % DIVISOR or not 1 <= channels <= CHANNELS:
             raise ValueError(f"{pixels} pixels and {channels} channels are of no student")
         must_fit(folder / WEIGHTS, (folder / WEIGHTS).stat().st_size)
+        if not [float(loss) for loss in record["losses"]] or file_hash(folder / WEIGHTS) != record["weights"]:
+            raise ValueError("the record is that of other weights")
         network = VoteNet(channels)
         network.load_state_dict(load_file(folder / WEIGHTS))
     return Student(network.eval(), pixels, channels, record)
@@ -229,6 +256,7 @@ def _taught(
     if first[2] != first[3] or first[2] % DIVISOR or first[2] < DIVISOR:
         expected = f"squares whose side is a multiple of {DIVISOR}"
         raise UnknotError(who=WHO, field="images", value=f"{first[2]} x {first[3]}", expected=expected)
+    must_fit(f"{WHO}: scenes", how.pasted * 2 * math.prod(first))
     images = np.empty((len(classes), *first[2:], first[1]), dtype=np.uint8)
     for start in range(0, len(classes), AT_ONCE):
         part = fed.tensor(classes[start : start + AT_ONCE], rng)
