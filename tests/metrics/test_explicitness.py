@@ -38,8 +38,8 @@ def test_stored_values_of_separate_regressions_are_met(golden, case):
 def test_stored_values_of_renormalised_regressions_are_met(golden, case):
     arrays, values = golden(case)
     score = on_itself(arrays["latents"], arrays["factors"], one_vs_rest=True, renormalised=True, scaled=True)
-    # On theorem31 every regression is exactly flat, and rounding ranks the rows.
-    tolerance = 1e-2 if case == "theorem31_n4k3" else 1e-5
+    # On theorem31 every regression is exactly flat, and rounding ranks the rows: by kind of processor, 0.000 or 0.025.
+    tolerance = 5e-2 if case == "theorem31_n4k3" else 1e-5
     assert score.value == pytest.approx(values["ubi_explicitness_impl1_scaled"], abs=tolerance)
 
 

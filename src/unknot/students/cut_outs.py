@@ -169,7 +169,9 @@ def _shadow(
     own = np.zeros_like(foreground[patch])
     own[before[0] : before[0] + mask.shape[0], before[1] : before[1] + mask.shape[1]] = mask
     told = ground[patch] > BLACK
-    ratios = np.where(told, image[patch] / np.maximum(ground[patch], BLACK), 0).sum(2) / told.sum(2).clip(1)
+    ratios = np.where(told, image[patch] / np.maximum(ground[patch], BLACK), 0).sum(2) / told.sum(
+        2, dtype=np.float32
+    ).clip(1)
     lit = np.where(told.any(2), ratios, 1).clip(DARKEST, LIGHTEST)
     away = ndimage.distance_transform_edt(~own)
     others = foreground[patch] & ~own
