@@ -66,7 +66,7 @@ class StudentOptions:
     def __post_init__(self) -> None:
         check_fields(WHO, self)
         for name in ("n", "pasted", "fewest", "most", "steps", "batch_size"):
-            if (value := getattr(self, name)) < 1:
+            if (value := vars(self)[name]) < 1:
                 raise UnknotError(who=WHO, field=name, value=value, expected="1 or more")
         if not self.fewest <= self.most <= MOST:
             expected = f"{self.fewest} (fewest) to {MOST}"
