@@ -169,7 +169,12 @@ def test_what_cannot_be_is_refused_before_work(run, scenes, tmp_path):
         train_student(run, tmp_path / "file", options=TINY)
     with pytest.raises(UnknotError, match="would take"):
         train_student(run, tmp_path / "large", options=replace(TINY, pasted=10**8))
-    spec = RunSpec(world=str(scenes), steps=1, batch_size=2, model="slot_attention", options=SLOTS)
+    small = {"steps": 1, "batch_size": 2, "model": "slot_attention", "options": SLOTS}
     with pytest.raises(UnknotError, match="is not finished"):
-        train_student(Run.create(tmp_path / "runs", spec), tmp_path / "early", options=TINY)
+        early = Run.create(tmp_path / "runs", RunSpec(world=str(scenes), **small))
+        train_student(early, tmp_path / "early", options=TINY)
+    grey = train(RunSpec(world="dsprites_rendered", image_size=32, **small), tmp_path / "runs")
+    command = ["student", str(grey.folder), "-o", str(tmp_path / "grey"), "--world", str(scenes)]
+    result = CliRunner().invoke(app, command)
+    assert isinstance(result.exception, UnknotError) and "and 1 channels, as the run has" in str(result.exception)
     assert not ASKED

@@ -46,12 +46,14 @@ def student(options: StudentCommand) -> None:
         names = ("n", "pasted", "fewest", "most", "steps", "batch_size", "lr", "seed")
         how = StudentOptions(**{name: vars(options)[name] for name in names})
         run = Run(options.run)
-        other = open_world(options.world, data=options.data) if options.world else None
+        if options.world:
+            world = open_world(options.world, data=options.data)
+        else:
+            world = open_training_world(run, data=options.data)
+        known = has_masks(world)
+        rows = {"slots": segmentation(run, world, data=options.data)} if known else {}
         trained = train_student(run, options.output, options=how, data=options.data, progress=progress)
-        world = other or open_training_world(run, data=options.data)
-        rows = {}
-        if has_masks(world):
-            rows["slots"] = segmentation(run, world, data=options.data)
+        if known:
             rows["student"] = trained.segmentation(world)
     cut_outs, losses = trained.record["cut_outs"], trained.losses
     echo(f"{cut_outs:,} cut-outs, loss {losses[0]:.3f} to {losses[-1]:.3f} of {how.steps:,} steps")
