@@ -1,8 +1,10 @@
 """Benchmarks refuse jobs that there are not, and read no results of other code."""
 
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,6 +63,23 @@ def test_generalisation_is_told_of_the_runs_that_there_are() -> None:
         assert "| dsprites_rendered | mlp | 90 (" in text
         assert "nan" not in text
     assert "| mpi3d_rendered | - | - | 30 (" in part.text(_generalisation(part, cells[:60]))
+
+
+def test_runs_that_were_measured_are_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = import_module("reproduction.schott2022")
+    cells, made = part.cells(1)[:30], []
+    found = _generalisation(part, cells)
+    found[1:].to_csv(tmp_path / "r2.csv", index=False)
+
+    def one(cell: tuple[int, str, str, str], folder: Path) -> dict[str, Any]:
+        made.append(cell)
+        return dict(found.iloc[0])
+
+    monkeypatch.setattr(part, "one", one)
+    monkeypatch.setattr(part, "cells", lambda seeds: cells)
+    monkeypatch.setattr(part, "workers", ThreadPoolExecutor)
+    assert part.run(tmp_path, 1, seeds=1) == part.text(found)
+    assert made == cells[:1] and len(pd.read_csv(tmp_path / "r2.csv")) == len(cells)
 
 
 def _generalisation(part: ModuleType, cells: list[tuple[int, str, str, str]]) -> pd.DataFrame:

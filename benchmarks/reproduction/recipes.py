@@ -30,27 +30,41 @@ LONG = 22_800  # steps of a tournament of eight starts
 WORLD = {"world": "dsprites_rendered"}
 ROOM = {"world": "shapes3d_rendered"}
 TC = {"model": "beta_tc_vae"}
+TWO, FIVE = range(1000, 1002), range(1020, 1025)
 PLAIN = {"model": "beta_vae", "options": {"beta": 16.0}, "image_size": 32, "lr": 1e-3, "steps": 3000}
+INGREDIENTS: dict[str, tuple[str, dict[str, Any]]] = {  # each takes one thing away from the first
+    "quick": ("quick", {}),
+    "quick without the total correlation": ("quick", {"model": "beta_vae"}),
+    "quick with a dense decoder": ("quick_dense", {}),
+    "quick with a pressure of 2 throughout": ("quick", {"pressure": "2..2"}),
+    "quick with a pressure of 24 throughout": ("quick", {"pressure": "24..24"}),
+    "quick with a constant learning rate": ("quick", {"schedule": "constant"}),
+    "quick with a learning rate of 0.0005": ("quick", {"lr": 5e-4}),
+    "quick with conv64, 2,000 steps": ("quick", {"architecture": "conv64", "steps": 2000, "lr": 1e-3}),
+    "conv64, beta 16, 3,000 steps": ("paper", PLAIN),
+}
 SETTINGS: dict[str, tuple[str, dict[str, Any], range]] = {  # name -> recipe, fields, seeds
     "best of 8 starts": ("quick", {**TC, "starts": 8}, SEEDS),
     "one start": ("quick", TC, SEEDS),
     "one start of the same cost": ("quick", {**TC, "steps": LONG}, FEW),
-    "best of 8 starts, dense decoder": ("quick_dense", {**TC, "starts": 8}, FEW),
+    "best of 8 starts, dense decoder": ("quick_dense", {**TC, "starts": 8}, range(1000, 1010)),
     "one start, dense decoder": ("quick_dense", TC, FEW),
     "best of 8 starts, Shapes3D": ("quick", {**TC, **ROOM, "starts": 8}, range(1000, 1002)),
     "one start, Shapes3D": ("quick", {**TC, **ROOM}, range(1000, 1002)),
-    "conv64, beta 16, 3,000 steps": ("paper", PLAIN, FEW),
     **{f"long, {model}": ("long", {"model": model}, FEW) for model in ("beta_vae", "beta_tc_vae")},
-    **{f"{model}, one start": ("quick", {"model": model}, range(1000, 1002)) for model in FAMILY},
+    **{f"best of 8 starts, {model}": ("quick", {"model": model, "starts": 8}, TWO) for model in FAMILY},
+    **{f"one start, {model}": ("quick", {"model": model}, TWO) for model in FAMILY},
+    **{name: (recipe, TC | fields, FIVE) for name, (recipe, fields) in INGREDIENTS.items()},
 }
 
 
 def run(folder: Path, jobs: int) -> str:
-    """Median, least and greatest MIG of each setting, with its seconds."""
+    """Median, least and greatest MIG of each setting, with its seconds; `ingredients.png` shows every run."""
     with workers(jobs) as pool:
         todo = [(folder, name, seed) for name, (_, _, seeds) in SETTINGS.items() for seed in seeds]
         list(pool.map(measure, *zip(*todo, strict=True)))
     scores = [row for name in SETTINGS if (row := summary(folder, name))]
+    picture(folder)
     return "\n".join([table(scores), table(reading) if (reading := readings(folder)) else ""])
 
 
@@ -64,7 +78,7 @@ def measure(folder: Path, name: str, seed: int) -> None:
 
     recipe, fields, _ = SETTINGS[name]
     spec = recipe_spec(recipe, seed=seed, **WORLD | fields)
-    path = folder / "results" / f"{name.replace(' ', '_')}-{seed}.json"
+    path = _path(folder, name, seed)
     record: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {"cpu_seconds": 0.0}
     if "mig" in record:
         return
@@ -88,6 +102,10 @@ def measure(folder: Path, name: str, seed: int) -> None:
             "udr": sorted(trained.starts()["udr"].dropna().round(3), reverse=True)
         }  # the first is that of the winner
     path.write_text(json.dumps(record))
+
+
+def _path(folder: Path, name: str, seed: int) -> Path:
+    return folder / "results" / f"{name.replace(' ', '_')}-{seed}.json"
 
 
 def read(codes: Any) -> dict[str, float]:
@@ -116,13 +134,34 @@ def read(codes: Any) -> dict[str, float]:
     return found
 
 
+def done_of(folder: Path, name: str) -> dict[int, dict[str, Any]]:
+    """What was found with a setting, by seed, of the seeds that are done."""
+    files = {seed: _path(folder, name, seed) for seed in SETTINGS[name][2]}
+    records = {seed: json.loads(file.read_text()) for seed, file in files.items() if file.is_file()}
+    return {seed: record for seed, record in records.items() if "mig" in record}
+
+
+def picture(folder: Path) -> None:
+    """MIG and seconds of every run of each ingredient, a row each."""
+    from unknot.reports.kit.figure import figure_in
+
+    with figure_in(folder / "ingredients.png", (9, 3.2)) as figure:
+        left, right = figure.subplots(1, 2, sharey=True)
+        for row, name in enumerate(reversed(INGREDIENTS)):
+            records = done_of(folder, name).values()
+            for panel, key in ((left, "mig"), (right, "cpu_seconds")):
+                panel.plot([record[key] for record in records], [row] * len(records), "o", color="C0", alpha=0.6)
+        left.set_yticks(range(len(INGREDIENTS)), list(reversed(INGREDIENTS)))
+        left.set_xlabel("MIG")
+        right.set_xlabel("seconds of one core")
+        right.set_xscale("log")
+
+
 def summary(folder: Path, name: str) -> dict[str, Any]:
     """A row of the table, of the seeds that are done."""
     import numpy as np
 
-    files = [folder / "results" / f"{name.replace(' ', '_')}-{seed}.json" for seed in SETTINGS[name][2]]
-    records = [json.loads(file.read_text()) for file in files if file.is_file()]
-    done = [record for record in records if "mig" in record]
+    done = list(done_of(folder, name).values())
     if not done:
         return {}
     scores = np.array([record["mig"] for record in done])
@@ -141,10 +180,8 @@ def summary(folder: Path, name: str) -> dict[str, Any]:
 def readings(folder: Path) -> list[dict[str, Any]]:
     """A row for each run whose code networks have read."""
     rows = []
-    for name, (_, _, seeds) in SETTINGS.items():
-        for seed in seeds:
-            path = folder / "results" / f"{name.replace(' ', '_')}-{seed}.json"
-            record = json.loads(path.read_text()) if path.is_file() else {}
+    for name in SETTINGS:
+        for seed, record in done_of(folder, name).items():
             if "read" in record:
                 gaps = dict(zip(("shape", "scale", "orientation", "x", "y"), record["per_factor"], strict=True))
                 scores = {"CPU seconds": round(record["cpu_seconds"]), "MIG": record["mig"]}
