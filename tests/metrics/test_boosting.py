@@ -183,9 +183,19 @@ def test_latents_without_variation_leave_the_most_frequent_class():
 
 
 def test_values_closer_than_single_precision_can_tell_are_not_split():
-    latents = np.array([[0.0], [5e-8], [1e-7], [1.5e-7]])
+    latents = np.array([[0.0, 0.0], [5e-8, 0.02], [1e-7, 0.02], [1.5e-7, 0.0]])
     trees = fit_trees(tabulate(latents), np.array([0, 0, 1, 1]), rounds=2)
-    assert not np.isfinite(trees.thresholds).any()
+    np.testing.assert_array_equal(trees.features[np.isfinite(trees.thresholds)], 1)
+
+
+def test_small_numbers_are_split_where_all_are_small():
+    rng = np.random.default_rng(0)
+    latents = rng.normal(size=(300, 3))
+    codes = (latents[:, 0] > 0) + 2 * (latents[:, 1] + rng.normal(size=300) > 0)
+    usual, small = (fit_trees(tabulate(latents * unit), codes, rounds=5) for unit in (1.0, 2.0**-40))
+    np.testing.assert_array_equal(small.fitted, usual.fitted)
+    np.testing.assert_array_equal(small.importances, usual.importances)
+    assert len(np.unique(small.fitted)) == 4
 
 
 def test_a_single_class_is_always_predicted():

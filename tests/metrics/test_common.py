@@ -110,6 +110,13 @@ def test_promised_invariances_hold(name: str, change: str) -> None:
 
 
 @every
+def test_units_of_a_code_matter_only_where_it_is_said(name: str) -> None:
+    latents, factors = _code()
+    values = [_value(name, latents * 2.0**power, factors) for power in (0, -30, 30)]
+    assert (np.ptp(values) > 0.02) == METRICS[name].facts.units, values
+
+
+@every
 def test_row_order_does_not_matter_where_promised(name: str) -> None:
     if "rows" not in METRICS[name].facts.invariances:
         return

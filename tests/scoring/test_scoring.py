@@ -21,6 +21,21 @@ def _code(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return np.column_stack([factors + 0.1 * rng.normal(size=factors.shape), rng.normal(size=n)]), factors
 
 
+def test_a_card_says_which_scores_are_moved_by_the_units_of_a_code() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 3, size=(200, 2))
+    latents = factors + 0.1 * rng.normal(size=(200, 2))
+    asked = ["mig", "sap", "omes"]
+    assert not any("units" in note for note in unknot.score(latents, factors, metrics=asked).plan.notes)
+    (note,) = unknot.score(latents * 1e-9, factors, metrics=asked).plan.notes
+    assert note.startswith(
+        "latents have a range of 2.7e-09 at most, and sap[classification], omes[average] depend"
+    )
+    (note,) = unknot.score(np.c_[latents, rng.normal(size=(200, 2)) * 1e6], factors, metrics=asked).plan.notes
+    assert "bring them to a range near 1" in note
+    assert not unknot.score(latents * 1e-9, factors, metrics=["mig"]).plan.notes
+
+
 def test_a_score_is_what_the_metric_itself_returns() -> None:
     latents, factors = _code()
     card = unknot.score(latents, factors, metrics=["mig", "modularity"])

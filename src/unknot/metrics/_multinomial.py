@@ -36,7 +36,11 @@ def fit_multinomial(features: Floats, classes: Ints, n_classes: int) -> tuple[Fl
         gradient = (odds - own) @ x.T + penalty * w
         if np.abs(gradient).max() <= TOLERANCE * n:
             return w, True
-        step = np.linalg.solve(_hessian(odds, products, first, second, penalty), gradient.ravel()).reshape(w.shape)
+        try:
+            step = np.linalg.solve(_hessian(odds, products, first, second, penalty), gradient.ravel())
+        except np.linalg.LinAlgError:  # features so large that the penalty is lost in rounding
+            return w, False
+        step = step.reshape(w.shape)
         slope, size = float(np.sum(step * gradient)), 1.0
         new, odds = _loss(w - step, x, own, penalty)
         while new > loss - 1e-4 * size * slope and size > SMALLEST:

@@ -27,6 +27,7 @@ NEWTON_NUMBERS = 20_000_000  # nor may the products of features fill the memory
     "Framework, ICLR",
     widest=10_000,
     invariances=frozenset({"latents", "sign", "shift"}),
+    units=True,
     assumes=("unmixed latents",),
 )
 def beta_vae_score(

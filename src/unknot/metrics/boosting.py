@@ -7,7 +7,8 @@ the decreases of squared error at its splits, over all trees, normalised to one.
 random order.
 
 Numbers agree with GradientBoostingClassifier up to such ties. As there, latents are rounded to single precision and
-values closer than 1e-7 count as equal: a latent whose whole range is smaller than that says nothing.
+values closer than 1e-7 count as equal: a latent whose whole range is smaller than that says nothing. Departs from it
+where all latents are that small: then it is 1e-7 of the widest one's range, so that their units do not matter.
 """
 
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ RATE = 0.1  # share of each Newton step that is taken
 COARSE = 32  # bins of a latent of a screen at most
 LANES = 16  # latents of a screen that are looked at side by side
 RESOLUTION = np.float32(1e-7)  # values closer than this cannot be split, as in scikit-learn
+SMALL = 1e-2  # range of the widest latent, below which the resolution is a share of it
 
 
 class Table(NamedTuple):
@@ -74,8 +76,10 @@ def tabulate(latents: Floats) -> Table:
     d, n = x.shape
     order = np.argsort(x, axis=1, kind="stable").astype(np.int32)
     rising = np.take_along_axis(x, order, axis=1)
+    widest = (rising[:, -1] - rising[:, 0]).max() if x.size else np.float32(0)
+    resolution = RESOLUTION * (widest if widest < SMALL else np.float32(1))
     distinct = np.zeros((d, n), dtype=np.bool_)
-    distinct[:, :-1] = rising[:, 1:] > rising[:, :-1] + RESOLUTION
+    distinct[:, :-1] = rising[:, 1:] > rising[:, :-1] + resolution
     bins = np.zeros((d, n), dtype=np.uint8)
     starts = np.full((d, BINS + 1), n, dtype=np.int64)
     starts[:, 0] = 0

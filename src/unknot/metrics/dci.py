@@ -29,7 +29,7 @@ TINY = 1e-11  # added to importances, so that what rounding leaves of a dead lat
     invariances=frozenset({"latents"}),
     widest=400,
     assumes_if={"lasso": ("ordered classes", "many rows")},
-    version=5,
+    version=6,
 )
 def dci(
     latents: Any,

@@ -32,7 +32,7 @@ _GBT_FACTS = Facts(
     also={"adjusted": "explicitness"},
     identity=("n",),
     invariances=frozenset({"latents"}),
-    version=5,
+    version=6,
 )
 
 
@@ -78,7 +78,7 @@ def gbt_accuracy(
     return _score(rows, fitted.train, fitted.test, chance)
 
 
-@replace(_GBT_FACTS, title="downstream accuracy, logistic regression", cost="minutes", version=3)
+@replace(_GBT_FACTS, title="downstream accuracy, logistic regression", cost="minutes", units=True, version=3)
 def lr_accuracy(
     latents: Any,
     factors: Any,
@@ -143,7 +143,7 @@ def lr_accuracy(
     also={"accuracy_few": "explicitness", "accuracy_many": "explicitness"},
     identity=("model", "few", "many"),
     invariances=frozenset({"latents"}),
-    version=5,
+    version=6,
 )
 def data_efficiency(
     latents: Any,

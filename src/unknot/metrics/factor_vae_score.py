@@ -21,6 +21,7 @@ NONE = -1  # what a latent predicts that never won a training vote
     chance_part="chance",
     reference="Kim and Mnih 2018, Disentangling by Factorising, arXiv:1802.05983",
     invariances=frozenset({"latents", "sign", "shift"}),
+    units=True,
     assumes=("unmixed latents",),
 )
 def factor_vae_score(

@@ -75,7 +75,7 @@ def gaussian_total_correlation(latents: Any, factors: Any = None) -> Score:
     return Score(value, _parts(latents, covariance, notes))
 
 
-@_FACTS
+@replace(_FACTS, units=True)
 def gaussian_wasserstein_correlation(latents: Any, factors: Any = None) -> Score:
     """Squared Wasserstein distance from a Gaussian with the latents' covariance to one without correlations.
 

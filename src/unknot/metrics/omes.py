@@ -22,6 +22,7 @@ FEWEST = 10  # pairs that a correlation needs to say anything
     "Real Images, arXiv:2409.18017",
     identity=("pooling",),
     invariances=frozenset({"latents", "sign", "shift"}),
+    units=True,
     asked=True,
 )
 def omes(

@@ -35,6 +35,7 @@ NEARLY_DEAD = 1e-8  # variance, of latents of size 1, below which one is looked 
     version=3,
     identity=("mode",),
     invariances=frozenset({"rows", "latents", "sign"}),
+    units=True,
     assumes=(
         "independent factors",
         "ordered classes",

@@ -73,6 +73,8 @@ class Facts:
         identity: the options that are part of the metric's identity, such as ("bins",); one that is None is not named.
         instead_of: option of the identity -> the one whose place it takes, in the name too, where it is given.
         invariances: what may be done to the input without moving the value.
+        units: whether the value depends on the units of all latents together: a code in very small or large numbers
+            gets another one, and a card says so.
         assumes: what must hold of factors and latents for the number to mean what it says; a card measures it.
         assumes_if: the same of variants, by the beginning of the word that names them.
         scatters: what moves the value on other rows (`unknot.statistics.scatter`): "rows" alike, "extremes" of them, by
@@ -109,6 +111,7 @@ class Facts:
     identity: tuple[str, ...] = ()
     instead_of: Mapping[str, str] = field(default_factory=dict)
     invariances: frozenset[Invariance] = frozenset({"rows", "latents"})
+    units: bool = False
     assumes: tuple[Assumption, ...] = ()
     assumes_if: Mapping[str, tuple[Assumption, ...]] = field(default_factory=dict)
     scatters: Scattering = "rows"

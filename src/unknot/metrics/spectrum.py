@@ -160,6 +160,7 @@ def alpha_req(latents: Any, factors: Any = None, *, first: int | None = None, la
     reference="Thilak et al. 2023, LiDAR: Sensing Linear Probing Performance in Joint Embedding SSL "
     "Architectures, arXiv:2312.04000",
     invariances=frozenset({"rows", "latents", "sign", "shift", "rotation"}),
+    units=True,
 )
 def lidar(latents: Any, factors: Any = None, *, groups: Any = None, delta: float = 1e-4) -> Score:
     """Smooth rank of what separates surrogate classes from one another.

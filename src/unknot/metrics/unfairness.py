@@ -31,7 +31,7 @@ _FACTS = Facts(
     also={"max": "fairness"},
     invariances=frozenset({"latents"}),
     widest=400,
-    version=5,
+    version=6,
 )
 
 

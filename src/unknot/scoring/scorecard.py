@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from unknot.errors import UnknotError
 from unknot.metrics import METRICS
 from unknot.metrics.arrays import WIDE, Floats
@@ -12,6 +14,7 @@ from unknot.metrics.inputs import Rows
 from unknot.metrics.latents import dead_latents
 from unknot.metrics.score import Score, identity
 from unknot.metrics.verdict import Verdict
+from unknot.reading.arrays import is_sparse
 from unknot.representation import Representation
 from unknot.scoring.adviser import Advice, advise
 from unknot.scoring.answers import Answer, answers, in_a_sentence
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
+LOOKED_AT = 1_000  # rows, for the range of latents
+LEAST_RANGE, LARGEST_RANGE = 1e-2, 1e4  # within which no metric minds the units of latents
 SECONDS = {"instant": 0.1, "seconds": 3.0, "minutes": 60.0}  # by cost, at 10,000 rows of ten latents
 
 
@@ -144,9 +149,22 @@ class Plan:
                 f"constant latent(s): {which}. They carry nothing but are counted, which moves metrics that divide by "
                 "the number of latents, such as modularity, completeness and mutual_info_score."
             )
+        notes.extend(self._about_units())
         if self.by_width and self.representation.latents.shape[1] > WIDE:
             notes.append(self._about_width(self.representation.latents))
         return tuple(notes)
+
+    def _about_units(self) -> Iterator[str]:
+        """What depends on the units of latents, where these are very small or large."""
+        latents = self.representation.latents
+        few = latents[:: -(-latents.shape[0] // LOOKED_AT)]
+        widest = float(few.max() - few.min() if is_sparse(few) else np.ptp(few, axis=0).max())
+        moved = [identity(METRICS[name], **how) for name, how in self.tasks if METRICS[name].facts.units]
+        if moved and widest and not LEAST_RANGE <= widest <= LARGEST_RANGE:
+            yield (
+                f"latents have a range of {widest:.2g} at most, and {', '.join(moved)} "
+                f"{'depends' if len(moved) == 1 else 'depend'} on their units; bring them to a range near 1 first."
+            )
 
     def _about_width(self, latents: Any) -> str:
         """How the default suite differs from that of fewer latents."""
