@@ -109,6 +109,21 @@ def test_runs_and_networks_that_are_called_alike_are_told_apart(tmp_path: Path) 
     assert twins == [f"{name}, untrained" for name in named]
 
 
+def test_pipelines_in_files_are_told_apart_by_the_names_of_these(tmp_path: Path) -> None:
+    import skops.io
+    from sklearn.decomposition import PCA
+
+    pixels = np.random.default_rng(0).random((20, 64 * 64), np.float32)
+    for width, name in ((2, "two"), (3, "three")):
+        skops.io.dump(PCA(width).fit(pixels), tmp_path / f"{name}.skops")
+    options = replace(SMALL, parts=("factors",), floors=False)
+    result = audit([str(tmp_path / "two.skops"), tmp_path / "three.skops"], WORLD, options=options)
+    assert [(each.name, each.width) for each in result.encoders] == [
+        ("PCA (two.skops)", 2),
+        ("PCA (three.skops)", 3),
+    ]
+
+
 def test_encoders_that_cannot_see_the_world_are_refused_before_others_are_asked(tmp_path: Path) -> None:
     with pytest.raises(UnknotError, match="was trained on images of 64 x 64 x 3"):
         audit([places, "zoo:cnn_shapes3d"], WORLD, options=SMALL, folder=tmp_path / "audit")

@@ -234,15 +234,18 @@ def _asked(which: Any, world: str, opening: Opening, options: AuditOptions) -> l
 
 
 def _told_apart(asked: Sequence[_Asked]) -> list[_Asked]:
-    """Encoders with names of their own: runs that are called alike by their ids, objects by number."""
+    """Encoders with names of their own: of those called alike, runs by id, files by name, objects by number."""
     names = [each.name for each in asked]
     told, seen = [], dict[str, list[Any]]()
     for each in asked:
         source, others = each.source, seen.setdefault(each.name, [])
         title = each.title
-        if names.count(each.name) > 1 and source.spec is not None:
+        alike = names.count(each.name) > 1
+        if alike and isinstance(source.which, str | Path) and source.spec is None:
+            title = f"{source.label} ({Path(source.which).name}){each.place}"
+        elif alike and source.spec is not None:
             title = f"{source.label} (run {source.spec.id}){each.place}"
-        elif others and not isinstance(source.which, str) and not any(source.which is other for other in others):
+        elif others and not any(source.which is other for other in others):
             title = f"{source.label} ({len(others) + 1}){each.place}"
         others.append(source.which)
         told.append(replace(each, title=title))
