@@ -85,6 +85,21 @@ def test_a_wrong_name_is_explained(name: str, message: str) -> None:
         _latents(name)
 
 
+class _LikeKeras(torch.nn.Module):
+    """As a model of Keras whose weights are of torch."""
+
+    def forward(self, images: np.ndarray) -> np.ndarray:
+        assert images.dtype == np.uint8
+        return images[:, 0, 0]
+
+
+def test_a_model_of_keras_sees_images_as_they_are_though_its_weights_are_of_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_LikeKeras, "__module__", "keras.src.models.sequential")
+    np.testing.assert_array_equal(find_encoder(_LikeKeras(), (32, 32, 1)).encode(GREY[..., None]), GREY[:, 0, :1])
+
+
 def test_weights_without_a_network_are_no_encoder(tmp_path: Path) -> None:
     (tmp_path / "net.pth").touch()
     with pytest.raises(UnknotError, match=r"net\.pth: holds weights, which are no network; name a function"):

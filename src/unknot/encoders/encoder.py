@@ -154,7 +154,7 @@ package.module:function, timm:NAME, hf:NAME or the file of a pipeline (.skops).
         which = imported(which, "encoder")
     if isinstance(which, type):
         which = _built(which)
-    if isinstance(which, TorchModule):
+    if isinstance(which, TorchModule) and not _of_keras(which):
         return _module_encoder(which, opening)
     opening.must_leave_codes()
     if isinstance(which, Transformer):
@@ -252,6 +252,11 @@ def _module_encoder(module: Any, opening: Opening) -> Encoder:
 
     record = {"kind": "module", "name": _label(type(module)), **opening.of_layer}
     return Encoder(name, encode, record | ({"pool": pool} if pool else {}), module)
+
+
+def _of_keras(which: Any) -> bool:
+    """Whether it is a model of Keras, which sees images as they are, its weights being of torch or not."""
+    return any(kind.__module__.partition(".")[0] == "keras" for kind in type(which).__mro__)
 
 
 def _built(kind: type) -> Any:
