@@ -128,6 +128,9 @@ def test_encoders_that_cannot_see_the_world_are_refused_before_others_are_asked(
     with pytest.raises(UnknotError, match="was trained on images of 64 x 64 x 3"):
         audit([places, "zoo:cnn_shapes3d"], WORLD, options=SMALL, folder=tmp_path / "audit")
     assert not (tmp_path / "audit").exists()
+    with pytest.raises(UnknotError, match="scenes64_rendered has no factors that could be asked for") as caught:
+        audit([places], "scenes64_rendered", options=SMALL)
+    assert caught.value.field == ("world",)
 
 
 def changing(images):
@@ -176,6 +179,8 @@ def test_encoders_that_cannot_be_trusted_are_refused(encoder, words: str) -> Non
 def test_options_out_of_range_are_named() -> None:
     with pytest.raises(UnknotError, match="unknown part of an audit 'factor'; did you mean 'factors'"):
         AuditOptions(parts=("factor",))
+    with pytest.raises(UnknotError, match=r"parts is \(\); expected one at least of factors, "):
+        AuditOptions(parts=())
     with pytest.raises(UnknotError, match="rows is 5"):
         AuditOptions(rows=5)
     with pytest.raises(UnknotError, match="named twice"):

@@ -68,6 +68,8 @@ class AuditOptions:
 
     def __post_init__(self) -> None:
         check_fields(WHO, self)
+        if not self.parts:
+            raise UnknotError(who=WHO, field="parts", value=(), expected=f"one at least of {', '.join(PARTS)}")
         for part in self.parts:
             check_known("part of an audit", part, PARTS)
         least = {"rows": 100, "combinations": 1, "points": 1, "tuples": 2, "resamples": 20, "seed": 0}
@@ -256,6 +258,12 @@ def _must_encode(source: Source) -> None:
     """An error if a source cannot encode images of its world, before anything is measured."""
     if source.representation is not None:
         raise UnknotError(f"{WHO}: {source.label} holds latents, and an audit shows images; name an encoder.")
+    if source.world.factors.names == ("image",):
+        raise UnknotError(
+            f"{WHO}: {source.world_name} has no factors that could be asked for; choose a world that has, such as "
+            f"{WORLD}.",
+            field="world",
+        )
     source.encoder_of(source.world.image_shape)
 
 
