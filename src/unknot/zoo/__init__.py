@@ -51,7 +51,8 @@ def zoo_folder(name: Path | str) -> Path:
     archive = (HERE / f"{name}.zip").read_bytes()
     folder = cache_folder() / "zoo" / hashlib.sha256(archive).hexdigest()[:8] / name
     with zipfile.ZipFile(io.BytesIO(archive)) as files:
-        for member in sorted(files.infolist(), key=lambda file: file.filename == "run.json"):  # makes it a run, last
+        # What makes it a run comes last.
+        for member in sorted(files.infolist(), key=lambda file: file.filename == "run.json"):
             path = folder / member.filename
             if not path.is_file() or path.stat().st_size != member.file_size:  # caches are swept now and then
                 with written_whole(path) as beside:
