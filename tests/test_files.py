@@ -118,7 +118,7 @@ def test_a_folder_for_output_that_holds_other_things_is_refused(tmp_path: Path) 
     (tmp_path / "letters.txt").touch()
     with pytest.raises(UnknotError, match=r"holds no study, but other files \(letters.txt\)"):
         must_be_ours(tmp_path, "study", ["study.json"])
-    with pytest.raises(UnknotError, match=r"letters.txt: is a file; a study needs a folder"):
+    with pytest.raises(UnknotError, match=r"letters.txt: is a file; the study needs a folder"):
         must_be_ours(tmp_path / "letters.txt", "study", [])
     (tmp_path / "study.json").touch()
     must_be_ours(tmp_path, "study", ["study.*"])

@@ -28,6 +28,8 @@ def words_of(annotation: Any) -> str:
 
     >>> words_of(float | Literal["cv"])
     'a number or cv'
+    >>> words_of(Mapping[str, Any]), words_of(ArithmeticError)
+    ('names, each with a value', 'an ArithmeticError')
     """
     return _words(members(annotation), ())
 
@@ -50,7 +52,7 @@ def _words(kinds: Sequence[Any], bounds: Sequence[Any]) -> str:
             each = _words(members(inside[0]), ())
             words.append(f"a list, each {each}" if each else "a list")
         elif origin is Mapping:
-            words.append(f"names, each with {_words(members(inside[1]), ())}")
+            words.append(f"names, each with {_words(members(inside[1]), ()) or 'a value'}")
         elif kind is int:
             words.append("a whole number" + _bounds(bounds))
         elif kind in WORDS:
@@ -58,7 +60,7 @@ def _words(kinds: Sequence[Any], bounds: Sequence[Any]) -> str:
         elif kind is Path:
             words = [word for word in words if word != WORDS[str]] + ["a path"]
         elif isinstance(kind, type) and kind not in (NoneType, Any):
-            words.append(f"a {kind.__name__}")
+            words.append(f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}")
     return " or ".join(dict.fromkeys(words))
 
 

@@ -102,7 +102,7 @@ def must_be_ours(folder: Path, kind: str, marks: Collection[str]) -> None:
         marks: patterns of names; a folder in which one of them is found is ours.
     """
     if folder.exists() and not folder.is_dir():
-        raise UnknotError(f"{folder}: is a file; a {kind} needs a folder of its own. Choose another.")
+        raise UnknotError(f"{folder}: is a file; the {kind} needs a folder of its own. Choose another.")
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     root = folder.resolve() == folder.resolve().parent
     if root or (names and not any(fnmatch(name, mark) for name in names for mark in marks)):

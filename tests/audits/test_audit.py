@@ -14,6 +14,8 @@ from unknot.audits.audit import AuditOptions, _intervals, audit
 from unknot.cli import app
 from unknot.errors import UnknotError
 from unknot.reports.audit_page import write_audit_page
+from unknot.runs.spec import RunSpec
+from unknot.runs.training import train
 from unknot.scoring.answers import Answer
 
 WORLD = "dsprites_rendered"
@@ -97,8 +99,50 @@ def test_layers_and_poolings_are_encoders_of_their_own_each_beside_its_twin() ->
         assert each.intervals["mig"][0] <= each.intervals["mig"][1]
 
 
+def test_runs_and_networks_that_are_called_alike_are_told_apart(tmp_path: Path) -> None:
+    spec = RunSpec(world=WORLD, model="vae", architecture="dense256", image_size=32, batch_size=4, latents=2)
+    runs = [train(spec.replace(steps=steps), tmp_path) for steps in (1, 2)]
+    result = audit([*runs, Corner(), Corner()], WORLD, options=replace(SMALL, parts=("factors",)))
+    named = [each.name for each in result.encoders if not each.floor]
+    assert named == [*(f"vae, seed 0 (run {run.spec.id})" for run in runs), "Corner", "Corner (2)"]
+    twins = [each.name for each in result.encoders if each.name.endswith(", untrained")]
+    assert twins == [f"{name}, untrained" for name in named]
+
+
+def test_pipelines_in_files_are_told_apart_by_the_names_of_these(tmp_path: Path) -> None:
+    import skops.io
+    from sklearn.decomposition import PCA
+
+    pixels = np.random.default_rng(0).random((20, 64 * 64), np.float32)
+    for width, name in ((2, "two"), (3, "three")):
+        skops.io.dump(PCA(width).fit(pixels), tmp_path / f"{name}.skops")
+    options = replace(SMALL, parts=("factors",), floors=False)
+    result = audit([str(tmp_path / "two.skops"), tmp_path / "three.skops"], WORLD, options=options)
+    assert [(each.name, each.width) for each in result.encoders] == [
+        ("PCA (two.skops)", 2),
+        ("PCA (three.skops)", 3),
+    ]
+
+
+def test_encoders_that_cannot_see_the_world_are_refused_before_others_are_asked(tmp_path: Path) -> None:
+    with pytest.raises(UnknotError, match="was trained on images of 64 x 64 x 3"):
+        audit([places, "zoo:cnn_shapes3d"], WORLD, options=SMALL, folder=tmp_path / "audit")
+    assert not (tmp_path / "audit").exists()
+    with pytest.raises(UnknotError, match="scenes64_rendered has no factors that could be asked for") as caught:
+        audit([places], "scenes64_rendered", options=SMALL)
+    assert caught.value.field == ("world",)
+
+
 def changing(images):
     return np.zeros((len(images), len(images)))
+
+
+def wider(images):
+    return places(images)[:, : 3 + (len(images) > 60)]
+
+
+def ragged(images):
+    return [[1.0], *[[1.0, 2.0]] * (len(images) - 1)]
 
 
 def constant(images):
@@ -118,6 +162,8 @@ def nan(images):
     ("encoder", "words"),
     [
         (changing, "the size must not change from batch to batch"),
+        (wider, r"codes of shape \(4,\) after codes of shape \(3,\)"),
+        (ragged, "ragged': what it returned is no array of numbers"),
         (constant, "gives one code to all 100 images"),
         (normalised, "normalise over the batch"),
         (nan, "not finite"),
@@ -133,6 +179,8 @@ def test_encoders_that_cannot_be_trusted_are_refused(encoder, words: str) -> Non
 def test_options_out_of_range_are_named() -> None:
     with pytest.raises(UnknotError, match="unknown part of an audit 'factor'; did you mean 'factors'"):
         AuditOptions(parts=("factor",))
+    with pytest.raises(UnknotError, match=r"parts is \(\); expected one at least of factors, "):
+        AuditOptions(parts=())
     with pytest.raises(UnknotError, match="rows is 5"):
         AuditOptions(rows=5)
     with pytest.raises(UnknotError, match="named twice"):

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import unknot
 from unknot.encoders.encoder import find_encoder
 from unknot.encoders.encoding import encode
 from unknot.errors import UnknotError, UnknotWarning
@@ -82,6 +83,27 @@ def test_a_function_is_found_beside_the_place_the_command_is_run_from(
 def test_a_wrong_name_is_explained(name: str, message: str) -> None:
     with pytest.raises(UnknotError, match=message):
         _latents(name)
+
+
+class _LikeKeras(torch.nn.Module):
+    """As a model of Keras whose weights are of torch."""
+
+    def forward(self, images: np.ndarray) -> np.ndarray:
+        assert images.dtype == np.uint8
+        return images[:, 0, 0]
+
+
+def test_a_model_of_keras_sees_images_as_they_are_though_its_weights_are_of_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_LikeKeras, "__module__", "keras.src.models.sequential")
+    np.testing.assert_array_equal(find_encoder(_LikeKeras(), (32, 32, 1)).encode(GREY[..., None]), GREY[:, 0, :1])
+
+
+def test_weights_without_a_network_are_no_encoder(tmp_path: Path) -> None:
+    (tmp_path / "net.pth").touch()
+    with pytest.raises(UnknotError, match=r"net\.pth: holds weights, which are no network; name a function"):
+        unknot.encode(str(tmp_path / "net.pth"), "dsprites_rendered", rows=10)
 
 
 def test_a_timm_network_gives_what_its_classifier_reads(resnet: Path) -> None:

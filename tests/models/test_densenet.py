@@ -91,6 +91,9 @@ def test_a_file_of_another_architecture_is_named_with_its_first_strange_tensor(t
     told = r"does not fit densenet121: .* features.denseblock1.denselayer1.conv1.weight, which has shape 24 x 64"
     with pytest.raises(UnknotError, match=told):
         thin(weights=path).load_pretrained()
+    torch.save([torch.zeros(2)], path)
+    with pytest.raises(UnknotError, match="holds a list; expected a state_dict"):
+        thin(weights=path).load_pretrained()
     with pytest.raises(UnknotError, match=r"weights is 'BiT\.npz'"):
         thin(weights="BiT.npz")
 

@@ -18,6 +18,22 @@ def test_whatever_stops_a_parser_is_said_of_the_file(error: Exception) -> None:
         raise error
 
 
+class _Anything:
+    """What a pickle may hold."""
+
+
+def test_weights_with_code_in_them_are_refused_without_a_word_on_how_to_run_it(tmp_path: Path) -> None:
+    import torch
+
+    torch.save({"weight": torch.zeros(2), "more": _Anything()}, tmp_path / "own.pth")
+    words = (
+        r"besides tensors it holds tests\.reading\.test_guard\._Anything, .* Keep tensors alone, as torch\.save"
+    )
+    with pytest.raises(UnknotError, match=words) as refused, parsing(tmp_path / "own.pth", "weights"):
+        torch.load(tmp_path / "own.pth", weights_only=True)
+    assert "damaged" not in str(refused.value) and "weights_only" not in str(refused.value)
+
+
 def test_a_claim_beyond_the_limit_is_refused_with_the_way_to_raise_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnknotError, match=r"own\.npz: would take 12\.9 GB.*--max-bytes 13\.5GB"):
         must_fit("own.npz", 12 << 30)

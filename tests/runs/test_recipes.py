@@ -47,6 +47,15 @@ def test_a_recipe_that_is_unknown_or_for_other_models_is_refused(words, message)
     assert caught.value.field == ("recipe",)
 
 
+def test_what_is_no_recipe_no_model_or_no_options_is_named_as_such():
+    with pytest.raises(UnknotError, match="unknown recipe"):
+        recipe_values(["quick"], "vae")
+    with pytest.raises(UnknotError, match="unknown model 'beta_vaee'; did you mean 'beta_vae'"):
+        recipe_values("quick", "beta_vaee")
+    with pytest.raises(UnknotError, match="run: options is None"):
+        recipe_spec("quick", world="w", options=None)
+
+
 def test_a_preset_and_a_recipe_exclude_each_other_but_for_that_of_the_papers():
     with pytest.raises(UnknotError, match="'duan2020' in that of a paper; leave out one"):
         recipe_values("quick", "beta_vae", preset="duan2020")

@@ -110,6 +110,23 @@ def test_starts_that_cannot_be_compared_are_an_error(tmp_path):
     assert caught.value.field == ("starts",)
 
 
+def test_a_model_of_slots_is_refused_before_any_start_is_trained(tmp_path):
+    spec = SPEC.replace(model="slot_attention", architecture="conv64", options={"slots": 3}, latents=8)
+    with pytest.raises(
+        UnknotError, match=r"slot_attention: has slots, 3 of 64 numbers.*leave starts out"
+    ) as caught:
+        train(spec, tmp_path)
+    assert caught.value.field == ("starts",)
+    assert not list(tmp_path.glob("*/starts"))
+
+
+def test_a_fresh_tournament_in_several_processes_goes_on_from_nothing(tmp_path):
+    calls = []
+    with pytest.raises(KeyboardInterrupt):
+        train(SPEC, tmp_path, jobs=2, progress=lambda *told, **facts: (calls.append(told), interrupting(0)(*told)))
+    assert calls == [("training", 0, 18)]
+
+
 def test_a_damaged_checkpoint_of_a_start_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(tournament, "build_model", lambda spec, world: (None, None))
     run = Run.create(tmp_path, SPEC.replace(starts=None, pressure=""))

@@ -254,6 +254,7 @@ def test_a_folder_that_is_read_only_is_an_error(tmp_path: Path) -> None:
         ({"model": "ada_gvae", "pairs": "laplce"}, {}, "unknown law of pairs 'laplce'; did you mean 'laplace'"),
         ({}, {"device": "cuda:99"}, "device 'cuda:99' cannot be used here"),
         ({}, {"device": "abacus"}, "device 'abacus' cannot be used here"),
+        ({}, {"device": "meta"}, "device 'meta' cannot be used here"),
         ({}, {"checkpoint_every": 0}, "train: checkpoint_every is 0; expected at least 1"),
         ({}, {"threads": 0}, "train: threads is 0; expected at least 1"),
     ],

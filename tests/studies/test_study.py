@@ -215,6 +215,7 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
         ({"name": "locol"}, "did you mean 'local'"),
         ({"jobs": 0}, "jobs is 0"),
         ({"address": "auto"}, "add --engine ray"),
+        ({"num_gpus": 1}, "gpus .* is for the engine ray; add --engine ray, or say --device cuda"),
         ({"num_cpus": -1}, "cannot take -1"),
     ):
         with pytest.raises(UnknotError, match=message):

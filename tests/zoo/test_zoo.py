@@ -69,6 +69,14 @@ def test_it_stands_where_a_run_does_and_is_unpacked_once() -> None:
     assert page.exit_code == 0 and Path(page.stdout.strip()).is_file()
 
 
+def test_what_was_swept_from_the_cache_or_cut_short_is_unpacked_again() -> None:
+    folder = zoo_folder(SHOWN)
+    (folder / "weights.safetensors").write_bytes(b"")
+    (folder / "curve.parquet").unlink()
+    assert not load_model(Run(f"zoo:{SHOWN}")).training
+    assert (folder / "curve.parquet").is_file()
+
+
 def test_slots_find_the_objects_of_unseen_scenes_as_listed() -> None:
     listed = catalogue()[SLOTS]["scores"]
     found = segmentation(Run(f"zoo:{SLOTS}"), ScenesRendered(n=64, size=64, seed=1), n=64)

@@ -14,8 +14,8 @@ import numpy as np
 
 from unknot.encoders.encoder import AS_USUAL, Opening
 from unknot.encoders.encoding import encode
-from unknot.encoders.floors import random_projection, raw_pixels, untrained_twin
-from unknot.encoders.points import must_be_steady
+from unknot.encoders.floors import UNTRAINED, random_projection, raw_pixels, untrained_twin
+from unknot.encoders.points import must_match, steady_codes
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError, check_known
 from unknot.files import must_be_ours, write_json
@@ -68,6 +68,8 @@ class AuditOptions:
 
     def __post_init__(self) -> None:
         check_fields(WHO, self)
+        if not self.parts:
+            raise UnknotError(who=WHO, field="parts", value=(), expected=f"one at least of {', '.join(PARTS)}")
         for part in self.parts:
             check_known("part of an audit", part, PARTS)
         least = {"rows": 100, "combinations": 1, "points": 1, "tuples": 2, "resamples": 20, "seed": 0}
@@ -190,12 +192,14 @@ def audit(
     if folder is not None:
         must_be_ours(Path(folder), "audit", MARKS)
     world = world or _own_world([Source.of(which, opening=opening, who=WHO) for which in named])
-    asked = [each for which in named for each in _asked(which, world, opening, options)]
+    asked = _told_apart([each for which in named for each in _asked(which, world, opening, options)])
     if options.floors:
         asked += _floors(asked, world, opening)
     names = [each.name for each in asked]
     if again := [name for name in names if names.count(name) > 1]:
         raise UnknotError(f"{WHO}: {again[0]} is named twice; name each encoder once.")
+    for each in asked:
+        _must_encode(each.source)
     workspace = Workspace(folder, of=WHO)
     codes = {each.name: _codes(each, options, workspace, within(progress, each.name)) for each in asked}
     found = [_audited(each, codes[each.name], options, workspace, within(progress, each.name)) for each in asked]
@@ -231,6 +235,38 @@ def _asked(which: Any, world: str, opening: Opening, options: AuditOptions) -> l
     return [_Asked(Source.of(which, world, how, who=WHO)) for how in openings]
 
 
+def _told_apart(asked: Sequence[_Asked]) -> list[_Asked]:
+    """Encoders with names of their own: of those called alike, runs by id, files by name, objects by number."""
+    names = [each.name for each in asked]
+    told, seen = [], dict[str, list[Any]]()
+    for each in asked:
+        source, others = each.source, seen.setdefault(each.name, [])
+        title = each.title
+        alike = names.count(each.name) > 1
+        if alike and isinstance(source.which, str | Path) and source.spec is None:
+            title = f"{source.label} ({Path(source.which).name}){each.place}"
+        elif alike and source.spec is not None:
+            title = f"{source.label} (run {source.spec.id}){each.place}"
+        elif others and not any(source.which is other for other in others):
+            title = f"{source.label} ({len(others) + 1}){each.place}"
+        others.append(source.which)
+        told.append(replace(each, title=title))
+    return told
+
+
+def _must_encode(source: Source) -> None:
+    """An error if a source cannot encode images of its world, before anything is measured."""
+    if source.representation is not None:
+        raise UnknotError(f"{WHO}: {source.label} holds latents, and an audit shows images; name an encoder.")
+    if source.world.factors.names == ("image",):
+        raise UnknotError(
+            f"{WHO}: {source.world_name} has no factors that could be asked for; choose a world that has, such as "
+            f"{WORLD}.",
+            field="world",
+        )
+    source.encoder_of(source.world.image_shape)
+
+
 def _own_world(sources: Sequence[Source]) -> str:
     return next((source.spec.world for source in sources if source.spec is not None), WORLD)
 
@@ -242,7 +278,8 @@ def _floors(asked: Sequence[_Asked], world: str, opening: Opening) -> list[_Aske
     for each in asked:
         if (twin := untrained_twin(each.source)) is not None:
             name, which = twin
-            floors.append((name + each.place, which, plain if each.source.run else each.source.opening))
+            name = f"{each.title}, {UNTRAINED}" if each.title else name + each.place
+            floors.append((name, which, plain if each.source.run else each.source.opening))
     known = {each.name for each in asked}
     return [
         _Asked(Source(which, world, how, who=WHO), name, floor=True)
@@ -254,13 +291,12 @@ def _floors(asked: Sequence[_Asked], world: str, opening: Opening) -> list[_Aske
 def _codes(asked: _Asked, options: AuditOptions, workspace: Workspace, progress: Progress) -> Representation:
     """The codes of the rows that factors are read from, checked first on a few images."""
     source = asked.source
-    if source.representation is not None:
-        raise UnknotError(f"{WHO}: {source.label} holds latents, and an audit shows images; name an encoder.")
 
     def encoded() -> Representation:
         few = source.world.images(source.world.factors.classes(np.arange(9)), rng=np.random.default_rng(0))
-        must_be_steady(source.encoder, few)
+        steady = steady_codes(source.encoder, few)
         codes = encode(source, rows=options.rows, seed=options.seed, progress=progress)
+        must_match(source.encoder, [codes.latents], steady[:1])
         if not np.ptp(codes.latents, axis=0).any():
             raise UnknotError(
                 f"encoder '{asked.name}': gives one code to all {len(codes.latents)} images of {source.world_name}; "

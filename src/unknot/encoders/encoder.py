@@ -36,6 +36,7 @@ from unknot.runs.spec import RunSpec
 from unknot.worlds.world import Images
 
 FILES = (".npz", ".safetensors", ".parquet", ".csv")  # that a word is taken for, even if it is not there
+WEIGHTS = (".pt", ".pth", ".bin", ".ckpt")  # of a network that is not in the file
 Shape = tuple[int, int, int]
 
 
@@ -128,8 +129,8 @@ def find_encoder(which: Any, shape: Shape, opening: Opening = AS_USUAL) -> Encod
 
     >>> find_encoder("brightness", (64, 64, 1))
     Traceback (most recent call last):
-    unknot.errors.UnknotError: unknown encoder 'brightness'; expected the folder of a run, package.module:function, \
-timm:NAME or hf:NAME.
+    unknot.errors.UnknotError: unknown encoder 'brightness'; expected the folder of a run, zoo:NAME, \
+package.module:function, timm:NAME, hf:NAME or the file of a pipeline (.skops).
     """
     kind, _, name = which.partition(":") if isinstance(which, str) else ("", "", "")
     if kind in ("timm", "hf"):
@@ -147,13 +148,13 @@ timm:NAME or hf:NAME.
     if isinstance(which, str):
         if not name:
             raise UnknotError(
-                f"unknown encoder '{which}'; expected the folder of a run, package.module:function, timm:NAME or "
-                "hf:NAME."
+                f"unknown encoder '{which}'; expected the folder of a run, zoo:NAME, package.module:function, "
+                "timm:NAME, hf:NAME or the file of a pipeline (.skops)."
             )
         which = imported(which, "encoder")
     if isinstance(which, type):
         which = _built(which)
-    if isinstance(which, TorchModule):
+    if isinstance(which, TorchModule) and not _of_keras(which):
         return _module_encoder(which, opening)
     opening.must_leave_codes()
     if isinstance(which, Transformer):
@@ -174,9 +175,14 @@ def as_path(which: Any) -> Path | None:
     """
     if not isinstance(which, str | Path) or Path(which).suffix in (SKOPS, *PICKLED):
         return None
+    by_name = isinstance(which, str) and ":" in os.path.splitdrive(which)[1]
+    if Path(which).suffix in WEIGHTS and not by_name:
+        raise UnknotError(
+            f"{which}: holds weights, which are no network; name a function that builds it and reads them, by "
+            "torch.load(FILE, weights_only=True): package.module:function."
+        )
     if located(which).exists():
         return located(which)
-    by_name = isinstance(which, str) and ":" in os.path.splitdrive(which)[1]
     looks = isinstance(which, Path) or "/" in which or os.sep in which or which.endswith(FILES)
     if looks and not by_name:
         raise UnknotError(f"{which}: no such file or folder.")
@@ -246,6 +252,11 @@ def _module_encoder(module: Any, opening: Opening) -> Encoder:
 
     record = {"kind": "module", "name": _label(type(module)), **opening.of_layer}
     return Encoder(name, encode, record | ({"pool": pool} if pool else {}), module)
+
+
+def _of_keras(which: Any) -> bool:
+    """Whether it is a model of Keras, which sees images as they are, its weights being of torch or not."""
+    return any(kind.__module__.partition(".")[0] == "keras" for kind in type(which).__mro__)
 
 
 def _built(kind: type) -> Any:

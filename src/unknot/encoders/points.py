@@ -86,7 +86,7 @@ def encode_points(
                 codes = checked_codes(encoder, images[first : first + batch_size])
                 if not collected:
                     collected = [np.empty((n, *code.shape[1:]), dtype=np.float32) for code in codes]
-                _must_match(encoder, codes, collected)
+                must_match(encoder, codes, collected)
                 for code, all_codes in zip(codes, collected, strict=True):
                     all_codes[into] = code
                 done += len(into)
@@ -129,7 +129,7 @@ def checked_codes(encoder: Encoder, images: NDArray[np.uint8]) -> Codes:
         ) from error
     codes = []
     for part in output if isinstance(output, tuple) else (output,):
-        array = as_array(part)
+        array = as_array(part, f"encoder '{encoder.name}'", "what it returned")
         wanted = f"({len(images)}, d) latents or ({len(images)}, k, d) slots"
         if array.dtype.kind not in "fiub" or array.ndim not in (2, 3) or 0 in array.shape[1:]:
             raise UnknotError(
@@ -159,21 +159,23 @@ def checked_codes(encoder: Encoder, images: NDArray[np.uint8]) -> Codes:
     return codes
 
 
-def must_be_steady(encoder: Encoder, images: NDArray[np.uint8]) -> None:
-    """An error if the code of an image depends on which others are encoded with it, or how many."""
+def steady_codes(encoder: Encoder, images: NDArray[np.uint8]) -> Codes:
+    """The codes of images; an error if that of one depends on which others are encoded with it, or how many."""
     together = checked_codes(encoder, images)
     for i in range(len(images)):
         alone = checked_codes(encoder, images[i : i + 1])
-        _must_match(encoder, alone, together)
+        must_match(encoder, alone, together)
         for code, codes in zip(alone, together, strict=True):
             if not np.allclose(code[0], codes[i], rtol=STEADY, atol=STEADY * float(np.abs(codes).max())):
                 raise UnknotError(
                     f"encoder '{encoder.name}': the code of an image is another when it is encoded alone than among "
                     f"{len(images)}; does it normalise over the batch? Put networks into evaluation mode."
                 )
+    return together
 
 
-def _must_match(encoder: Encoder, codes: Codes, collected: Codes) -> None:
+def must_match(encoder: Encoder, codes: Codes, collected: Codes) -> None:
+    """An error if codes are of another size than those before."""
     now, before = ([array.shape[1:] for array in arrays] for arrays in (codes, collected))
     if now != before:
         raise UnknotError(

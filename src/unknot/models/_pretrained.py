@@ -54,6 +54,10 @@ def read_tensors(weights: str) -> dict[str, Tensor]:
 
             return dict(load_file(path))
         content = torch.load(path, map_location="cpu", weights_only=True)
+        if not isinstance(content, Mapping):
+            raise UnknotError(
+                f"{weights}: holds a {type(content).__name__}; expected a state_dict, tensors by name."
+            )
         content = content.get("state_dict", content)
         return {name: value for name, value in content.items() if isinstance(value, Tensor)}
 

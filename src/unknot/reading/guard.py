@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 from unknot.errors import UnknotError
@@ -19,6 +20,7 @@ from unknot.errors import UnknotError
 MAX_BYTES = 2 << 30  # that one file may take of the memory, unless the user says otherwise
 VARIABLE = "UNKNOT_MAX_BYTES"
 AGAIN = "It may be cut short or damaged; download or save it again."
+KEEP = "Keep tensors alone, as torch.save(network.state_dict(), FILE) does."
 _allowed: ContextVar[int | None] = ContextVar("max_bytes", default=None)
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -44,6 +46,12 @@ def parsing(path: Path | str, what: str, hint: str = AGAIN) -> Iterator[None]:
         raise UnknotError(f"{path}: cannot be read as {what}; it needs more memory than there is.") from None
     except Exception as error:  # parsers of other people's formats raise whatever comes to them
         reason = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
+        if isinstance(error, UnpicklingError):  # torch tells at length how to run the code in it
+            found = re.search(r"GLOBAL (\S+)", reason)
+            reason = reason.partition("WeightsUnpickler error: ")[2].partition(" Check the doc")[0] or reason
+            if found is not None:
+                reason = f"besides tensors it holds {found[1]}, and opening that may run code"
+                hint = KEEP if hint == AGAIN else hint
         reason = reason[:300] or type(error).__name__
         raise UnknotError(f"{path}: cannot be read as {what} ({reason}). {hint}") from error
 

@@ -82,10 +82,14 @@ def recipe_values(name: str, model: str, *, preset: str = "") -> dict[str, Value
     >>> recipe_values("quick", "beta_tc_vae")["pressure"], recipe_values("paper", "beta_tc_vae")
     ('24..2', {})
     """
-    if name not in RECIPES:
-        raise unknown("recipe", name, RECIPES, field="recipe")
+    if not isinstance(name, str) or name not in RECIPES:
+        raise unknown("recipe", str(name), RECIPES, field="recipe")
     recipe = RECIPES[name]
     if recipe.models and model not in recipe.models:
+        if ":" not in model:  # a word misspelt, rather than a model of one's own
+            from unknot.models import find
+
+            find(model)
         raise UnknotError(
             f"recipe '{name}': is not made for {model}; it is for {', '.join(recipe.models)}. Leave it out, or use "
             "'paper'.",
@@ -106,6 +110,8 @@ def recipe_spec(name: str, **fields: Any) -> RunSpec:
     >>> spec.architecture, spec.pressure, spec.steps
     ('separable', '24..2', 100)
     """
+    if not isinstance(fields.get("options", {}), Mapping):
+        return RunSpec(**fields)  # which says so
     return RunSpec(**filled(fields, recipe_values(name, fields.get("model", "beta_vae"))))
 
 

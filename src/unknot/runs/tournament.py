@@ -78,6 +78,7 @@ def hold(run: Run, feed: Feed, train: TrainStart, jobs: int, progress: Progress)
     def begin(first: int) -> list[dict[str, float]]:
         """Train all starts from this one on until they are judged, and judge them with those before."""
         if jobs > 1:
+            after(0)("training", first * until, updates)
             work = partial(_begin, train, folder, until)
             each = spread(_in_worker, work, specs[first:], min(jobs, len(specs) - first))
             for done, _ in enumerate(each, start=first + 1):
@@ -88,6 +89,7 @@ def hold(run: Run, feed: Feed, train: TrainStart, jobs: int, progress: Progress)
         return _judged([Run(folder / spec.id) for spec in specs], feed)
 
     if not (run.folder / "starts.parquet").is_file():
+        _must_have_latents(run, feed)
         rows, n = begin(0), len(specs)
         if not any(row["udr"] >= ALIKE for row in rows):
             specs += starts_of(run.spec, n, 2 * n)
@@ -96,7 +98,7 @@ def hold(run: Run, feed: Feed, train: TrainStart, jobs: int, progress: Progress)
         if not any(row["kept"] for row in rows):
             raise UnknotError(
                 f"{run.folder}: of {len(rows)} starts no two can be compared: they diverged, or have no informative "
-                "latent. Try a smaller learning rate, or less weight on what is not reconstruction.",
+                "latent. Try more steps, a smaller learning rate, or less weight on what is not reconstruction.",
                 field="starts",
             )
         run.write_table("starts", rows)
@@ -111,6 +113,19 @@ def hold(run: Run, feed: Feed, train: TrainStart, jobs: int, progress: Progress)
     with written_whole(run.weights) as beside:
         shutil.copyfile(trained.weights, beside)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _must_have_latents(run: Run, feed: Feed) -> None:
+    """Refuse models that could not be compared, before hours of training."""
+    model, _ = build_model(run.spec, feed.world)
+    rng = np.random.default_rng(0)
+    shape = represent(model.eval(), feed.tensor(feed.region.sample(2, rng), rng)).mean.shape
+    if len(shape) != 2:
+        raise UnknotError(
+            f"{run.spec.model}: has slots, {shape[1]} of {shape[2]} numbers, in any order, and starts are compared "
+            "latent by latent; leave starts out.",
+            field="starts",
+        )
 
 
 def _begin(train: TrainStart, folder: Path, until: int, spec: RunSpec, progress: Progress = silent) -> None:

@@ -313,7 +313,7 @@ def find_device(name: str) -> torch.device:
     """A device torch can use here, or the error that says why not."""
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device)
+        torch.zeros(1, device=device).cpu()  # which meta, a device without numbers, refuses
     except (RuntimeError, AssertionError, ValueError) as error:
         raise UnknotError(f"device '{name}' cannot be used here ({why(error)}); try cpu.") from None
     return device

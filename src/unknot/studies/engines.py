@@ -73,6 +73,11 @@ def open_engine(
         raise UnknotError(f"study: jobs is {jobs}; expected at least one process, and at most {MOST_JOBS:,}.")
     if address and name != "ray":
         raise UnknotError(f"study: an address ('{address}') is for the engine ray; add --engine ray.")
+    if num_gpus and name != "ray":
+        raise UnknotError(
+            f"study: gpus ({num_gpus:g} a step) is for the engine ray; add --engine ray, or say --device cuda, which "
+            "all steps share."
+        )
     if num_cpus < 0 or num_gpus < 0:
         raise UnknotError(f"study: a step cannot take {min(num_cpus, num_gpus)} processors.")
     if name == "local":

@@ -6,6 +6,7 @@ archives are made by `python -m tools.zoo` from the study `zoo`.
 """
 
 import hashlib
+import io
 import json
 import zipfile
 from functools import cache
@@ -35,7 +36,7 @@ def is_of_zoo(path: Path | str) -> bool:
 
 
 def zoo_folder(name: Path | str) -> Path:
-    """The folder of a run of the zoo, unpacked now unless it was before.
+    """The folder of a run of the zoo, unpacked now unless it is there, whole.
 
     Args:
         name: with `zoo:` before it or without.
@@ -49,11 +50,11 @@ def zoo_folder(name: Path | str) -> Path:
         raise unknown("run of the zoo", name, catalogue())
     archive = (HERE / f"{name}.zip").read_bytes()
     folder = cache_folder() / "zoo" / hashlib.sha256(archive).hexdigest()[:8] / name
-    if not (folder / "run.json").is_file():
-        with zipfile.ZipFile(HERE / f"{name}.zip") as files:
-            for member in sorted(
-                files.namelist(), key=lambda file: file == "run.json"
-            ):  # which makes it a run, last
-                with written_whole(folder / member) as beside:
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        # What makes it a run comes last.
+        for member in sorted(files.infolist(), key=lambda file: file.filename == "run.json"):
+            path = folder / member.filename
+            if not path.is_file() or path.stat().st_size != member.file_size:  # caches are swept now and then
+                with written_whole(path) as beside:
                     beside.write_bytes(files.read(member))
     return folder
