@@ -89,7 +89,12 @@ class AuditOptions:
                 "train_rows": half,
                 "recipe": "quick",
             },
-            "combinations": {"rows": self.rows, "limit": self.combinations, "pair_only": True},
+            "combinations": {
+                "rows": self.rows,
+                "limit": self.combinations,
+                "pair_only": True,
+                "recipe": "penalised",
+            },
             "fairness": {"rows": half, "points": self.points, "rounds": 20},
             "algebra": {"tuples": self.tuples, "size": 64, "clear": False, "minibatch": min(64, self.tuples)},
         }

@@ -256,6 +256,20 @@ def test_a_file_names_classes_by_the_order_of_its_values(tmp_path: Path) -> None
     assert any("The values of 'scale' (5, 15, 25, 35)" in note for note in result.notes)
 
 
+def test_linear_heads_of_wide_codes_can_have_a_penalty(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = GRID.classes(rng.integers(GRID.size, size=500))[:, :2]
+    told = np.concatenate([np.eye(3)[y[:, 0]], np.eye(4)[y[:, 1]]], axis=1) + 0.2 * rng.normal(size=(500, 7))
+    wide = np.hstack([told, rng.normal(size=(500, 330))])
+    path = Representation(wide, y, ("shape", "scale")).write(tmp_path / "wide.npz")
+    plain, penalised = (
+        combinations(path, held_out="scale=3,shape=0", recipe=recipe).values
+        for recipe in ("converged", "penalised")
+    )
+    assert penalised["linear_random_both"] > 0.85 > 0.8 > plain["linear_random_both"]
+    assert penalised["mlp_novel_both"] == plain["mlp_novel_both"]
+
+
 def test_an_incomplete_world_is_tested_on_the_images_it_has() -> None:
     y = GRID.classes(np.arange(GRID.size))
     world = telling(rows=y[~((y[:, 0] == 2) & (y[:, 1] == 3))])
@@ -336,7 +350,7 @@ def test_a_world_that_is_not_that_of_the_file_is_refused() -> None:
         combinations(made)
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", [*RECIPES, "penalised"])
 def test_every_recipe_trains_both_heads(recipe: str) -> None:
     result = combinations(true_factors, telling(), held_out=PAIR[:1], rows=240, pair_only=True, recipe=recipe)
     assert set(result.values) >= {"mlp_random_both", "mlp_novel_both", "linear_random_both", "linear_novel_both"}

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from unknot.factors import Classes, FactorSpace
 from unknot.metrics.accuracy import adjusted
-from unknot.metrics.heads import HIDDEN, Recipe, train_head
+from unknot.metrics.heads import HIDDEN, Recipe, find_recipe, train_head
 from unknot.metrics.linear_head import fit_linear
-from unknot.metrics.probes import LEAST_PENALTY
+from unknot.metrics.penalised_head import PenalisedHeads
+from unknot.metrics.probes import LEAST_PENALTY, LinearRecipe
 from unknot.processes.threads import one_thread
 from unknot.progress import Progress
 from unknot.tasks.combinations.rows import Seen
@@ -47,21 +48,27 @@ def chance_levels(space: FactorSpace, points: Classes | None, combination: Mappi
 
 
 def head_answers(
-    seen: Seen, space: FactorSpace, names: list[str], recipe: Recipe, seed: list[int], progress: Progress
+    seen: Seen, space: FactorSpace, names: list[str], recipe: LinearRecipe, seed: list[int], progress: Progress
 ) -> Answers:
     """What each kind of head answers on the random and on the novel test set."""
-    z, y = seen.train
+    (z, y), tests = seen.train, {"random": seen.random[0], "novel": seen.novel[0]}
+    how = find_recipe("converged" if recipe == "penalised" else recipe)
+    penalised = PenalisedHeads.in_units(z, np.concatenate([*tests.values()])) if recipe == "penalised" else None
     answers: dict[str, dict[str, dict[str, NDArray[np.int64]]]] = {}
     done = 0
     with one_thread():
         for kind, hidden in HEADS.items():
-            answers[kind] = {"random": {}, "novel": {}}
+            answers[kind] = {test: {} for test in tests}
             for name in names:
                 j = space.position(name)
                 rng = np.random.default_rng([*seed, hidden, j])
-                head = _head(z, y[:, j], space[name].size, hidden, recipe, rng)
-                answers[kind]["random"][name] = head(seen.random[0])
-                answers[kind]["novel"][name] = head(seen.novel[0])
+                if penalised is not None and not hidden:
+                    guesses = penalised.fit(y[:, j], space[name].size, rng).test
+                else:
+                    head = _head(z, y[:, j], space[name].size, hidden, how, rng)
+                    guesses = np.concatenate([head(rows) for rows in tests.values()])
+                for test, own in zip(tests, np.split(guesses, [len(tests["random"])]), strict=True):
+                    answers[kind][test][name] = own
                 done += 1
                 progress("heads", done, len(HEADS) * len(names))
     return answers

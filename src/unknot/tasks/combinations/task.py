@@ -11,8 +11,7 @@ from unknot.encoders.encoding import ROWS
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError
 from unknot.factors import FactorSpace
-from unknot.metrics.heads import find_recipe
-from unknot.metrics.probes import RecipeName
+from unknot.metrics.probes import LinearRecipe
 from unknot.progress import Progress, named, within
 from unknot.runs.spec import RunSpec
 from unknot.runs.workspace import Workspace
@@ -51,7 +50,11 @@ class CombinationsOptions(Options):
     limit: int | None = option(None, "At most so many combinations, drawn with the seed.", ge=1)
     rows: Rows = option(ROWS, "How many images are encoded, or all.")
     pair_only: bool = option(False, "Read the two factors only, not the others.")
-    recipe: RecipeName = option("converged", "How heads are trained: converged, paper or paper_text.")
+    recipe: LinearRecipe = option(
+        "converged",
+        "How heads are trained: converged, paper or paper_text; penalised, for wide codes: as converged, but linear "
+        "ones have a penalty.",
+    )
     seed: int = option(0, "Decides rows, heads and, with --model, the runs.", ge=0)
 
 
@@ -121,8 +124,7 @@ def _answers(
         space, seed = rows.space, options.seed
         seen = seen_and_novel(rows, combination, seed, progress)
         names = [f.name for f in space if f.name in combination or not (options.pair_only or f.kind == "constant")]
-        recipe = find_recipe(options.recipe)
-        answers = head_answers(seen, space, names, recipe, [seed, *combination.values()], progress)
+        answers = head_answers(seen, space, names, options.recipe, [seed, *combination.values()], progress)
         levels = chance_levels(space, rows.points, combination)
         return {
             "answers": answer_table(seen, answers, space, levels, combination),
