@@ -69,17 +69,20 @@ def test_runs_that_were_measured_are_not_made_again(tmp_path: Path, monkeypatch:
     part = import_module("reproduction.schott2022")
     cells, made = part.cells(1)[:30], []
     found = _generalisation(part, cells)
-    found[1:].to_csv(tmp_path / "r2.csv", index=False)
+    found["run"] = [part.spec_of(cell).id for cell in cells]
+    written = found[1:].copy()
+    written.loc[4, "run"] = "trained in another way"
+    written.to_csv(tmp_path / "r2.csv", index=False)
 
     def one(cell: tuple[int, str, str, str], folder: Path) -> dict[str, Any]:
         made.append(cell)
-        return dict(found.iloc[0])
+        return dict(found.iloc[cells.index(cell)])
 
     monkeypatch.setattr(part, "one", one)
     monkeypatch.setattr(part, "cells", lambda seeds: cells)
     monkeypatch.setattr(part, "workers", ThreadPoolExecutor)
     assert part.run(tmp_path, 1, seeds=1) == part.text(found)
-    assert made == cells[:1] and len(pd.read_csv(tmp_path / "r2.csv")) == len(cells)
+    assert made == [cells[0], cells[4]] and len(pd.read_csv(tmp_path / "r2.csv")) == len(cells)
 
 
 def _generalisation(part: ModuleType, cells: list[tuple[int, str, str, str]]) -> pd.DataFrame:

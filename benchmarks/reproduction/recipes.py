@@ -7,9 +7,12 @@ Of `long` also what networks read from its codes: the shape, and the orientation
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reproduce import table, workers
+
+if TYPE_CHECKING:
+    from unknot.runs.spec import RunSpec
 
 SEEDS = range(1010, 1020)  # those before were looked at when a tournament learned to begin more starts
 FEW = range(1000, 1003)
@@ -68,16 +71,22 @@ def run(folder: Path, jobs: int) -> str:
     return "\n".join([table(scores), table(reading) if (reading := readings(folder)) else ""])
 
 
+def spec_of(name: str, seed: int) -> "RunSpec":
+    """How a setting is trained."""
+    from unknot.runs.recipes import recipe_spec
+
+    recipe, fields, _ = SETTINGS[name]
+    return recipe_spec(recipe, seed=seed, **WORLD | fields)
+
+
 def measure(folder: Path, name: str, seed: int) -> None:
     """Train one run of a setting, score it, and keep what it took; what was trained before is gone on with."""
     from unknot.encoders.encoding import encode
     from unknot.metrics.mig import mig
     from unknot.processes.threads import one_thread
-    from unknot.runs.recipes import recipe_spec
     from unknot.runs.training import train
 
-    recipe, fields, _ = SETTINGS[name]
-    spec = recipe_spec(recipe, seed=seed, **WORLD | fields)
+    spec = spec_of(name, seed)
     path = _path(folder, name, seed)
     record: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {"cpu_seconds": 0.0}
     if "mig" in record:
@@ -91,7 +100,7 @@ def measure(folder: Path, name: str, seed: int) -> None:
             record["cpu_seconds"] += time.process_time() - began
             path.write_text(json.dumps(record))
         codes = encode(trained, rows=10_000)
-        if recipe == "long":
+        if spec.architecture == "centred":
             record["read"] = read(encode(trained, rows=READ))
     score = mig(codes.latents, codes.factors)
     record |= {"mig": score.value, "per_factor": list(map(float, score.parts["per_factor"]))}
@@ -105,7 +114,7 @@ def measure(folder: Path, name: str, seed: int) -> None:
 
 
 def _path(folder: Path, name: str, seed: int) -> Path:
-    return folder / "results" / f"{name.replace(' ', '_')}-{seed}.json"
+    return folder / "results" / f"{name.replace(' ', '_')}-{seed}-{spec_of(name, seed).id}.json"
 
 
 def read(codes: Any) -> dict[str, float]:
