@@ -198,6 +198,11 @@ def test_small_numbers_are_split_where_all_are_small():
     assert len(np.unique(small.fitted)) == 4
 
 
+def test_latents_whose_range_is_beyond_single_precision_are_split():
+    trees = fit_trees(tabulate(np.array([[-3e38], [-2e38], [2e38], [3e38]])), np.array([0, 0, 1, 1]), rounds=2)
+    np.testing.assert_array_equal(trees.fitted, [0, 0, 1, 1])
+
+
 def test_a_single_class_is_always_predicted():
     trees = fit_trees(tabulate(np.arange(3.0)[:, None]), np.array([4, 4, 4]))
     np.testing.assert_array_equal(trees.predict(np.array([[9.0]])), [4])

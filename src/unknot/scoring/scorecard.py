@@ -158,7 +158,9 @@ class Plan:
         """What depends on the units of latents, where these are very small or large."""
         latents = self.representation.latents
         few = latents[:: -(-latents.shape[0] // LOOKED_AT)]
-        widest = float(few.max() - few.min() if is_sparse(few) else np.ptp(few, axis=0).max())
+        axis = None if is_sparse(few) else 0
+        ranges = np.subtract(few.max(axis), few.min(axis), dtype=np.float64)  # may be beyond their own precision
+        widest = float(ranges.max())
         moved = [identity(METRICS[name], **how) for name, how in self.tasks if METRICS[name].facts.units]
         if moved and widest and not LEAST_RANGE <= widest <= LARGEST_RANGE:
             yield (
