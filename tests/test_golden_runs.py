@@ -57,7 +57,7 @@ tasks:
   combinations: {held_out: "scale=0,shape=0", rows: 240, recipe: paper, pair_only: true}
   reasoning: {steps: 2, evaluate_every: 2, evaluation_batches: 1, classes: {scale: 2, orientation: 2, x: 3, y: 3}}
 """
-TASKS = {"fairness": 1, "generalisation": 2, "combinations": 1, "reasoning": 3}  # their versions
+TASKS = {"fairness": 2, "generalisation": 2, "combinations": 1, "reasoning": 3}  # their versions
 CLOCK = re.compile(r"\b(?:\d+ (?:h|min) )?\d+(?:\.\d+)? (?:s|min)\b")
 
 

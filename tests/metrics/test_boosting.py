@@ -183,9 +183,9 @@ def test_latents_without_variation_leave_the_most_frequent_class():
 
 
 def test_values_closer_than_single_precision_can_tell_are_not_split():
-    latents = np.array([[0.0, 0.0], [5e-8, 0.02], [1e-7, 0.02], [1.5e-7, 0.0]])
+    latents = np.array([[0.0, 0.0], [5e-8, 0.02], [1e-7, 0.02], [1.5e-7, 0.02]])  # the first would tell all
     trees = fit_trees(tabulate(latents), np.array([0, 0, 1, 1]), rounds=2)
-    np.testing.assert_array_equal(trees.features[np.isfinite(trees.thresholds)], 1)
+    assert set(trees.features[np.isfinite(trees.thresholds)]) == {1}
 
 
 def test_small_numbers_are_split_where_all_are_small():
@@ -196,6 +196,11 @@ def test_small_numbers_are_split_where_all_are_small():
     np.testing.assert_array_equal(small.fitted, usual.fitted)
     np.testing.assert_array_equal(small.importances, usual.importances)
     assert len(np.unique(small.fitted)) == 4
+
+
+def test_latents_whose_range_is_beyond_single_precision_are_split():
+    trees = fit_trees(tabulate(np.array([[-3e38], [-2e38], [2e38], [3e38]])), np.array([0, 0, 1, 1]), rounds=2)
+    np.testing.assert_array_equal(trees.fitted, [0, 0, 1, 1])
 
 
 def test_a_single_class_is_always_predicted():

@@ -36,6 +36,25 @@ def test_a_card_says_which_scores_are_moved_by_the_units_of_a_code() -> None:
     assert not unknot.score(latents * 1e-9, factors, metrics=["mig"]).plan.notes
 
 
+def test_a_card_says_of_variants_whether_units_move_them() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 2, size=(60, 2))
+    latents = (factors + 0.1 * rng.normal(size=(60, 2))) * 1e-9
+    still = ["sap[regression]", "factor_vae_score[relative]", "linear_accuracy[penalised]", "mcc"]
+    moved = ["sap[liblinear]", "dci[forest]", "linear_accuracy[paper_text]", "data_efficiency[lr]"]
+    assert not unknot.score(latents, factors, metrics=still).plan.notes
+    (note,) = unknot.score(latents, factors, metrics=[*still, *moved]).plan.notes
+    named = "sap[liblinear], dci[forest], linear_accuracy[paper_text], data_efficiency[lr,few=100,many=10000]"
+    assert f"at most, and {named} depend on" in note
+
+
+def test_the_range_of_a_wide_code_may_be_beyond_its_precision() -> None:
+    latents = np.linspace(-3e38, 3e38, 110 * 40, dtype=np.float64).reshape(40, 110).astype(np.float32)
+    latents[0], latents[1] = -3e38, 3e38
+    (note,) = unknot.score(latents, np.arange(40)[:, None] % 2, metrics=["mig", "omes"]).plan.notes
+    assert note.startswith("latents have a range of 6e+38 at most, and omes[average] depends")
+
+
 def test_a_score_is_what_the_metric_itself_returns() -> None:
     latents, factors = _code()
     card = unknot.score(latents, factors, metrics=["mig", "modularity"])

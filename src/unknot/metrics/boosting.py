@@ -76,8 +76,8 @@ def tabulate(latents: Floats) -> Table:
     d, n = x.shape
     order = np.argsort(x, axis=1, kind="stable").astype(np.int32)
     rising = np.take_along_axis(x, order, axis=1)
-    widest = (rising[:, -1] - rising[:, 0]).max() if x.size else np.float32(0)
-    resolution = RESOLUTION * (widest if widest < SMALL else np.float32(1))
+    widest = (rising[:, -1].astype(np.float64) - rising[:, 0]).max() if x.size else 0.0  # may be beyond single
+    resolution = RESOLUTION * np.float32(widest if widest < SMALL else 1)
     distinct = np.zeros((d, n), dtype=np.bool_)
     distinct[:, :-1] = rising[:, 1:] > rising[:, :-1] + resolution
     bins = np.zeros((d, n), dtype=np.uint8)

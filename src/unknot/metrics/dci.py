@@ -27,6 +27,7 @@ TINY = 1e-11  # added to importances, so that what rounding leaves of a dead lat
     also={"completeness": "compactness", "informativeness": "explicitness"},
     identity=("model", "above_chance"),
     invariances=frozenset({"latents"}),
+    units_if={"forest": True},
     widest=400,
     assumes_if={"lasso": ("ordered classes", "many rows")},
     version=6,

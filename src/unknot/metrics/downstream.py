@@ -143,6 +143,7 @@ def lr_accuracy(
     also={"accuracy_few": "explicitness", "accuracy_many": "explicitness"},
     identity=("model", "few", "many"),
     invariances=frozenset({"latents"}),
+    units_if={"lr": True},
     version=6,
 )
 def data_efficiency(

@@ -22,6 +22,7 @@ NONE = -1  # what a latent predicts that never won a training vote
     reference="Kim and Mnih 2018, Disentangling by Factorising, arXiv:1802.05983",
     invariances=frozenset({"latents", "sign", "shift"}),
     units=True,
+    units_if={"relative": False},
     assumes=("unmixed latents",),
 )
 def factor_vae_score(

@@ -34,6 +34,7 @@ from unknot.metrics.score import Facts, Score
     identity=("recipe",),
     widest=500,
     invariances=frozenset(),
+    units_if={"paper": True, "paper_text": True},
     assumes=("as many latents as factors", "latents that differ"),
 )
 def nk(

@@ -48,6 +48,7 @@ _MLP_FACTS = Facts(
     also={"adjusted": "explicitness"},
     identity=("recipe",),
     invariances=frozenset(),  # to everything within the noise of training, to nothing exactly
+    units_if={"paper": True, "paper_text": True},  # which take latents as they are
 )
 
 

@@ -36,6 +36,7 @@ NEARLY_DEAD = 1e-8  # variance, of latents of size 1, below which one is looked 
     identity=("mode",),
     invariances=frozenset({"rows", "latents", "sign"}),
     units=True,
+    units_if={"regression": False},
     assumes=(
         "independent factors",
         "ordered classes",

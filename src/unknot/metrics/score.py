@@ -75,6 +75,7 @@ class Facts:
         invariances: what may be done to the input without moving the value.
         units: whether the value depends on the units of all latents together: a code in very small or large numbers
             gets another one, and a card says so.
+        units_if: the same of variants, by the word or the switch that names them.
         assumes: what must hold of factors and latents for the number to mean what it says; a card measures it.
         assumes_if: the same of variants, by the beginning of the word that names them.
         scatters: what moves the value on other rows (`unknot.statistics.scatter`): "rows" alike, "extremes" of them, by
@@ -112,6 +113,7 @@ class Facts:
     instead_of: Mapping[str, str] = field(default_factory=dict)
     invariances: frozenset[Invariance] = frozenset({"rows", "latents"})
     units: bool = False
+    units_if: Mapping[str, bool] = field(default_factory=dict)
     assumes: tuple[Assumption, ...] = ()
     assumes_if: Mapping[str, tuple[Assumption, ...]] = field(default_factory=dict)
     scatters: Scattering = "rows"
@@ -153,6 +155,12 @@ class Facts:
         return next(
             (self.scatters_if[word] for word in options.values() if word in self.scatters_if), self.scatters
         )
+
+    def minds_units(self, options: Mapping[str, Any]) -> bool:
+        """Whether a variant depends on the units of all latents together."""
+        words = [name if value is True else value for name, value in options.items()]
+        named = (self.units_if[word] for word in words if isinstance(word, str) and word in self.units_if)
+        return next(named, self.units)
 
     def cost_of(self, options: Mapping[str, Any]) -> Cost:
         """What a variant costs."""

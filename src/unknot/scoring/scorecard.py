@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 LOOKED_AT = 1_000  # rows, for the range of latents
-LEAST_RANGE, LARGEST_RANGE = 1e-2, 1e4  # within which no metric minds the units of latents
+LEAST_RANGE, LARGEST_RANGE = 1e-2, 1e4  # of latents, beyond which a card names the metrics that mind their units
 SECONDS = {"instant": 0.1, "seconds": 3.0, "minutes": 60.0}  # by cost, at 10,000 rows of ten latents
 
 
@@ -158,8 +158,12 @@ class Plan:
         """What depends on the units of latents, where these are very small or large."""
         latents = self.representation.latents
         few = latents[:: -(-latents.shape[0] // LOOKED_AT)]
-        widest = float(few.max() - few.min() if is_sparse(few) else np.ptp(few, axis=0).max())
-        moved = [identity(METRICS[name], **how) for name, how in self.tasks if METRICS[name].facts.units]
+        axis = None if is_sparse(few) else 0
+        ranges = np.subtract(few.max(axis), few.min(axis), dtype=np.float64)  # may be beyond their own precision
+        widest = float(ranges.max())
+        moved = [
+            identity(METRICS[name], **how) for name, how in self.tasks if METRICS[name].facts.minds_units(how)
+        ]
         if moved and widest and not LEAST_RANGE <= widest <= LARGEST_RANGE:
             yield (
                 f"latents have a range of {widest:.2g} at most, and {', '.join(moved)} "

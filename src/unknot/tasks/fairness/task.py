@@ -287,7 +287,7 @@ def table(result: TaskResult) -> "RenderableType":
 
 FAIRNESS = Task(
     name=WHO,
-    version=1,
+    version=2,
     question="Set each sensitive factor to all of its values: how much do predictions of the others move?",
     about="""Boosted trees learn to predict every factor from the latents. The same random images are then rendered with
 a sensitive factor at each of its values, encoded, and classified; unfairness(target, sensitive) is the mean over
