@@ -87,6 +87,31 @@ class Corner(nn.Module):
         return self.first(images).relu().amax((2, 3))
 
 
+class Looks(nn.Module):
+    """Tells where the sprite is, by one number for each of x and y if its weight is 0, and else by sums of them."""
+
+    def __init__(self, mixed: float) -> None:
+        super().__init__()
+        self.mixed = nn.Parameter(torch.tensor(mixed))
+
+    def forward(self, images):
+        x, y = (images.sum((1, axis)) @ torch.arange(64.0) / images.sum((1, 2, 3)) for axis in (2, 3))
+        return torch.stack([x + self.mixed * y, y - self.mixed * x], 1)
+
+
+def test_what_a_folder_keeps_follows_encoders_that_change_places(tmp_path: Path) -> None:
+    options = AuditOptions(parts=("factors",), rows=400, resamples=20, floors=False)
+    good, bad = Looks(0.0), Looks(1.0)
+    first, second = (audit(pair, WORLD, options=options, folder=tmp_path) for pair in ([good, bad], [bad, good]))
+    names = ["Looks", "Looks (2)"]
+    assert first.places == dict(zip(names, [(1, 1), (2, 2)], strict=True))
+    assert second.places == dict(zip(names, [(2, 2), (1, 1)], strict=True))
+    for one, other in zip(first.encoders, reversed(second.encoders), strict=True):
+        assert replace(one, name="") == replace(other, name="")
+    shares = [each.headline["share"] for each in second.encoders]
+    assert shares[0] < shares[1]
+
+
 def test_layers_and_poolings_are_encoders_of_their_own_each_beside_its_twin() -> None:
     options = AuditOptions(parts=("factors",), rows=120, resamples=20, layers=("first", ""))
     result = audit([Corner()], WORLD, options=options)

@@ -18,7 +18,7 @@ from unknot.encoders.encoding import encode
 from unknot.encoders.points import must_match, steady_codes
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError, check_known
-from unknot.files import must_be_ours, write_json
+from unknot.files import array_hash, must_be_ours, write_json
 from unknot.progress import Progress, silent, within
 from unknot.reading.arguments import check_fields, checked
 from unknot.representation import Representation, read_representation
@@ -301,6 +301,9 @@ def _places(
         result = compare(flat, metrics=["mig"], resamples=options.resamples, seed=options.seed)
         return {name: list(place) for name, place in result.ranks(result.metrics[0]).items()}
 
-    key = [[name, dict(each.source)] for name, each in codes.items()]
-    kept = workspace.kept("places", [key, options.resamples], places)
+    def key() -> list[Any]:  # a name may be that of another encoder the next time, and its record too
+        asked = [[name, dict(each.source), array_hash(each.latents)] for name, each in codes.items()]
+        return [asked, options.resamples]
+
+    kept = workspace.kept("places", key, places)
     return {name: (first, last) for name, (first, last) in kept.items()}
