@@ -1,5 +1,6 @@
 """Who is asked in an audit: encoders by names of their own, and the floors beside them."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,22 +75,41 @@ def asked_of(
 
 
 def _told_apart(asked: Sequence[Asked]) -> list[Asked]:
-    """Encoders with names of their own: of those called alike, runs by id, files by name, objects by number."""
-    names = [each.name for each in asked]
+    """Encoders with names of their own: of those called alike, runs by id, files by name, objects by number.
+
+    Where ids or names are alike too, they are told apart by folders.
+    """
     told, seen = [], dict[str, list[Any]]()
     for each in asked:
         source, others = each.source, seen.setdefault(each.name, [])
         title = each.title
-        alike = names.count(each.name) > 1
-        if alike and isinstance(source.which, str | Path) and source.spec is None:
-            title = f"{source.label} ({Path(source.which).name}){each.place}"
-        elif alike and source.spec is not None:
-            title = f"{source.label} (run {source.spec.id}){each.place}"
+        alike = [other.source for other in asked if other.name == each.name]
+        if len(alike) > 1 and source.run is not None:
+            runs, own = [other.run for other in alike if other.run is not None], source.run.spec.id
+            if [run.spec.id for run in runs].count(own) > 1:
+                own = _end(source.run.folder, [run.folder for run in runs])
+            title = f"{source.label} (run {own}){each.place}"
+        elif len(alike) > 1 and isinstance(source.which, str | Path):
+            files = [other.which for other in alike if isinstance(other.which, str | Path)]
+            title = f"{source.label} ({_end(source.which, files)}){each.place}"
         elif others and not any(source.which is other for other in others):
             title = f"{source.label} ({len(others) + 1}){each.place}"
         others.append(source.which)
         told.append(replace(each, title=title))
     return told
+
+
+def _end(path: Path | str, others: Sequence[Path | str]) -> str:
+    """As many of the last parts of a path as tell it from others; those that are the same path stay alike.
+
+    >>> _end("one/pca.skops", ["one/pca.skops", "two/pca.skops"]), _end("a.skops", ["b.skops", "./a.skops"])
+    ('one/pca.skops', 'a.skops')
+    """
+    paths = (Path(each).expanduser() for each in (path, *others))
+    own, *rest = (Path(os.path.abspath(each)).parts for each in paths)  # noqa: PTH100, since links keep their names
+    rest = [parts for parts in rest if parts != own]
+    n = next(n for n in range(1, len(own) + 1) if all(parts[-n:] != own[-n:] for parts in rest))
+    return str(Path(*own[-n:]))
 
 
 def _must_encode(source: Source) -> None:
@@ -112,7 +132,10 @@ def _floors(asked: Sequence[Asked], world: str, opening: Opening) -> list[Asked]
     for each in asked:
         if (twin := untrained_twin(each.source)) is not None:
             name, which = twin
-            name = f"{each.title}, {UNTRAINED}" if each.title else name + each.place
+            if each.title and not isinstance(which, str):  # a name is that of one twin, whatever the weights
+                name = f"{each.title}, {UNTRAINED}"
+            else:
+                name += each.place
             floors.append((name, which, plain if each.source.run else each.source.opening))
     known = {each.name for each in asked}
     return [
