@@ -238,6 +238,7 @@ def nan(images):
         (nan, "not finite"),
         ("zoo:beta_vae_dsprite", "did you mean"),
         ("weights.joblib", "is a pickle"),
+        ("missing.pth", r"missing\.pth: no such file or folder"),
     ],
 )
 def test_encoders_that_cannot_be_trusted_are_refused(encoder, words: str) -> None:
