@@ -246,11 +246,14 @@ def test_encoders_that_cannot_be_trusted_are_refused(encoder, words: str) -> Non
         audit([encoder], WORLD, options=SMALL)
 
 
-def test_options_out_of_range_are_named() -> None:
+def test_options_out_of_range_are_named(tmp_path: Path) -> None:
     with pytest.raises(UnknotError, match="unknown part of an audit 'factor'; did you mean 'factors'"):
         AuditOptions(parts=("factor",))
     with pytest.raises(UnknotError, match=r"parts is \(\); expected one at least of factors, "):
         AuditOptions(parts=())
+    for empty in ("", " , "):
+        result = CliRunner().invoke(app, ["audit", "zoo:beta_vae_dsprites", "-o", str(tmp_path), "--parts", empty])
+        assert isinstance(result.exception, UnknotError) and "expected one at least of" in str(result.exception)
     with pytest.raises(UnknotError, match="rows is 5"):
         AuditOptions(rows=5)
     with pytest.raises(UnknotError, match="named twice"):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from unknot.audits import PARTS
 from unknot.audits.asked import WHO, Asked, asked_of, own_world
 from unknot.encoders.encoder import AS_USUAL, Opening
 from unknot.encoders.encoding import encode
@@ -30,7 +31,6 @@ from unknot.tasks import TASKS, TaskResult
 
 NORMAL = 1.96  # standard deviations of a 95 % interval
 METRICS = ("linear_accuracy[recipe=penalised]", "mlp_accuracy", "mig")  # codes are often wider than rows are many
-PARTS = ("factors", "generalisation", "combinations", "fairness", "algebra")
 MARKS = ("audit.json", "parts", "coat")
 CODES: Form[Representation] = Form(".npz", read_representation, lambda path, codes: codes.write(path))
 
