@@ -1,6 +1,7 @@
 """Audits: every encoder is asked everything, beside floors, and what cannot be asked says why."""
 
 import json
+import shutil
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -10,9 +11,12 @@ import torch
 from torch import nn
 from typer.testing import CliRunner
 
+from unknot.audits.asked import asked_of
 from unknot.audits.audit import AuditOptions, _intervals, audit
 from unknot.cli import app
+from unknot.encoders.encoder import AS_USUAL
 from unknot.errors import UnknotError
+from unknot.models.torchvision import import_timm
 from unknot.reports.audit_page import write_audit_page
 from unknot.runs.spec import RunSpec
 from unknot.runs.training import train
@@ -87,6 +91,31 @@ class Corner(nn.Module):
         return self.first(images).relu().amax((2, 3))
 
 
+class Looks(nn.Module):
+    """Tells where the sprite is, by one number for each of x and y if its weight is 0, and else by sums of them."""
+
+    def __init__(self, mixed: float) -> None:
+        super().__init__()
+        self.mixed = nn.Parameter(torch.tensor(mixed))
+
+    def forward(self, images):
+        x, y = (images.sum((1, axis)) @ torch.arange(64.0) / images.sum((1, 2, 3)) for axis in (2, 3))
+        return torch.stack([x + self.mixed * y, y - self.mixed * x], 1)
+
+
+def test_what_a_folder_keeps_follows_encoders_that_change_places(tmp_path: Path) -> None:
+    options = AuditOptions(parts=("factors",), rows=400, resamples=20, floors=False)
+    good, bad = Looks(0.0), Looks(1.0)
+    first, second = (audit(pair, WORLD, options=options, folder=tmp_path) for pair in ([good, bad], [bad, good]))
+    names = ["Looks", "Looks (2)"]
+    assert first.places == dict(zip(names, [(1, 1), (2, 2)], strict=True))
+    assert second.places == dict(zip(names, [(2, 2), (1, 1)], strict=True))
+    for one, other in zip(first.encoders, reversed(second.encoders), strict=True):
+        assert replace(one, name="") == replace(other, name="")
+    shares = [each.headline["share"] for each in second.encoders]
+    assert shares[0] < shares[1]
+
+
 def test_layers_and_poolings_are_encoders_of_their_own_each_beside_its_twin() -> None:
     options = AuditOptions(parts=("factors",), rows=120, resamples=20, layers=("first", ""))
     result = audit([Corner()], WORLD, options=options)
@@ -122,6 +151,46 @@ def test_pipelines_in_files_are_told_apart_by_the_names_of_these(tmp_path: Path)
         ("PCA (two.skops)", 2),
         ("PCA (three.skops)", 3),
     ]
+
+
+def test_files_and_runs_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    import skops.io
+    from sklearn.decomposition import PCA
+
+    pixels = np.random.default_rng(0).random((20, 64 * 64), np.float32)
+    spec = RunSpec(world=WORLD, model="vae", architecture="dense256", image_size=32, batch_size=4, latents=2)
+    run = train(spec.replace(steps=1), tmp_path / "runs").folder
+    for width, name in ((2, "one"), (3, "two")):
+        (tmp_path / name).mkdir()
+        skops.io.dump(PCA(width).fit(pixels), tmp_path / name / "pca.skops")
+        shutil.copytree(run, tmp_path / name / "r")
+    options = replace(SMALL, parts=("factors",), floors=False)
+    every = [tmp_path / name / file for file in ("pca.skops", "r") for name in ("one", "two")]
+    result = audit([str(which) for which in every], WORLD, options=options)
+    names = ["PCA (one/pca.skops)", "PCA (two/pca.skops)", "vae, seed 0 (run one/r)", "vae, seed 0 (run two/r)"]
+    assert [each.name for each in result.encoders] == names
+    for which in (every[0], every[-1]):
+        again = which.parent / ".." / which.parent.name / which.name
+        with pytest.raises(UnknotError, match="is named twice"):
+            audit([str(which), again, every[1], every[2]], WORLD, options=options)
+
+
+def test_weights_of_one_name_in_two_folders_are_two_encoders_of_one_twin(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    timm = import_timm()
+    weights = []
+    for seed, name in enumerate(("one", "two")):
+        (tmp_path / name).mkdir()
+        torch.manual_seed(seed)
+        weights.append(f"timm:resnet10t@{tmp_path / name / 'w.safetensors'}")
+        save_file(timm.create_model("resnet10t", num_classes=3).state_dict(), weights[-1].partition("@")[2])
+    first, second, *_, twin = [each.name for each in asked_of(weights, WORLD, AS_USUAL)]
+    assert first == "timm:resnet10t@w.safetensors (one/w.safetensors)"
+    assert second == "timm:resnet10t@w.safetensors (two/w.safetensors)"
+    assert twin == "timm:resnet10t@untrained"
+    with pytest.raises(UnknotError, match="is named twice"):
+        asked_of([weights[0], weights[0]], WORLD, AS_USUAL)
 
 
 def test_encoders_that_cannot_see_the_world_are_refused_before_others_are_asked(tmp_path: Path) -> None:
@@ -169,6 +238,7 @@ def nan(images):
         (nan, "not finite"),
         ("zoo:beta_vae_dsprite", "did you mean"),
         ("weights.joblib", "is a pickle"),
+        ("missing.pth", r"missing\.pth: no such file or folder"),
     ],
 )
 def test_encoders_that_cannot_be_trusted_are_refused(encoder, words: str) -> None:
@@ -176,11 +246,14 @@ def test_encoders_that_cannot_be_trusted_are_refused(encoder, words: str) -> Non
         audit([encoder], WORLD, options=SMALL)
 
 
-def test_options_out_of_range_are_named() -> None:
+def test_options_out_of_range_are_named(tmp_path: Path) -> None:
     with pytest.raises(UnknotError, match="unknown part of an audit 'factor'; did you mean 'factors'"):
         AuditOptions(parts=("factor",))
     with pytest.raises(UnknotError, match=r"parts is \(\); expected one at least of factors, "):
         AuditOptions(parts=())
+    for empty in ("", " , "):
+        result = CliRunner().invoke(app, ["audit", "zoo:beta_vae_dsprites", "-o", str(tmp_path), "--parts", empty])
+        assert isinstance(result.exception, UnknotError) and "expected one at least of" in str(result.exception)
     with pytest.raises(UnknotError, match="rows is 5"):
         AuditOptions(rows=5)
     with pytest.raises(UnknotError, match="named twice"):

@@ -1,6 +1,7 @@
 """Encoders by name: functions, timm and Hugging Face networks. Nothing is fetched: weights are made here."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +11,15 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from typer.testing import CliRunner
 
 import unknot
-from unknot.encoders.encoder import find_encoder
+from unknot.cli import app
+from unknot.encoders.encoder import as_path, find_encoder
 from unknot.encoders.encoding import encode
 from unknot.errors import UnknotError, UnknotWarning
 from unknot.models.torchvision import import_timm, import_torchvision
+from unknot.runs.run import Run
 from unknot.worlds import ArrayWorld
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -104,6 +108,16 @@ def test_weights_without_a_network_are_no_encoder(tmp_path: Path) -> None:
     (tmp_path / "net.pth").touch()
     with pytest.raises(UnknotError, match=r"net\.pth: holds weights, which are no network; name a function"):
         unknot.encode(str(tmp_path / "net.pth"), "dsprites_rendered", rows=10)
+
+
+def test_weights_that_are_not_there_and_folders_called_like_some_hold_none(tmp_path: Path) -> None:
+    with pytest.raises(UnknotError, match=r"missing\.pth: no such file or folder"):
+        as_path("missing.pth")
+    folder = tmp_path / "myrun.ckpt"
+    shutil.copytree(Run("zoo:beta_vae_dsprites").folder, folder)
+    assert as_path(str(folder)) == folder
+    result = CliRunner().invoke(app, ["score", str(folder), "--metrics", "mig", "--json", "-"])
+    assert result.exit_code == 0 and '"mig[' in result.stdout, result.output
 
 
 def test_a_timm_network_gives_what_its_classifier_reads(resnet: Path) -> None:

@@ -1,5 +1,7 @@
 """DenseNet-121, and published weights read from files."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -91,9 +93,24 @@ def test_a_file_of_another_architecture_is_named_with_its_first_strange_tensor(t
     told = r"does not fit densenet121: .* features.denseblock1.denselayer1.conv1.weight, which has shape 24 x 64"
     with pytest.raises(UnknotError, match=told):
         thin(weights=path).load_pretrained()
-    torch.save([torch.zeros(2)], path)
-    with pytest.raises(UnknotError, match="holds a list; expected a state_dict"):
-        thin(weights=path).load_pretrained()
+    wrongs = [
+        ([torch.zeros(2)], "a list"),
+        ({"state_dict": [1, 2]}, "a list"),
+        ({"state_dict": None}, "a NoneType"),
+        ({"epoch": 3}, "no tensors"),
+        ({"state_dict": {}}, "no tensors"),
+        ({}, "no tensors"),
+    ]
+    for content, what in wrongs:
+        torch.save(content, path)
+        with pytest.raises(UnknotError, match=f"holds {what}; expected a state_dict, tensors by name"):
+            thin(weights=path).load_pretrained()
+    for text in ("hello world", "epoch,loss\n1,2\n", ""):
+        Path(path).write_text(text)
+        with pytest.raises(
+            UnknotError, match=r"cannot be read as a file of weights \(torch.save writes none that"
+        ):
+            thin(weights=path).load_pretrained()
     with pytest.raises(UnknotError, match=r"weights is 'BiT\.npz'"):
         thin(weights="BiT.npz")
 

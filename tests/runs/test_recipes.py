@@ -54,6 +54,12 @@ def test_what_is_no_recipe_no_model_or_no_options_is_named_as_such():
         recipe_values("quick", "beta_vaee")
     with pytest.raises(UnknotError, match="run: options is None"):
         recipe_spec("quick", world="w", options=None)
+    for model in (None, 5, ["vae"]):
+        with pytest.raises(UnknotError) as of_spec:
+            RunSpec(world="w", model=model)
+        with pytest.raises(UnknotError, match="run: model is") as caught:
+            recipe_spec("quick", world="w", model=model)
+        assert str(caught.value) == str(of_spec.value) and caught.value.field == ("model",)
 
 
 def test_a_preset_and_a_recipe_exclude_each_other_but_for_that_of_the_papers():

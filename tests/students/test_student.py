@@ -174,7 +174,15 @@ def test_what_cannot_be_is_refused_before_work(run, scenes, tmp_path):
         early = Run.create(tmp_path / "runs", RunSpec(world=str(scenes), **small))
         train_student(early, tmp_path / "early", options=TINY)
     grey = train(RunSpec(world="dsprites_rendered", image_size=32, **small), tmp_path / "runs")
-    command = ["student", str(grey.folder), "-o", str(tmp_path / "grey"), "--world", str(scenes)]
-    result = CliRunner().invoke(app, command)
-    assert isinstance(result.exception, UnknotError) and "and 1 channels, as the run has" in str(result.exception)
+    vae = train(RunSpec(world=str(scenes), model="beta_vae", image_size=64, steps=1), tmp_path / "runs")
+    for asked, output, more, words in (
+        (grey, "grey", ["--world", str(scenes)], "and 1 channels, as the run has"),
+        (vae, "vae", [], "expected a model that masks objects"),
+        (early, "early", [], "is not finished"),
+        (run, "file", [], "cannot be written"),
+        (run, "large", ["--pasted", "100000000"], "would take"),
+    ):
+        command = ["student", str(asked.folder), "-o", str(tmp_path / output), *more]
+        result = CliRunner().invoke(app, command)
+        assert isinstance(result.exception, UnknotError) and words in str(result.exception), result.exception
     assert not ASKED

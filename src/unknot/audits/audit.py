@@ -5,20 +5,21 @@
 Every question is that of a metric or a task; the audit only asks them all, of everybody, on the same images.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unknot.audits import PARTS
+from unknot.audits.asked import WHO, Asked, asked_of, own_world
 from unknot.encoders.encoder import AS_USUAL, Opening
 from unknot.encoders.encoding import encode
-from unknot.encoders.floors import UNTRAINED, random_projection, raw_pixels, untrained_twin
 from unknot.encoders.points import must_match, steady_codes
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError, check_known
-from unknot.files import must_be_ours, write_json
+from unknot.files import array_hash, must_be_ours, write_json
 from unknot.progress import Progress, silent, within
 from unknot.reading.arguments import check_fields, checked
 from unknot.representation import Representation, read_representation
@@ -28,12 +29,8 @@ from unknot.scoring.comparison import compare
 from unknot.scoring.scoring import plan, run, scorecard
 from unknot.tasks import TASKS, TaskResult
 
-WHO = "audit"
-WORLD = "shapes3d_rendered"
 NORMAL = 1.96  # standard deviations of a 95 % interval
 METRICS = ("linear_accuracy[recipe=penalised]", "mlp_accuracy", "mig")  # codes are often wider than rows are many
-PARTS = ("factors", "generalisation", "combinations", "fairness", "algebra")
-FLOORS: Mapping[str, Callable[..., Any]] = {"raw pixels": raw_pixels, "random projection": random_projection}
 MARKS = ("audit.json", "parts", "coat")
 CODES: Form[Representation] = Form(".npz", read_representation, lambda path, codes: codes.write(path))
 
@@ -196,15 +193,8 @@ def audit(
         raise UnknotError(f"{WHO}: no encoder was named; name one, such as timm:resnet18.")
     if folder is not None:
         must_be_ours(Path(folder), "audit", MARKS)
-    world = world or _own_world([Source.of(which, opening=opening, who=WHO) for which in named])
-    asked = _told_apart([each for which in named for each in _asked(which, world, opening, options)])
-    if options.floors:
-        asked += _floors(asked, world, opening)
-    names = [each.name for each in asked]
-    if again := [name for name in names if names.count(name) > 1]:
-        raise UnknotError(f"{WHO}: {again[0]} is named twice; name each encoder once.")
-    for each in asked:
-        _must_encode(each.source)
+    world = world or own_world(named, opening)
+    asked = asked_of(named, world, opening, layers=options.layers, pools=options.pools, floors=options.floors)
     workspace = Workspace(folder, of=WHO)
     codes = {each.name: _codes(each, options, workspace, within(progress, each.name)) for each in asked}
     found = [_audited(each, codes[each.name], options, workspace, within(progress, each.name)) for each in asked]
@@ -214,86 +204,7 @@ def audit(
     return result
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """An encoder that is asked."""
-
-    source: Source
-    title: str = ""
-    floor: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.title or f"{self.source.label}{self.place}"
-
-    @property
-    def place(self) -> str:
-        """Which part of a network it is, where that was chosen."""
-        opening = self.source.opening
-        return f" at {opening.layer}" * bool(opening.layer) + f" ({opening.pool})" * bool(opening.pool)
-
-
-def _asked(which: Any, world: str, opening: Opening, options: AuditOptions) -> list[_Asked]:
-    """An encoder at every layer and by every pooling."""
-    layers, pools = options.layers or [opening.layer], options.pools or [opening.pool]
-    openings = [replace(opening, layer=layer, pool=pool) for layer in layers for pool in pools]
-    return [_Asked(Source.of(which, world, how, who=WHO)) for how in openings]
-
-
-def _told_apart(asked: Sequence[_Asked]) -> list[_Asked]:
-    """Encoders with names of their own: of those called alike, runs by id, files by name, objects by number."""
-    names = [each.name for each in asked]
-    told, seen = [], dict[str, list[Any]]()
-    for each in asked:
-        source, others = each.source, seen.setdefault(each.name, [])
-        title = each.title
-        alike = names.count(each.name) > 1
-        if alike and isinstance(source.which, str | Path) and source.spec is None:
-            title = f"{source.label} ({Path(source.which).name}){each.place}"
-        elif alike and source.spec is not None:
-            title = f"{source.label} (run {source.spec.id}){each.place}"
-        elif others and not any(source.which is other for other in others):
-            title = f"{source.label} ({len(others) + 1}){each.place}"
-        others.append(source.which)
-        told.append(replace(each, title=title))
-    return told
-
-
-def _must_encode(source: Source) -> None:
-    """An error if a source cannot encode images of its world, before anything is measured."""
-    if source.representation is not None:
-        raise UnknotError(f"{WHO}: {source.label} holds latents, and an audit shows images; name an encoder.")
-    if source.world.factors.names == ("image",):
-        raise UnknotError(
-            f"{WHO}: {source.world_name} has no factors that could be asked for; choose a world that has, such as "
-            f"{WORLD}.",
-            field="world",
-        )
-    source.encoder_of(source.world.image_shape)
-
-
-def _own_world(sources: Sequence[Source]) -> str:
-    return next((source.spec.world for source in sources if source.spec is not None), WORLD)
-
-
-def _floors(asked: Sequence[_Asked], world: str, opening: Opening) -> list[_Asked]:
-    """Pixels, a projection, and the untrained twins of those that have one and were not named with it."""
-    plain = replace(opening, pool="", image_size=None, layer="")
-    floors = [(name, which, plain) for name, which in FLOORS.items()]
-    for each in asked:
-        if (twin := untrained_twin(each.source)) is not None:
-            name, which = twin
-            name = f"{each.title}, {UNTRAINED}" if each.title else name + each.place
-            floors.append((name, which, plain if each.source.run else each.source.opening))
-    known = {each.name for each in asked}
-    return [
-        _Asked(Source(which, world, how, who=WHO), name, floor=True)
-        for name, which, how in dict((floor[0], floor) for floor in floors).values()
-        if name not in known
-    ]
-
-
-def _codes(asked: _Asked, options: AuditOptions, workspace: Workspace, progress: Progress) -> Representation:
+def _codes(asked: Asked, options: AuditOptions, workspace: Workspace, progress: Progress) -> Representation:
     """The codes of the rows that factors are read from, checked first on a few images."""
     source = asked.source
 
@@ -317,7 +228,7 @@ def _key(source: Source, options: AuditOptions) -> list[Any]:
 
 
 def _audited(
-    asked: _Asked, codes: Representation, options: AuditOptions, workspace: Workspace, progress: Progress
+    asked: Asked, codes: Representation, options: AuditOptions, workspace: Workspace, progress: Progress
 ) -> Audited:
     answers: dict[str, Any] = {"answers": [], "scores": {}}
     refused: dict[str, str] = {}
@@ -368,7 +279,7 @@ def _answers(codes: Representation, options: AuditOptions, progress: Progress) -
 
 
 def _task_result(
-    task: str, how: Mapping[str, Any], asked: _Asked, workspace: Workspace, progress: Progress
+    task: str, how: Mapping[str, Any], asked: Asked, workspace: Workspace, progress: Progress
 ) -> TaskResult:
     declared = TASKS[task]
     if task == "algebra" and workspace.folder is not None:
@@ -390,6 +301,9 @@ def _places(
         result = compare(flat, metrics=["mig"], resamples=options.resamples, seed=options.seed)
         return {name: list(place) for name, place in result.ranks(result.metrics[0]).items()}
 
-    key = [[name, dict(each.source)] for name, each in codes.items()]
-    kept = workspace.kept("places", [key, options.resamples], places)
+    def key() -> list[Any]:  # a name may be that of another encoder the next time, and its record too
+        asked = [[name, dict(each.source), array_hash(each.latents)] for name, each in codes.items()]
+        return [asked, options.resamples]
+
+    kept = workspace.kept("places", key, places)
     return {name: (first, last) for name, (first, last) in kept.items()}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from unknot.audits import PARTS
 from unknot.cli.bar import progress_bar
 from unknot.cli.options import DATA, DEVICE, argument, option, takes
 from unknot.cli.output import echo, plain_console, stoppable
@@ -18,9 +19,7 @@ class Request:
         "Runs, zoo:NAME, package.module:function, timm:NAME, hf:NAME, or a fitted pipeline (.skops)."
     )
     world: str = option("", "Whose factors are asked for; that of the first run, or else shapes3d_rendered.")
-    parts: Sequence[str] = option(
-        (), "Only these: factors, generalisation, combinations, fairness, algebra.", "--parts,"
-    )
+    parts: Sequence[str] = option(PARTS, "Ask only these.", "--parts,")
     rows: int = option(3_000, "Images that factors are read from.")
     combinations: int = option(3, "Combinations that are left out, one after the other.")
     points: int = option(30, "Images that sensitive factors are changed in.")
@@ -46,13 +45,13 @@ def audit(request: Request) -> None:
     must_have("the audit", "jinja2")
     from rich.text import Text
 
-    from unknot.audits.audit import PARTS, AuditOptions, audit
+    from unknot.audits.audit import AuditOptions, audit
     from unknot.encoders.encoder import Opening
     from unknot.reports.audit_page import refusals, summary_rows, write_audit_page
     from unknot.reports.kit.terminal import plain_table
 
-    same = ("rows", "combinations", "points", "tuples", "floors", "resamples", "layers", "pools", "seed")
-    options = AuditOptions(parts=tuple(request.parts) or PARTS, **{name: vars(request)[name] for name in same})
+    same = ("parts", "rows", "combinations", "points", "tuples", "floors", "resamples", "layers", "pools", "seed")
+    options = AuditOptions(**{name: vars(request)[name] for name in same})
     opening = Opening(request.device, request.data, image_size=request.image_size)
     with stoppable("interrupted; the same command goes on."), progress_bar() as progress:
         result = audit(

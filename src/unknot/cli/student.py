@@ -38,7 +38,7 @@ def student(options: StudentCommand) -> None:
     ):
         from unknot.runs.meters import has_masks
         from unknot.runs.run import Run
-        from unknot.runs.segmentation import segmentation
+        from unknot.runs.segmentation import prepared
         from unknot.runs.training_world import open_training_world
         from unknot.students.student import StudentOptions, train_student
         from unknot.worlds.catalogue import open_world
@@ -50,11 +50,9 @@ def student(options: StudentCommand) -> None:
             world = open_world(options.world, data=options.data)
         else:
             world = open_training_world(run, data=options.data)
-        known = has_masks(world)
-        rows = {"slots": segmentation(run, world, data=options.data)} if known else {}
+        slots = prepared(run, world, data=options.data) if has_masks(world) else None
         trained = train_student(run, options.output, options=how, data=options.data, progress=progress)
-        if known:
-            rows["student"] = trained.segmentation(world)
+        rows = {} if slots is None else {"slots": slots(), "student": trained.segmentation(world)}
     cut_outs, losses = trained.record["cut_outs"], trained.losses
     echo(f"{cut_outs:,} cut-outs, loss {losses[0]:.3f} to {losses[-1]:.3f} of {how.steps:,} steps")
     for name, fit in rows.items():

@@ -175,15 +175,16 @@ def as_path(which: Any) -> Path | None:
     """
     if not isinstance(which, str | Path) or Path(which).suffix in (SKOPS, *PICKLED):
         return None
-    by_name = isinstance(which, str) and ":" in os.path.splitdrive(which)[1]
-    if Path(which).suffix in WEIGHTS and not by_name:
+    place = located(which)
+    if place.is_file() and place.suffix in WEIGHTS:
         raise UnknotError(
             f"{which}: holds weights, which are no network; name a function that builds it and reads them, by "
             "torch.load(FILE, weights_only=True): package.module:function."
         )
-    if located(which).exists():
-        return located(which)
-    looks = isinstance(which, Path) or "/" in which or os.sep in which or which.endswith(FILES)
+    if place.exists():
+        return place
+    by_name = isinstance(which, str) and ":" in os.path.splitdrive(which)[1]
+    looks = isinstance(which, Path) or "/" in which or os.sep in which or which.endswith((*FILES, *WEIGHTS))
     if looks and not by_name:
         raise UnknotError(f"{which}: no such file or folder.")
     return None

@@ -13,7 +13,7 @@ from unknot.files import file_hash
 from unknot.models.hub import hub_or_cache
 from unknot.models.model import Setting
 from unknot.reading import npz
-from unknot.reading.guard import must_fit, parsing
+from unknot.reading.guard import must_be_of_torch, must_fit, parsing
 
 FROM_TIMM = "timm"
 TRANSFER: dict[str, float | int | str] = {"weights": FROM_TIMM, "lr": 1e-4, "steps": 50_000, "batch_size": 64}
@@ -53,13 +53,15 @@ def read_tensors(weights: str) -> dict[str, Tensor]:
             from safetensors.torch import load_file
 
             return dict(load_file(path))
+        must_be_of_torch(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
-        if not isinstance(content, Mapping):
-            raise UnknotError(
-                f"{weights}: holds a {type(content).__name__}; expected a state_dict, tensors by name."
-            )
-        content = content.get("state_dict", content)
-        return {name: value for name, value in content.items() if isinstance(value, Tensor)}
+        content = content.get("state_dict", content) if isinstance(content, Mapping) else content
+        named = content if isinstance(content, Mapping) else {}
+        tensors = {name: value for name, value in named.items() if isinstance(value, Tensor)}
+        if not tensors:
+            what = "no tensors" if isinstance(content, Mapping) else f"a {type(content).__name__}"
+            raise UnknotError(f"{weights}: holds {what}; expected a state_dict, tensors by name.")
+        return tensors
 
 
 def timm_tensors(model: str, name: str) -> dict[str, Tensor]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from unknot.errors import UnknotError
 from unknot.reading import npz
 from unknot.reading.arguments import must_be_a_path
-from unknot.reading.guard import load_json, must_fit, parsing
+from unknot.reading.guard import load_json, must_be_of_torch, must_fit, parsing
 from unknot.reading.tensors import tensor
 
 IN_FOLDER = ("sae_weights.safetensors", "ae.pt")
@@ -118,6 +118,7 @@ def _of_torch(path: Path) -> dict[str, NDArray[Any]]:
         raise UnknotError(f"{path}: reading files of torch needs an extra: pip install unknot[torch].") from None
     must_fit(path, path.stat().st_size * 2)
     with parsing(path, "a file of tensors", ONLY_TENSORS):
+        must_be_of_torch(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(content, Mapping):
             raise UnknotError(f"{path}: holds a {type(content).__name__}; expected a state_dict, tensors by name.")

@@ -56,6 +56,13 @@ def parsing(path: Path | str, what: str, hint: str = AGAIN) -> Iterator[None]:
         raise UnknotError(f"{path}: cannot be read as {what} ({reason}). {hint}") from error
 
 
+def must_be_of_torch(path: Path) -> None:
+    """An error, inside `parsing`, if a file is none of torch, which would say no more than a number of it."""
+    with path.open("rb") as file:
+        if not file.read(2).startswith((b"PK", b"\x80")):  # an archive or, before torch 1.6, a pickle
+            raise ValueError("torch.save writes none that begins like it")
+
+
 def must_fit(path: Path | str, n_bytes: float) -> None:
     """Refuse a file that claims more memory than it may have."""
     if n_bytes > (most := max_bytes()):

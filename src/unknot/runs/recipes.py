@@ -110,9 +110,10 @@ def recipe_spec(name: str, **fields: Any) -> RunSpec:
     >>> spec.architecture, spec.pressure, spec.steps
     ('separable', '24..2', 100)
     """
-    if not isinstance(fields.get("options", {}), Mapping):
+    model = fields.get("model", "beta_vae")
+    if not isinstance(fields.get("options", {}), Mapping) or not isinstance(model, str):
         return RunSpec(**fields)  # which says so
-    return RunSpec(**filled(fields, recipe_values(name, fields.get("model", "beta_vae"))))
+    return RunSpec(**filled(fields, recipe_values(name, model)))
 
 
 def filled(fields: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
