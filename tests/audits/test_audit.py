@@ -16,6 +16,7 @@ from unknot.audits.audit import AuditOptions, _intervals, audit
 from unknot.cli import app
 from unknot.encoders.encoder import AS_USUAL
 from unknot.errors import UnknotError
+from unknot.metrics import METRICS
 from unknot.models.torchvision import import_timm
 from unknot.reports.audit_page import write_audit_page
 from unknot.runs.spec import RunSpec
@@ -114,6 +115,23 @@ def test_what_a_folder_keeps_follows_encoders_that_change_places(tmp_path: Path)
         assert replace(one, name="") == replace(other, name="")
     shares = [each.headline["share"] for each in second.encoders]
     assert shares[0] < shares[1]
+
+
+def test_answers_by_a_metric_of_another_version_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = AuditOptions(parts=("factors",), rows=120, resamples=20, floors=False)
+
+    def stages() -> set[str]:
+        seen = set[str]()
+        audit(
+            [Looks(0.0)], WORLD, options=options, folder=tmp_path, progress=lambda stage, *_, **__: seen.add(stage)
+        )
+        return {stage.split(",")[0] for stage in seen}
+
+    assert {"encoding", "scoring"} <= stages() and not stages()
+    monkeypatch.setattr(METRICS["mig"], "facts", replace(METRICS["mig"].facts, version=99))
+    assert stages() == {"scoring"}
 
 
 def test_layers_and_poolings_are_encoders_of_their_own_each_beside_its_twin() -> None:

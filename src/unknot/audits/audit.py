@@ -20,6 +20,8 @@ from unknot.encoders.points import must_match, steady_codes
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError, check_known
 from unknot.files import array_hash, must_be_ours, write_json
+from unknot.metrics import METRICS
+from unknot.metrics.score import parse_identity
 from unknot.progress import Progress, silent, within
 from unknot.reading.arguments import check_fields, checked
 from unknot.representation import Representation, read_representation
@@ -30,7 +32,7 @@ from unknot.scoring.scoring import plan, run, scorecard
 from unknot.tasks import TASKS, TaskResult
 
 NORMAL = 1.96  # standard deviations of a 95 % interval
-METRICS = ("linear_accuracy[recipe=penalised]", "mlp_accuracy", "mig")  # codes are often wider than rows are many
+ASKED = ("linear_accuracy[recipe=penalised]", "mlp_accuracy", "mig")  # codes are often wider than rows are many
 MARKS = ("audit.json", "parts", "coat")
 CODES: Form[Representation] = Form(".npz", read_representation, lambda path, codes: codes.write(path))
 
@@ -227,6 +229,10 @@ def _key(source: Source, options: AuditOptions) -> list[Any]:
     return [source.world_name, dict(source.record), source.fingerprint, options.rows, options.seed]
 
 
+def _versions() -> dict[str, int]:
+    return {id_: METRICS[parse_identity(id_, METRICS)[0]].facts.version for id_ in ASKED}
+
+
 def _audited(
     asked: Asked, codes: Representation, options: AuditOptions, workspace: Workspace, progress: Progress
 ) -> Audited:
@@ -235,7 +241,7 @@ def _audited(
     if "factors" in options.parts:
         answers = workspace.kept(
             f"factors {asked.name}",
-            lambda: [*_key(asked.source, options), options.resamples, METRICS],
+            lambda: [*_key(asked.source, options), options.resamples, _versions()],
             lambda: _answers(codes, options, progress),
         )
     results = {}
@@ -272,7 +278,7 @@ def _answer(record: Mapping[str, Any]) -> Answer:
 
 
 def _answers(codes: Representation, options: AuditOptions, progress: Progress) -> dict[str, Any]:
-    todo = plan(codes.flattened(), metrics=METRICS, seed=options.seed, bootstrap=options.resamples)
+    todo = plan(codes.flattened(), metrics=ASKED, seed=options.seed, bootstrap=options.resamples)
     card = scorecard(todo, list(run(todo, progress=progress)))
     spread = {record.name: record.interval for record in card.records.values() if record.interval is not None}
     return {"answers": [asdict(answer) for answer in card.answers], "scores": card.values(), "intervals": spread}
@@ -303,7 +309,7 @@ def _places(
 
     def key() -> list[Any]:  # a name may be that of another encoder the next time, and its record too
         asked = [[name, dict(each.source), array_hash(each.latents)] for name, each in codes.items()]
-        return [asked, options.resamples]
+        return [asked, options.resamples, _versions()]
 
     kept = workspace.kept("places", key, places)
     return {name: (first, last) for name, (first, last) in kept.items()}
