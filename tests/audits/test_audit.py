@@ -136,7 +136,7 @@ def test_answers_by_a_metric_of_another_version_are_not_kept(
 
 def test_layers_and_poolings_are_encoders_of_their_own_each_beside_its_twin() -> None:
     options = AuditOptions(parts=("factors",), rows=120, resamples=20, layers=("first", ""))
-    result = audit([Corner()], WORLD, options=options)
+    result = audit(Corner(), WORLD, options=options)
     named, floors = ([each.name for each in result.encoders if each.floor is floor] for floor in (False, True))
     assert named == ["Corner at first", "Corner"]
     assert floors[2:] == ["Corner, untrained at first", "Corner, untrained"]

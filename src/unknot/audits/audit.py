@@ -171,7 +171,7 @@ class Audit:
 
 @checked
 def audit(
-    encoders: Sequence[Any] | str,
+    encoders: Any,
     world: str = "",
     *,
     options: AuditOptions | None = None,
@@ -182,7 +182,8 @@ def audit(
     """Ask encoders everything, on the same images, beside pixels, a random projection and their untrained twins.
 
     Args:
-        encoders: runs, `zoo:NAME`, functions, modules, `package.module:function`, `timm:NAME`, `hf:NAME`.
+        encoders: one, or a list of them: runs, `zoo:NAME`, functions, modules, `package.module:function`,
+            `timm:NAME`, `hf:NAME`.
         world: whose factors are asked for; that of the first run if left out, or else rendered Shapes3D.
         options: how much of everything.
         folder: keeps codes and answers, so that the same call goes on, and a second one only reads.
@@ -190,7 +191,7 @@ def audit(
         progress: told how far it is.
     """
     options = options or AuditOptions()
-    named = [encoders] if isinstance(encoders, str) else list(encoders)
+    named = list(encoders) if isinstance(encoders, list | tuple) else [encoders]  # a module may be iterable too
     if not named:
         raise UnknotError(f"{WHO}: no encoder was named; name one, such as timm:resnet18.")
     if folder is not None:
