@@ -25,6 +25,7 @@ from unknot.errors import UnknotError, extras
 from unknot.factors import Classes, FactorSpace
 from unknot.files import array_hash, json_hash
 from unknot.progress import Progress, silent
+from unknot.reading.arrays import as_array
 from unknot.representation import Representation, read_representation
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
@@ -262,7 +263,7 @@ class Source:
         if self.representation is not None:
             rows = self.representation
             parts = (rows.latents, rows.factors, rows.latents_test, rows.factors_test)
-            return array_hash(*(np.ascontiguousarray(part) for part in parts if part is not None))
+            return array_hash(*(as_array(part, self.who) for part in parts if part is not None))
         if self.record.get("kind") == "run":
             return str(self.record["weights"])
         if not self.record or self.record.get("kind") in WITH_WEIGHTS:
