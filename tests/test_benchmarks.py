@@ -83,6 +83,9 @@ def test_runs_that_were_measured_are_not_made_again(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(part, "workers", ThreadPoolExecutor)
     assert part.run(tmp_path, 1, seeds=1) == part.text(found)
     assert made == [cells[0], cells[4]] and len(pd.read_csv(tmp_path / "r2.csv")) == len(cells)
+    made.clear()
+    found.drop(columns="run").to_csv(tmp_path / "r2.csv", index=False)  # of before rows named their runs
+    assert part.run(tmp_path, 1, seeds=1) == part.text(found) and made == cells
 
 
 def _generalisation(part: ModuleType, cells: list[tuple[int, str, str, str]]) -> pd.DataFrame:

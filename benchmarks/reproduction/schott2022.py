@@ -107,7 +107,9 @@ def run(folder: Path, jobs: int, *, seeds: int = SEEDS) -> str:
     kept = folder / "r2.csv"
     rows: list[dict[str, Any]] = pd.read_csv(kept).to_dict("records") if kept.exists() else []
     rows = [
-        row for row in rows if row["run"] == spec_of((row["seed"], row["world"], row["split"], row["model"])).id
+        row
+        for row in rows
+        if row.get("run") == spec_of((row["seed"], row["world"], row["split"], row["model"])).id
     ]
     done = {row["run"] for row in rows}
     with workers(jobs) as pool:

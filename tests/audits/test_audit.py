@@ -117,6 +117,30 @@ def test_what_a_folder_keeps_follows_encoders_that_change_places(tmp_path: Path)
     assert shares[0] < shares[1]
 
 
+def column(images):
+    """The column of the brightest pixel, and the row of the darkest."""
+    bright, dark = (images[..., 0].max(axis) for axis in (1, 2))
+    return np.stack([bright.argmax(1), dark.argmin(1)], 1).astype(float)
+
+
+def row(images):
+    return column(images.swapaxes(1, 2))
+
+
+def test_a_file_of_images_may_lack_combinations_and_what_is_kept_follows_its_labels(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    across, down = np.repeat([(x, y) for x in range(5) for y in range(5) if (x + y) % 5], 8, axis=0).T
+    images = np.zeros((len(across), 10, 10, 1), np.uint8)
+    images[np.arange(len(across)), 2 * down, 2 * across] = rng.integers(200, 255, size=(len(across), 1))
+    options = AuditOptions(parts=("factors",), rows=160, resamples=20, floors=False)
+    found = []
+    for place in (across, down):
+        np.savez(tmp_path / "own.npz", images=images, factors=np.stack([place, rng.permutation(place)], 1))
+        result = audit([column, row], str(tmp_path / "own.npz"), options=options, folder=tmp_path / "audit")
+        found.append((list(result.places.values()), [each.headline["share"] > 0.3 for each in result.encoders]))
+    assert found == [([(1, 1), (2, 2)], [True, False]), ([(2, 2), (1, 1)], [False, True])]
+
+
 def test_answers_by_a_metric_of_another_version_are_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,15 @@ def test_functions_of_one_name_are_told_apart_by_shape_and_size_of_their_codes()
     assert len({told(1), told(2), told(1, moved=40), told(0)}) == 4
 
 
+def test_a_file_of_images_that_was_replaced_is_told_from_the_one_before(tmp_path: Path) -> None:
+    def told(light: int) -> str:
+        images = np.full((20, 64, 64, 1), light, np.uint8)
+        np.savez(tmp_path / "own.npz", images=images, factors=np.arange(20)[:, None] % 4)
+        return Source.of("zoo:beta_vae_dsprites", str(tmp_path / "own.npz")).fingerprint
+
+    assert told(1) == told(1) != told(2)
+
+
 def test_the_codes_that_a_task_encodes_itself_tell_as_much() -> None:
     source = Source.of(lambda images: images, WORLD)
     codes = np.random.default_rng(0).normal(size=(2, 16, 3))

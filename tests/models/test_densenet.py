@@ -1,9 +1,11 @@
 """DenseNet-121, and published weights read from files."""
 
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from unknot.errors import UnknotError
 from unknot.factors import space
@@ -68,8 +70,6 @@ def test_weights_come_from_a_file(kind, tmp_path):
     }
     file = {**tensors, "classifier.weight": torch.zeros(1000, network.width), "classifier.bias": torch.zeros(1000)}
     if kind == "safetensors":
-        from safetensors.torch import save_file
-
         save_file(file, path)
     elif kind == "pth":
         torch.save(file, path)
@@ -111,6 +111,13 @@ def test_a_file_of_another_architecture_is_named_with_its_first_strange_tensor(t
             UnknotError, match=r"cannot be read as a file of weights \(torch.save writes none that"
         ):
             thin(weights=path).load_pretrained()
+    with ZipFile(path, "w") as archive:  # as torch.jit.save writes them
+        archive.writestr("network/constants.pkl", b"")
+    with pytest.raises(UnknotError, match=r"wide\.pth: is a program of TorchScript, .* Keep tensors alone"):
+        thin(weights=path).load_pretrained()
+    save_file({}, tmp_path / "empty.safetensors")
+    with pytest.raises(UnknotError, match="holds no tensors; expected a state_dict, tensors by name"):
+        thin(weights=str(tmp_path / "empty.safetensors")).load_pretrained()
     with pytest.raises(UnknotError, match=r"weights is 'BiT\.npz'"):
         thin(weights="BiT.npz")
 

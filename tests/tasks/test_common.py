@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import yaml
 from annotated_types import Ge, Gt, Le, Lt
+from scipy.sparse import csr_array
 from typer.testing import CliRunner
 
 import unknot
@@ -345,12 +346,17 @@ def test_the_same_seed_gives_the_same_result_also_in_parts_and_a_second_call_onl
 @every
 def test_a_file_of_latents_is_taken_or_refused_as_one(task: Task, here: Path) -> None:
     classes = HATS.classes(np.arange(HATS.size))
-    file = Representation(Encoder()(hats().images(classes)), classes, HATS.names).write(here / "latents.npz")
+    codes = Representation(Encoder()(hats().images(classes)), classes, HATS.names)
+    file = codes.write(here / "latents.npz")
     world = {"world": hats()} if "world" in task.takes else {}
     try:
-        assert task.function(file, **world, **small(task)).source == str(file)
+        result = task.function(file, **world, **small(task))
     except UnknotError as refused:
         assert re.search(rf"{file}:? (holds|has \d+ rows of) latents", str(refused))
+        return
+    assert result.source == str(file)
+    sparse = replace(codes, latents=csr_array(codes.latents))
+    assert task.function(sparse, **world, **small(task)).values == result.values
 
 
 @every

@@ -16,7 +16,7 @@ from unknot.audits import PARTS
 from unknot.audits.asked import WHO, Asked, asked_of, own_world
 from unknot.encoders.encoder import AS_USUAL, Opening
 from unknot.encoders.encoding import encode
-from unknot.encoders.points import must_match, steady_codes
+from unknot.encoders.points import draw_points, must_match, steady_codes
 from unknot.encoders.source import Source
 from unknot.errors import UnknotError, check_known
 from unknot.files import array_hash, must_be_ours, write_json
@@ -31,6 +31,7 @@ from unknot.scoring.comparison import compare
 from unknot.scoring.scoring import plan, run, scorecard
 from unknot.tasks import TASKS, TaskResult
 
+FEW = 9  # images that an encoder is tried on first
 NORMAL = 1.96  # standard deviations of a 95 % interval
 ASKED = ("linear_accuracy[recipe=penalised]", "mlp_accuracy", "mig")  # codes are often wider than rows are many
 MARKS = ("audit.json", "parts", "coat")
@@ -212,7 +213,8 @@ def _codes(asked: Asked, options: AuditOptions, workspace: Workspace, progress: 
     source = asked.source
 
     def encoded() -> Representation:
-        few = source.world.images(source.world.factors.classes(np.arange(9)), rng=np.random.default_rng(0))
+        points = draw_points(source.world, None, "train", FEW, options.seed)
+        few = source.world.images(points, rng=np.random.default_rng(0))
         steady = steady_codes(source.encoder, few)
         codes = encode(source, rows=options.rows, seed=options.seed, progress=progress)
         must_match(source.encoder, [codes.latents], steady[:1])
@@ -309,7 +311,10 @@ def _places(
         return {name: list(place) for name, place in result.ranks(result.metrics[0]).items()}
 
     def key() -> list[Any]:  # a name may be that of another encoder the next time, and its record too
-        asked = [[name, dict(each.source), array_hash(each.latents)] for name, each in codes.items()]
+        asked = [
+            [name, dict(each.source), array_hash(each.latents, np.asarray(each.factors))]
+            for name, each in codes.items()
+        ]
         return [asked, options.resamples, _versions()]
 
     kept = workspace.kept("places", key, places)

@@ -25,10 +25,11 @@ from unknot.errors import UnknotError, extras
 from unknot.factors import Classes, FactorSpace
 from unknot.files import array_hash, json_hash
 from unknot.progress import Progress, silent
+from unknot.reading.arrays import as_array
 from unknot.representation import Representation, read_representation
 from unknot.runs.run import Run
 from unknot.runs.spec import RunSpec
-from unknot.runs.training_world import open_training_world, trained_on
+from unknot.runs.training_world import open_training_world, trained_on, world_fingerprint
 from unknot.worlds.catalogue import WORLDS, conventions, open_world, recorded_name
 from unknot.worlds.entry import Conventions
 from unknot.worlds.world import KeylessWorld, World, as_world
@@ -236,14 +237,18 @@ class Source:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What other codes would not have: of weights, of latents, or of the codes of a few images of its world."""
+        """What other codes would not have: of weights, of latents, or of the codes of a few images of its world.
+
+        And of somebody's own file of images, in whose place there may be another one later.
+        """
 
         def codes() -> NDArray[Any]:
             few = np.linspace(0, self.world.factors.size - 1, FEW).astype(np.int64)
             classes = self.world.factors.classes(few) if self.world.rows is None else self.world.rows[:FEW]
             return self.latents(classes, seed=[0, 0])
 
-        return self.fingerprint_by(codes)
+        its, file = self.fingerprint_by(codes), world_fingerprint(self.world_name) if self.world_name else ""
+        return json_hash([its, file], 16) if file else its
 
     def fingerprint_by(self, codes: Callable[[], NDArray[Any]]) -> str:
         """The same for a task that has images of its own.
@@ -258,7 +263,7 @@ class Source:
         if self.representation is not None:
             rows = self.representation
             parts = (rows.latents, rows.factors, rows.latents_test, rows.factors_test)
-            return array_hash(*(np.ascontiguousarray(part) for part in parts if part is not None))
+            return array_hash(*(as_array(part, self.who) for part in parts if part is not None))
         if self.record.get("kind") == "run":
             return str(self.record["weights"])
         if not self.record or self.record.get("kind") in WITH_WEIGHTS:

@@ -46,16 +46,18 @@ def read_tensors(weights: str) -> dict[str, Tensor]:
     if not path.is_file():
         raise UnknotError(f"{weights}: there is no such file of weights.")
     with parsing(weights, "a file of weights"):
-        if path.suffix == ".npz":
-            return {name: torch.from_numpy(array) for name, array in npz.load(path, npz.members(path)).items()}
         must_fit(weights, path.stat().st_size)
-        if path.suffix == ".safetensors":
+        if path.suffix == ".npz":
+            arrays = npz.load(path, npz.members(path))
+            content: Any = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        elif path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
-            return dict(load_file(path))
-        must_be_of_torch(path)
-        content = torch.load(path, map_location="cpu", weights_only=True)
-        content = content.get("state_dict", content) if isinstance(content, Mapping) else content
+            content = load_file(path)
+        else:
+            must_be_of_torch(path)
+            content = torch.load(path, map_location="cpu", weights_only=True)
+            content = content.get("state_dict", content) if isinstance(content, Mapping) else content
         named = content if isinstance(content, Mapping) else {}
         tensors = {name: value for name, value in named.items() if isinstance(value, Tensor)}
         if not tensors:

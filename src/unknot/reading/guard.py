@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 from unknot.errors import UnknotError
 
@@ -61,6 +62,10 @@ def must_be_of_torch(path: Path) -> None:
     with path.open("rb") as file:
         if not file.read(2).startswith((b"PK", b"\x80")):  # an archive or, before torch 1.6, a pickle
             raise ValueError("torch.save writes none that begins like it")
+    if is_zipfile(path):
+        with ZipFile(path) as archive:
+            if any(name.endswith("/constants.pkl") for name in archive.namelist()):
+                raise UnknotError(f"{path}: is a program of TorchScript, and opening that may run code. {KEEP}")
 
 
 def must_fit(path: Path | str, n_bytes: float) -> None:

@@ -13,6 +13,7 @@ from unknot.errors import UnknotError
 from unknot.factors import Classes
 from unknot.metrics.latents import check_latents
 from unknot.progress import Progress
+from unknot.reading.arrays import as_array
 from unknot.representation import Representation
 from unknot.runs.workspace import ARRAYS, Workspace
 
@@ -32,7 +33,7 @@ def all_rows(who: str, representation: Representation, why: str) -> tuple[Latent
     if flat.latents_test is not None and flat.factors_test is not None:
         parts.append((flat.latents_test, flat.factors_test))
     latents, factors = zip(*parts, strict=True)
-    return check_latents(who, np.concatenate(latents)), np.concatenate(factors)
+    return check_latents(who, np.concatenate([as_array(rows, who) for rows in latents])), np.concatenate(factors)
 
 
 class Pool:

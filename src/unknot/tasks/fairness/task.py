@@ -169,8 +169,8 @@ def _of_representation(
     flat = representation.flattened()
     z, y, y_test = flat.latents, representation.factors, representation.factors_test
     notes = [SLOTS] if representation.latents.ndim == 3 else []
-    if options.rows != "all" and options.rows < len(z):
-        chosen = np.random.default_rng([options.seed, 2]).choice(len(z), size=options.rows, replace=False)
+    if options.rows != "all" and options.rows < z.shape[0]:
+        chosen = np.random.default_rng([options.seed, 2]).choice(z.shape[0], size=options.rows, replace=False)
         z, y = z[chosen], y[chosen]
 
     def score(progress: Progress) -> Score:

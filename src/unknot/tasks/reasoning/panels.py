@@ -21,6 +21,7 @@ from unknot.encoders.source import Source
 from unknot.errors import UnknotError, unknown
 from unknot.factors import Classes, FactorSpace, space
 from unknot.progress import Progress
+from unknot.reading.arrays import as_array
 from unknot.representation import Representation
 from unknot.runs.workspace import ARRAYS, Workspace
 from unknot.tasks.reasoning.options import WHO, ReasoningOptions
@@ -171,7 +172,7 @@ def representation_table(
             "no row in the representation; encode all of them (--rows all), or keep fewer classes.",
             field="classes",
         )
-    latents = representation.flattened().latents
+    latents = as_array(representation.flattened().latents, WHO)
     codes = latents[inside][np.argsort(cells, kind="stable")].astype(np.float32)
     return CodeTable(coarse, codes, np.concatenate([[0], np.cumsum(counts)]))
 
