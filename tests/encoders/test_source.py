@@ -55,6 +55,23 @@ def test_functions_of_one_name_are_told_apart_by_shape_and_size_of_their_codes()
     assert len({told(1), told(2), told(1, moved=40), told(0)}) == 4
 
 
+def test_modules_are_told_apart_by_weights_that_hardly_show_in_their_codes() -> None:
+    import torch
+
+    class Two(torch.nn.Module):
+        def __init__(self, small: float) -> None:
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.tensor([100.0, small]).bfloat16())
+
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            return images.mean(dim=(1, 2, 3))[:, None] * self.scale.float()
+
+    def told(small: float) -> str:
+        return Source.of(Two(small), WORLD).fingerprint
+
+    assert told(0.002) == told(0.002) != told(0.004)
+
+
 def test_a_file_of_images_that_was_replaced_is_told_from_the_one_before(tmp_path: Path) -> None:
     def told(light: int) -> str:
         images = np.full((20, 64, 64, 1), light, np.uint8)

@@ -253,7 +253,8 @@ class Source:
     def fingerprint_by(self, codes: Callable[[], NDArray[Any]]) -> str:
         """The same for a task that has images of its own.
 
-        Codes are rounded, so that a machine that computes in another order takes them for the same.
+        Codes are rounded, so that a machine that computes in another order takes them for the same. Modules of torch
+        are told apart by their weights too, since what is rounded away may be all that changed.
 
         Args:
             codes: those of `FEW` images, called where nothing else tells the encoder from another.
@@ -270,10 +271,20 @@ class Source:
             return json_hash(self.record, 16)
         few = codes()
         scale = float(f"{few.std():.2g}") or 1.0
-        return array_hash(np.round(few / scale, 2) + 0.0, np.array(scale))
+        seen = array_hash(np.round(few / scale, 2) + 0.0, np.array(scale))
+        return seen if self.module is None else json_hash([seen, _weights_hash(self.module)], 16)
 
     def latents(
         self, classes: Classes, *, seed: Sequence[int] = (0,), progress: Progress = silent
     ) -> NDArray[np.float32]:
         """Codes of chosen points of its world, one for each row of classes; see `encode_points`."""
         return encode_points(self.encoder, self.world, classes, seed=seed, progress=progress)[0]
+
+
+def _weights_hash(module: Any) -> str:
+    """What tells a module of torch from others of its kind; weights that are no plain numbers are left to its codes."""
+    import torch
+
+    tensors = [value for value in module.state_dict().values() if isinstance(value, torch.Tensor)]
+    plain = [value for value in tensors if value.layout is torch.strided and not value.is_quantized]
+    return array_hash(*(value.cpu().reshape(-1).contiguous().view(torch.uint8).numpy() for value in plain))
