@@ -163,7 +163,7 @@ def picture(folder: Path) -> None:
         left.set_yticks(range(len(INGREDIENTS)), list(reversed(INGREDIENTS)))
         left.set_xlabel("MIG")
         right.set_xlabel("seconds of one core")
-        right.set_xscale("log")
+        right.set_xlim(left=0)
 
 
 def summary(folder: Path, name: str) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from unknot.cli.options import DATA, DEVICE, argument, option, takes
 from unknot.cli.output import echo, plain_console, stoppable
 from unknot.errors import must_have
 
+COLUMN = 15  # characters of a table for each encoder; names that are longer go on in the next line
+
 
 @dataclass(frozen=True)
 class Request:
@@ -62,13 +64,16 @@ def audit(request: Request) -> None:
             opening=opening,
             progress=progress,
         )
-    heads, rows = summary_rows(result)
-    names = [str(row[0]) for row in rows]
-    table = plain_table("", *names, right=names)  # a column for each encoder, since questions are many
-    for i, head in enumerate(heads[1:], start=1):
-        table.add_row(head, *(Text(_shown(row[i])) for row in rows))
+    heads, every = summary_rows(result)
     console = plain_console()
-    console.print(table)
+    fit = max(1, (console.width - max(map(len, heads))) // COLUMN)
+    for first in range(0, len(every), fit):
+        rows = every[first : first + fit]
+        names = [str(row[0]) for row in rows]
+        table = plain_table("", *names, right=names, whole=("",), fold=names)  # a column each, since questions are many
+        for i, head in enumerate(heads[1:], start=1):
+            table.add_row(head, *(Text(_shown(row[i])) for row in rows))
+        console.print(table)
     for sentence in refusals(result):
         console.print(Text(f"not answered: {sentence}", style="dim"))
     echo(write_audit_page(request.output / "audit.html", result))
