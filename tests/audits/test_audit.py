@@ -71,7 +71,7 @@ def test_a_run_is_asked_beside_floors_and_itself_untrained(
         "-o",
         str(tmp_path / "audit"),
     ]
-    done = CliRunner().invoke(app, command, env={"COLUMNS": "50"})
+    done = CliRunner().invoke(app, command, env={"COLUMNS": "60"})
     assert done.exit_code == 0, done.output
     assert done.output.count("linear reader") == 2 and "…" not in done.output  # two encoders beside each other
     record = json.loads((tmp_path / "audit" / "audit.json").read_text())

@@ -69,8 +69,8 @@ def audit(request: Request) -> None:
     fit = max(1, (console.width - max(map(len, heads))) // COLUMN)
     for first in range(0, len(every), fit):
         rows = every[first : first + fit]
-        names = [str(row[0]) for row in rows]
-        table = plain_table("", *names, right=names, whole=("",), fold=names)  # a column each, since questions are many
+        names = [str(row[0]) for row in rows]  # a column each, since questions are many
+        table = plain_table("", *names, right=names, whole=("",), fold=names)
         for i, head in enumerate(heads[1:], start=1):
             table.add_row(head, *(Text(_shown(row[i])) for row in rows))
         console.print(table)
