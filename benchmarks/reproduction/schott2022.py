@@ -69,6 +69,17 @@ def spec_of(cell: Cell) -> "RunSpec":
     return RunSpec(**of, lr=LR.get(model, 1e-3), schedule="cosine", precision="bfloat16")
 
 
+def run_of(cell: Cell) -> str:
+    """What the run of a model in one split is called, if it is trained today."""
+    import torch
+
+    from unknot.runs.training import build_model
+    from unknot.worlds.catalogue import open_world
+
+    with torch.device("meta"):  # without memory for weights
+        return build_model(spec_of(cell), open_world(cell[1]))[1].id
+
+
 def one(cell: Cell, folder: Path) -> dict[str, Any]:
     """Train one model in one split, and measure R² on its test part."""
     from unknot.runs.training import train
@@ -106,13 +117,11 @@ def run(folder: Path, jobs: int, *, seeds: int = SEEDS) -> str:
     rows = [
         row
         for row in rows
-        if row.get("run") == spec_of((row["seed"], row["world"], row["split"], row["model"])).id
+        if row.get("run") == run_of((row["seed"], row["world"], row["split"], row["model"]))
     ]
-    done = {row["run"] for row in rows}
+    done = {(row["seed"], row["world"], row["split"], row["model"]) for row in rows}
     with workers(jobs) as pool:
-        for row in pool.map(
-            partial(one, folder=folder), [cell for cell in cells(seeds) if spec_of(cell).id not in done]
-        ):
+        for row in pool.map(partial(one, folder=folder), [cell for cell in cells(seeds) if cell not in done]):
             print(row, flush=True)
             rows.append(row)
             pd.DataFrame(rows).to_csv(kept, index=False)
