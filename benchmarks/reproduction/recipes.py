@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 SEEDS = range(1010, 1020)  # those before were looked at when a tournament learned to begin more starts
 FEW = range(1000, 1003)
-FAMILY = (
-    "vae",
+FAMILY = (  # the loss of `vae` is that of `beta_vae` with the recipe's beta
     "beta_vae",
     "factor_vae",
     "dip_vae_i",

@@ -115,9 +115,7 @@ def run(folder: Path, jobs: int, *, seeds: int = SEEDS) -> str:
     kept = folder / "r2.csv"
     rows: list[dict[str, Any]] = pd.read_csv(kept).to_dict("records") if kept.exists() else []
     rows = [
-        row
-        for row in rows
-        if row.get("run") == run_of((row["seed"], row["world"], row["split"], row["model"]))
+        row for row in rows if row.get("run") == run_of((row["seed"], row["world"], row["split"], row["model"]))
     ]
     done = {(row["seed"], row["world"], row["split"], row["model"]) for row in rows}
     with workers(jobs) as pool:
