@@ -30,6 +30,7 @@ from unknot.reports.kit.step_charts import Curve, step_curves
 from unknot.reports.score_page import in_words, read_scores, record_grid, verdict_contents
 from unknot.reports.task_page import run_tasks
 from unknot.runs.run import Run
+from unknot.runs.schedules import ALIKE
 from unknot.tasks.algebra.page import needed
 
 CAPTIONS = {
@@ -145,6 +146,8 @@ def _starts(run: Run) -> Iterator[Grid]:
     except (UnknotError, OSError, ValueError, KeyError, OverflowError):  # there is none, or a damaged one
         return
     text = "Starts, compared without labels: the one whose latents others found as well was trained to its end."
+    if not any(isinstance(udr, float) and udr >= ALIKE for _, udr, *_ in rows):
+        text += f" None is like others (UDR of {ALIKE} or more): the one kept may be no better than the rest."
     yield Grid(head, rows, text, name="starts")
 
 

@@ -10,6 +10,7 @@ WARM_UP = 100  # steps until a cosine's learning rate is whole
 RAMP = 150  # steps until the pressure is whole
 FALLEN = 0.7  # of the run: from there on the pressure stays
 JUDGED = 0.4  # of the run: so far starts go before one of them is chosen
+ALIKE = 0.9  # UDR of starts that found the same; if no start has it, as many again are begun, once
 
 
 def rate(schedule: str, step: int, steps: int) -> float:

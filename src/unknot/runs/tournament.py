@@ -27,7 +27,7 @@ from unknot.progress import Progress, silent
 from unknot.reading.guard import parsing
 from unknot.runs.batches import Feed
 from unknot.runs.run import Run
-from unknot.runs.schedules import judged_after
+from unknot.runs.schedules import ALIKE, judged_after
 from unknot.runs.spec import RunSpec
 from unknot.runs.trainer import DivergedError, seed_of
 from unknot.runs.training import build_model
@@ -35,7 +35,6 @@ from unknot.runs.training import build_model
 ROWS = 2_000  # images that starts are compared on
 STARTS = 2**31 + 1  # tells seeds of starts from those of steps
 QUARTILE = 75  # of a start's pair scores: half of the starts may fail, each in its own way
-ALIKE = 0.9  # UDR of starts that found the same; if no start has it, as many again are begun, once
 
 
 class TrainStart(Protocol):
