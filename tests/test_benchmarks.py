@@ -65,6 +65,13 @@ def test_generalisation_is_told_of_the_runs_that_there_are() -> None:
     assert "| mpi3d_rendered | - | - | 30 (" in part.text(_generalisation(part, cells[:60]))
 
 
+def test_rows_in_the_docs_are_told_as_those_of_a_call() -> None:
+    part = import_module("reproduction.schott2022")
+    rows = pd.read_csv(Path(__file__).parents[1] / "docs" / "measured" / "schott2022.csv")
+    assert not rows.duplicated(["seed", "world", "split", "model"]).any()
+    assert "| shapes3d_rendered | mlp | 97 ± 0 (100) | 91 ± 2 (100) |" in part.text(rows)
+
+
 def test_runs_that_were_measured_are_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     part = import_module("reproduction.schott2022")
     cells = part.cells(1)[:2]
