@@ -73,7 +73,7 @@ def test_a_run_is_asked_beside_floors_and_itself_untrained(
     ]
     done = CliRunner().invoke(app, command, env={"COLUMNS": "60"})
     assert done.exit_code == 0, done.output
-    assert done.output.count("linear reader") == 2 and "…" not in done.output  # two encoders beside each other
+    assert done.output.count("place by MIG") == 2 and "…" not in done.output  # two encoders beside each other
     record = json.loads((tmp_path / "audit" / "audit.json").read_text())
     names = [each["name"] for each in record["encoders"]]
     assert names[1:3] == ["raw pixels", "random projection"] and names[3] == f"{names[0]}, untrained"
